@@ -22,7 +22,7 @@ from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.engine.remote.engine import RemoteEngine
 from pyusdt.engine.remote.host import GONE, OPENED, Host
-from pyusdt.engine.remote.link import Broken, _parsed
+from pyusdt.engine.remote.link import Broken
 from pyusdt.engine.remote.merged import words_of
 from pyusdt.engine.remote.request import Request
 from pyusdt.options import Options
@@ -38,14 +38,14 @@ BUDGET = 10  # % of a core, for 50 hosts, 1,000 keys each, once a second, count(
 class Fed:
     """A Link whose lines are here already."""
 
-    over = False
+    over = drips = False
 
     def __init__(self):
         self.lines = []
 
     def receive(self):
         lines, self.lines = self.lines, []
-        yield from map(_parsed, lines)
+        yield from lines
 
     def said(self):
         return []

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import runpy
 import shlex
 import shutil
@@ -372,13 +373,17 @@ def test_the_coordinator_is_killed(nodes, tmp_path):
         assert stop()[nodes[0]] > 0
 
 
-def beside_liars(names, pydtrace, load):
+def _with_little_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))
+
+
+def beside_liars(names, pydtrace, load, **options):
     """What the honest one has counted is exact, whatever the others say; each of them is named."""
     script = """BEGIN { printf("begin\\n"); } pyusdt*:::user_trace-i4s4, lie { @[copyinstr(arg6)] = count(); printf("%s", ""); }
         END { printa("%s=%@d\\n", @); }"""
     via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
     done = pydtrace("-q", "--hosts", ",".join(["honest", *names]), "--via", via, *PATIENT, "-Z", "-n", script, "-c", load(500),
-                    timeout=120)
+                    timeout=120, **options)
     assert done.status == 0, done
     for i in range(5):
         assert f"key {i}=100\n" in done.stdout, done
@@ -397,7 +402,7 @@ def test_hosts_that_lie_spoil_only_their_own(pydtrace, load):
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_host_without_end_spoils_only_its_own(name, pydtrace, load):
-    done = beside_liars([name], pydtrace, load)
+    done = beside_liars([name], pydtrace, load, preexec_fn=_with_little_memory)
     assert [line for line in done.stderr.split("\n") if line.startswith(f"dtrace: {name}") and ENDLESS[name] in line], done
 
 

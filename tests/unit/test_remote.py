@@ -1,11 +1,13 @@
 """What many hosts are made one by: lists of names, clocks, the order of records, aggregations that grow by what strangers send."""
 
+import json
 import os
 import random
 import re
 import struct
 import subprocess
 import sys
+from time import process_time
 from types import SimpleNamespace
 
 import installed
@@ -16,8 +18,11 @@ from pyusdt.data.merging import together
 from pyusdt.data.program import AggDef
 from pyusdt.data.words import wrap
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.engine.remote import engine as remote
+from pyusdt.engine.remote import merged
 from pyusdt.engine.remote.clocks import DRIFT, UNKNOWN, Offset
 from pyusdt.engine.remote.host import OPENED, Host
+from pyusdt.engine.remote.link import Broken, Link, parsed
 from pyusdt.engine.remote.merged import Merged
 from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
 from pyusdt.engine.remote.order import Order
@@ -219,7 +224,7 @@ class Line:
 
     def receive(self):
         lines, self.lines = self.lines, ()
-        return lines
+        return [json.dumps(line).encode() for line in lines]
 
     def said(self):
         return []
@@ -241,6 +246,85 @@ def test_a_host_is_back_when_its_probes_are_on():
         host.take()
         assert len(told.told) == number
     assert re.fullmatch(r"what it has counted since \S+, the end of its epoch 0", told.told[0])
+
+
+def test_a_line_without_an_end_costs_little():
+    """It is not copied and looked through again with each byte that comes."""
+    (inside, to), (out, outside), (err, errors) = os.pipe(), os.pipe(), os.pipe()
+    link = Link(to, out, err)
+    taken, rest = [], b"x" * (7 << 20)
+    try:
+        while rest:
+            rest = rest[os.write(outside, rest[:4096]) :]
+            taken += link.receive()
+            assert not link.drips
+        began = process_time()
+        for _ in range(3000):
+            os.write(outside, b"x")
+            taken += link.receive()
+            assert link.drips
+        assert process_time() - began < 3  # 3,000 copies of 7 MiB take more
+        os.write(outside, b'x"\n{"type":"pong"}\n{"ty')
+        taken += link.receive()
+        os.write(outside, b'pe":"a"}\n')
+        assert [*link.receive()] == [b'{"type":"a"}'] and not link.drips
+        assert [len(line) for line in taken] == [(7 << 20) + 3002, len('{"type":"pong"}')]
+        os.write(outside, b"y" * 60000)
+        for _ in range(200):
+            [*link.receive()]
+            os.write(outside, b"y" * 60000)
+    except Broken as error:
+        assert "a line of more than 8388608 bytes" in str(error)
+    else:
+        pytest.fail("it has no end")
+    finally:
+        link.close()
+        for fd in (inside, outside, errors):
+            os.close(fd)
+
+
+@pytest.mark.parametrize("line", [b'{"type":"delta","rows":[%s]}' % b",".join([b"[]"] * 300_000), b'{"type":"a","b":[%s]}' % b",".join([b"1"] * 1_100_000)])
+def test_a_line_of_many_parts(line):
+    with pytest.raises(Broken, match="more parts than there is room for"):
+        parsed(line)
+
+
+def test_values_that_wait_have_a_bound(counts, monkeypatch):
+    """Those of many keys, each of which has few."""
+    monkeypatch.setattr(merged, "_WAITING_ALL", 1000)
+    for _ in range(50):
+        counts.add([[[], [1, 5]]], 0, lambda key: b"")
+        assert counts._waits <= 1000 and sum(map(len, counts._slots.values())) < 10
+    assert counts.items() == [(b"", (50).to_bytes(8, "little") + (250).to_bytes(8, "little"))]
+
+
+def test_lines_of_many_hosts_that_wait_have_a_bound(monkeypatch):
+    """The host with most of them is given up, the others go on."""
+    monkeypatch.setattr(remote, "_WAITING", 1000)
+    engine = SimpleNamespace(_waiting=0, _hosts=[], _give_up=lambda host, why: (given_up.append(host), host.forget()))
+    given_up = []
+    engine._hosts = [SimpleNamespace(waits=0) for _ in range(3)]
+    for host in engine._hosts:
+        host.forget = lambda host=host: setattr(host, "waits", 0)
+    one, two, three = engine._hosts
+    one.waits, two.waits = 500, 400
+    remote.RemoteEngine.share_waiting(engine, two)
+    three.waits = 200
+    remote.RemoteEngine.share_waiting(engine, three)
+    assert given_up == [one]
+    three.waits = 700
+    with pytest.raises(Broken, match="most of them its"):
+        remote.RemoteEngine.share_waiting(engine, three)
+
+
+def test_names_have_a_bound():
+    told = Coordinator()
+    host = Host("h", 0, told, None)
+    host.note_names((7, b"bytes", "a", ("a", "b")))
+    with pytest.raises(ValueError, match="too many names"):
+        for number in range(1 << 20):
+            host.note_names((f"{number}" + "x" * 1000,))
+    assert sum(map(len, host._names)) < 34 << 20
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import os
 import threading
 import time
@@ -20,6 +19,7 @@ from ..data.harmless import harmless
 from ..dlang.errors import CompileError
 from ..engine import Targets
 from ..engine.remote import nodes, sides
+from ..engine.remote.link import Broken, parsed
 from ..engine.remote.request import FORWARDED, relayed, release
 from ..report.deltas import Lines
 from ..report.output import Output
@@ -113,8 +113,8 @@ class Coordinator(threading.Thread):
     def run(self) -> None:
         try:
             while line := self._file.readline(_REQUEST):
-                self._take(json.loads(line))
-        except (OSError, ValueError, KeyError, TypeError):
+                self._take(parsed(line))
+        except (OSError, Broken, ValueError, KeyError, TypeError):
             pass  # it is no coordinator, or is gone
         self.gone = True
         self.going.set()
@@ -222,10 +222,10 @@ def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
 def _read(file: BinaryIO) -> dict[str, Any]:
     line = file.readline(_REQUEST)
     try:
-        request = json.loads(line)
-    except ValueError:
+        request: dict[str, Any] = parsed(line)
+    except Broken:
         raise NotServed("pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input") from None
-    if not isinstance(request, dict) or request.get("type") != "trace" or request.get("schema") != 2:
+    if request["type"] != "trace" or request.get("schema") != 2:
         raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
     if (theirs := str(request.get("release"))) != (ours := release()):
         raise NotServed(f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "

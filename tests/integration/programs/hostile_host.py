@@ -39,6 +39,7 @@ LIES = {  # what the coordinator says of each
     "deep": ("a line that is no JSON, or too deep", lambda: print("[" * 200_000, flush=True)),
     "deep-object": ("a line that is no JSON, or too deep", lambda: print('{"type":"record","values":' + '{"a":' * 100_000 + "1" + "}" * 100_001, flush=True)),
     "huge-line": ("a line of more than 8388608 bytes", lambda: (sys.stdout.write("x" * HUGE), sys.stdout.flush())),
+    "many-parts": ("a line of more parts than there is room for", lambda: (delta([[[]] * 300_000]), say("heartbeat", epoch=1, time=1))),
     "huge-number": ("1 words of 64 bits are wanted", lambda: delta([[["lie"], [1 << 70]]]) or say("heartbeat", epoch=1, time=1)),
     "negative": ("1 words of 64 bits are wanted", lambda: delta([[["lie"], [-5]]]) or say("heartbeat", epoch=1, time=1)),
     "no-words": ("1 words of 64 bits are wanted", lambda: delta([[["lie"], []]]) or say("heartbeat", epoch=1, time=1)),
@@ -78,7 +79,8 @@ SENT = {  # of who is asked for events
 
 
 ENDLESS = {"keys-without-end": "aggregation drops", "probes-without-end": "not four names, or too many probes",
-           "rows-without-end": "an epoch of too many rows"}
+           "rows-without-end": "an epoch of too many rows", "bytes-without-end": "an epoch of more than 33554432 bytes",
+           "empty-rows-without-end": "an epoch of", "words-without-end": "it says too much that means nothing"}
 
 
 def main(name):
@@ -117,6 +119,12 @@ def endless(name):
             say("probe", id=number, names=["a", "b", "c", f"p{number}"])
         elif name == "rows-without-end":
             print(rows, flush=True)
+        elif name == "bytes-without-end":
+            delta([[["lie" * 80], [1]]] * 500)
+        elif name == "empty-rows-without-end":
+            delta([[[]] * 200_000])
+        elif name == "words-without-end":
+            sys.stdout.write('{"type":"text","text":""}\n' * 100)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ _SURE = 5  # pings
 _SILENT = 5 * _SECOND
 _FEW = 5  # hosts that an error names
 _HELD = 64 << 20  # bytes of records that wait for their order
+_WAITING = 256 << 20  # bytes of lines of all hosts that wait for the end of their epochs
+_DRIP = 0.005  # s to wait where small parts of lines are all that came, so that a line that never ends costs little
 
 
 class _Words(Names):
@@ -68,6 +70,7 @@ class RemoteEngine(EmbeddedEngine):
         self.clauses_there = {each.index: each for each in program.clauses if sides.THERE in sides.of_clause(each.probes)}
         self._readers = {index: wire.reader(wire.data_of(each)) for index, each in self.clauses_there.items()}
         self._words = _Words(self.frame_word)
+        self._waiting = 0  # the most that lines of a host have waited
         self._merged = {each.map: Merged(each, program.maps[each.map].entries) for each in program.aggregations}
         self._order = Order(_LAG)
         self._hosts = []
@@ -159,6 +162,7 @@ class RemoteEngine(EmbeddedEngine):
         if host.state != AWAY:
             self._selector.unregister(host.link.out)
             host.link.close()
+        host.forget()
         host.state = state
         self._texts += [f"{host.name}: {text}" for text in host.told]
         host.told = []
@@ -214,11 +218,13 @@ class RemoteEngine(EmbeddedEngine):
         self._ping()
         self._join()
         self._try_again()
-        for key, _ in self._selector.select(max(0, timeout) / _SECOND):
-            host = key.data
+        ready = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
+        for host in ready:
             self._ask(host, Host.take)
             if host.link.over and host.state not in (AWAY, GONE):
                 self._hung_up(host)
+        if ready and all(host.link.drips for host in ready):
+            time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
         for host in self._living():
             host.link.flush()
 
@@ -290,7 +296,20 @@ class RemoteEngine(EmbeddedEngine):
         self._order.add(when, error, host, record, time.monotonic_ns())
 
     def merge(self, definition, rows, host):
-        return self._merged[definition.map].add(rows, host, lambda key: self.pack(definition.keys, key))
+        def packed(key):
+            host.note_names(key)
+            return self.pack(definition.keys, key)
+
+        return self._merged[definition.map].add(rows, host.number, packed)
+
+    def share_waiting(self, host):
+        """One more line of the host's waits.  Where those of all hosts take too much, the one with most is given up."""
+        self._waiting = max(self._waiting, host.waits)
+        if self._waiting * len(self._hosts) > _WAITING and sum(each.waits for each in self._hosts) > _WAITING:
+            most, why = max(self._hosts, key=lambda each: each.waits), f"lines of epochs without an end take more than {_WAITING} bytes, most of them its"
+            if most is host:
+                raise Broken(why)
+            self._give_up(most, why)
 
     # --- running ---------------------------------------------------------------------------------------
     def begin(self):

@@ -17,7 +17,7 @@ from ...data.faults import KINDS
 from ...data.harmless import harmless
 from . import nodes
 from .clocks import UNKNOWN, Offset
-from .link import Broken, Refused
+from .link import Broken, Refused, parsed
 from .nodes import MOST
 
 TYPE_CHECKING = False
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from .link import Link
 
 _PROBES = 10_000
-_ROWS = 200_000  # of deltas of an epoch
+_ROWS, _WAITING = 200_000, 32 << 20  # of deltas of an epoch; bytes of their lines
+_AT_HAND = 1 << 20  # bytes of lines of which what they say waits, of the others the lines themselves
+_FUNCTIONS, _NAMED = 10 * wire.NAMES, 32 << 20  # names of functions in records and keys, for each host that it speaks for; their characters
+_USELESS = 100_000  # lines that say nothing that counts
 _ORIGINS = 2 * MOST**2  # numbers of hosts behind relays, of two levels: made of those of both
 _TEXTS = 200  # that it has told
 _HEADER = struct.Struct("=IIIIQII")
@@ -55,6 +58,8 @@ class Host:
         self.began = self.joins = False
         self._since = ""  # when, and by what, its last whole count ends
         self._names: set[str] = set()
+        self._named_size = self._useless = 0
+        self._functions = _FUNCTIONS * max(1, len(engine.behind(name)))
         self._named: set[tuple[str, ...]] = set()
         self._said = 0
         self.again(link)
@@ -68,8 +73,8 @@ class Host:
         self.heard = time.monotonic_ns()  # of a line
         self._pings: dict[int, int] = {}
         self._probes: dict[int, int] = {}  # ours by its
-        self._pending: list[tuple[Any, Any]] = []  # (definition, rows) of the epoch that is open
-        self._rows = 0
+        self._pending: list[tuple[Any, Any]] = []  # (definition, rows, or bytes that say them) of the epoch that is open
+        self._rows = self.waits = 0
         self.late = self.silent = False  # as the user was told
         self._is_back = False  # until its first epoch says that its probes are on, which is told
 
@@ -89,8 +94,11 @@ class Host:
     # --- what it says --------------------------------------------------------------------------------
     def take(self) -> None:
         """All that has come.  Broken."""
-        for line in self.link.receive():
+        for text in self.link.receive():
+            line = parsed(text)
             self.heard = time.monotonic_ns()
+            if line["type"] == "delta":
+                self._await_epoch(text)
             does = _DOES.get(line["type"])
             if does is None:
                 raise Broken(f"a line of type {harmless(line['type'][:40])!r}")
@@ -103,10 +111,16 @@ class Host:
 
     def _tell(self, text: str) -> None:
         self._said += 1
+        self._count_useless()
         if self._said <= _TEXTS:
             self.told.append(harmless(text[:1000].rstrip("\r")))  # ssh ends its lines so
         elif self._said == _TEXTS + 1:
             self.told.append("it tells more, which is left out")
+
+    def _count_useless(self) -> None:
+        self._useless += 1
+        if self._useless > _USELESS:
+            raise Broken("it says too much that means nothing")
 
     def _opened(self, line: dict[str, Any]) -> None:
         counts = line["matched"]
@@ -131,6 +145,8 @@ class Host:
 
     def _pong(self, line: dict[str, Any]) -> None:
         sent = self._pings.pop(line["id"], None)
+        if sent is None:
+            self._count_useless()
         if sent is not None:
             self.offset.sample(sent, _natural(line["time"]), self.heard)
             if self.state == OPENED and self.joins:
@@ -152,7 +168,7 @@ class Host:
         if clause is None or not clause.record_size:
             raise ValueError("of a clause that hosts do not have")
         values = self._engine.read_record(clause, line["values"])
-        self._note_names(values)
+        self.note_names(values)
         size = clause.record_size
         record = bytearray(size)
         packed = self._engine.pack(wire.data_of(clause), values)
@@ -188,21 +204,37 @@ class Host:
     def _samples(self, line: dict[str, Any]) -> None:
         self._engine.take_samples(self, line["names"], line["rows"])
 
-    def _note_names(self, values: tuple[Any, ...]) -> None:
-        """Names of functions stay: a host has not any number of them."""
+    def note_names(self, values: tuple[Any, ...]) -> None:
+        """Names of functions stay: a host has not any number of them.  values: of a record or a key."""
         for value in values:
-            if value.__class__ is tuple:
-                self._names.update(value)
-        if len(self._names) > wire.NAMES:
-            raise ValueError("too many names of functions")
+            if value.__class__ is str or value.__class__ is tuple:
+                for text in (value,) if value.__class__ is str else value:
+                    if not self._keeps(text, self._functions):
+                        raise ValueError("too many names of functions")
 
     def may_name(self, text: str) -> bool:
-        """There is room for one more name."""
-        if len(self._names) < wire.NAMES:
+        """There is room for one more name of a sample's frame."""
+        return self._keeps(text, wire.NAMES)
+
+    def _keeps(self, text: str, most: int) -> bool:
+        if text not in self._names and len(self._names) < most and self._named_size < _NAMED:
             self._names.add(text)
+            self._named_size += len(text)
         return text in self._names
 
+    def forget(self) -> None:
+        """What waits for the end of an epoch will never count."""
+        self._pending, self.waits = [], 0
+
     # --- epochs ---------------------------------------------------------------------------------------
+    def _await_epoch(self, text: bytes) -> None:
+        """A line of a delta waits, until its epoch is whole."""
+        self.waits += len(text)
+        if self.waits > _WAITING:
+            raise Broken(f"an epoch of more than {_WAITING} bytes")
+        self._line = text
+        self._engine.share_waiting(self)
+
     def _delta(self, line: dict[str, Any]) -> None:
         definition = self._engine.definitions[line["name"]]
         if (line["function"], line["params"]) != (definition.row.called, list(definition.params or ())):
@@ -212,7 +244,7 @@ class Host:
         self._rows += len(line["rows"])
         if self._rows > _ROWS:
             raise ValueError("an epoch of too many rows")
-        self._pending.append((definition, line["rows"]))
+        self._pending.append((definition, line["rows"] if self.waits <= _AT_HAND else self._line))
 
     def _heartbeat(self, line: dict[str, Any]) -> None:
         """An epoch is whole: it counts."""
@@ -221,9 +253,10 @@ class Host:
         if self._is_back:
             self._is_back = False
             self._engine.is_back(self)
-        pending, self._pending, self._rows = self._pending, [], 0
-        for definition, rows in pending:
-            self.drops["aggregation"] += self._engine.merge(definition, rows, self.number)
+        pending, self._pending, self._rows, self.waits = self._pending, [], 0, 0
+        for definition, waited in pending:
+            rows = parsed(waited)["rows"] if waited.__class__ is bytes else waited
+            self.drops["aggregation"] += self._engine.merge(definition, rows, self)
         self.epoch += 1
         self._since = f"{time.strftime('%H:%M:%S')}, the end of its epoch {self.epoch - 1}"
         self.flushed = max(self.flushed, _natural(line.get("flush", 0)))
@@ -241,6 +274,7 @@ class Host:
 
     def _text(self, line: dict[str, Any]) -> None:
         """What no clause of a host prints by itself."""
+        self._count_useless()
 
     def _exit(self, line: dict[str, Any]) -> None:
         if _natural(line["epochs"]) != self.epoch:

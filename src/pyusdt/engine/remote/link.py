@@ -25,6 +25,8 @@ _ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the other
 _UNSENT = 4 << 20  # bytes that a host has not taken
 _SAID = 8192  # bytes of a line of the standard error
 _SHOWN = 60  # bytes of a line that is none: a greeting of a shell's, say
+_CONTAINERS, _ITEMS = 1 << 18, 1 << 20  # of a line, strings' brackets and commas among them: what they become takes far more memory
+_SMALL = 4096  # bytes that come alone
 
 
 class Broken(Exception):
@@ -36,15 +38,16 @@ class Refused(Broken):
 
 
 class Link:
-    """Over descriptors: what it writes to, what lines and what messages come from; it closes them.  over: nothing more comes."""
+    """Over descriptors: what it writes to, what lines and what messages come from; it closes them.  over: nothing more comes; drips: what
+    came last was a small part of a line."""
 
     def __init__(self, to: int, out: int, err: int) -> None:
         self._in, self.out, self.err = to, out, err
         self._open = [to, out, err]
         for fd in self._open:
             os.set_blocking(fd, False)
-        self._unsent = self._rest = self._said = b""
-        self.over = False
+        self._unsent, self._rest, self._said = bytearray(), bytearray(), b""
+        self.over = self.drips = False
 
     def send(self, type: str, **what: Any) -> None:
         """Now, or as much of it as the host takes, the rest with the next."""
@@ -58,18 +61,25 @@ class Link:
     def flush(self) -> None:
         with contextlib.suppress(OSError):  # who is gone is noticed where it is read
             while self._unsent:
-                self._unsent = self._unsent[os.write(self._in, self._unsent) :]
+                del self._unsent[: os.write(self._in, self._unsent)]
 
-    def receive(self) -> Iterator[dict[str, Any]]:
-        """What has come."""
+    def receive(self) -> Iterator[bytes]:
+        """The lines that have come, for parsed()."""
         text = self._read(self.out, _ROUND)
         if text is None:
             self.over = True
             return
-        *lines, self._rest = (self._rest + text).split(b"\n")
+        end = text.find(b"\n")  # only what is new is looked through, and a line is put together once
+        self.drips = end < 0 and 0 < len(text) < _SMALL
+        self._rest += text if end < 0 else text[:end]
         if len(self._rest) > LINE:
             raise Broken(f"a line of more than {LINE} bytes")
-        yield from map(_parsed, lines)
+        if end >= 0:
+            first, self._rest = bytes(self._rest), bytearray()
+            *lines, rest = text[end + 1 :].split(b"\n")
+            self._rest += rest
+            yield first
+            yield from lines
 
     def said(self) -> list[str]:
         """Lines of the standard error."""
@@ -132,7 +142,10 @@ def _own(pipe: IO[bytes]) -> int:
     return fd
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def parsed(line: bytes) -> dict[str, Any]:
+    """The object of a line.  Broken."""
+    if line.count(b"[") + line.count(b"{") > _CONTAINERS or line.count(b",") > _ITEMS:
+        raise Broken("a line of more parts than there is room for")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

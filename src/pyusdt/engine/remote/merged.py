@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WAITING = 64  # values of a key
+_WAITING_ALL, _VALUE = 16 << 20, 120  # bytes of values of all keys, about; of one without its buckets
 
 
 class Numbers:
@@ -73,6 +74,7 @@ class Merged:
     def __init__(self, definition: Any, room: int) -> None:
         self._definition, self._room = definition, room
         self._key, self._words = wire.reader(definition.keys), words_of(definition.row, definition.params)
+        self._waits = 0  # bytes of values, about
         self._slots: dict[bytes, list[Any]] = {}
         self._owners: dict[bytes, int] = {}  # who brought a key
         self._brought: dict[int, int] = {}
@@ -93,9 +95,19 @@ class Merged:
                 dropped += 1
                 continue
             slot.append(found)
+            self._waits += _VALUE + (len(found) if found.__class__ is bytes else 0)
             if len(slot) > _WAITING:
                 slot[:] = [self._words.joined(slot)]
+        if self._waits > _WAITING_ALL:
+            self._settle()
         return dropped
+
+    def _settle(self) -> None:
+        """Of each key one value is left."""
+        for slot in self._slots.values():
+            if len(slot) > 1:
+                slot[:] = [self._words.joined(slot)]
+        self._waits = 0
 
     def _new(self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> list[Any] | None:
         """The slot of keys that were not said in this way before; None: no room."""

@@ -40,6 +40,9 @@ def marked(record: bytes) -> bytes:
     return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]
 
 
+_OVERHEAD = 250  # bytes that a record takes besides its own
+
+
 class Order:
     """late, unsure: how many there were; held: bytes that wait."""
 
@@ -53,7 +56,7 @@ class Order:
 
     def add(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
         self._number += 1
-        self.held += len(record)
+        self.held += len(record) + _OVERHEAD
         heappush(self._heap, (time, self._number, error, host, now, record))
 
     def release(self, until: int, now: int) -> bytes:
@@ -63,7 +66,7 @@ class Order:
             time, _, error, host, _, record = heappop(heap)
             found.append(self._judged(time, error, host, record))
         made = b"".join(found)
-        self.held -= len(made)
+        self.held -= len(made) + _OVERHEAD * len(found)
         return made
 
     def _judged(self, time: int, error: int, host: int, record: bytes) -> bytes:

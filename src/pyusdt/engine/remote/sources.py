@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "?"
 _MOST = 1 << 32
-_ROW = 200  # bytes of memory, about, of a sample without its frames
+_ROW = 500  # bytes of memory, about, of a sample without its frames
 _COMM = 64  # characters of a process's name
 
 
