@@ -368,6 +368,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     outer(), rest()
     print([name for name, _ in seen if name in ("inner", "outer", "rest")], flush=True)
+    seen.clear()
 """
 
 
@@ -383,10 +384,10 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
             process.stdin.flush()
             return process.stdout.readline()
 
-        def traced(wanted: str, inside=lambda: None) -> dict[str, int]:
+        def traced(wanted: str, inside=lambda: None, first: str = "[]\n") -> dict[str, int]:
             script = f"{wanted} {{ @[probefunc] = count(); }} tick-100ms {{ printf(\"on\\n\"); }}"
             tracer = harness.start([*builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)])
-            assert tracer.stdout.readline() == "on\n" and tracer.stdout.readline() == "on\n" and go() == "[]\n"
+            assert tracer.stdout.readline() == "on\n" and tracer.stdout.readline() == "on\n" and go() == first
             inside()
             tracer.terminate()
             return counted(harness.finish(tracer, 60))
@@ -397,3 +398,5 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
         both = traced("python$target:__main__:inner:function-return", lambda: traced("python$target:__main__:outer:function-entry"))
         assert both == {"inner": 2}
         assert traced("python$target:__main__:*er:function-entry") == {"inner": 1, "outer": 1}
+        # CPython makes a function's table of lines anew when a second tool asks for them: of this function, once
+        assert traced("python$target:__main__:inner:line", lambda: traced("python$target:__main__:rest:function-entry"), "['inner']\n") == {"inner": 2}

@@ -113,6 +113,7 @@ struct pyusdt_vm_place {
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
     struct pyusdt_vm_texts *texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
     char keeping;                  /* a thread changes generation and sessions */
+    char has_lines;                /* vm_monitor.c has set LINE for this code alone */
     PyObject *module;              /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
     void *stack;                   /* stack.c's: one block of memory, too */
 };
@@ -155,8 +156,8 @@ void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module);
 /* Calls with each code that has a place. */
 void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place), void *arg);
 
-/* Whether some tracer wants a probe of this code, which somebody has asked for before. */
-int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code);
+/* Whether some tracer wants one of these probes of this code, whose module is known. */
+int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes);
 
 #endif
 

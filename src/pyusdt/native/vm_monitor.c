@@ -65,18 +65,49 @@ static inline PyObject *answer_to(answering *answer, PyObject *const *args, int 
 /* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START (PY_RESUME) is on there, too: so it stays
  * where a line is wanted. */
 #define LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
-#define LINE_TOO (LINE_NEEDS_START ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0)
 
-static int wants_line(PyObject *code)
+/* The place of the code where a line of it is wanted, else NULL. */
+static struct pyusdt_vm_place *wants_line(PyObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)code};
 
-    return LINE_NEEDS_START && (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event);
+    return (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event) ? event.place : NULL;
+}
+
+/* Of sys.monitoring.events. -1 with an exception. */
+static long event_bit(const char *name)
+{
+    PyObject *names = PyObject_GetAttrString(monitoring, "events");
+    PyObject *bit = names != NULL ? PyObject_GetAttrString(names, name) : NULL;
+    long value = bit != NULL ? PyLong_AsLong(bit) : -1;
+
+    Py_XDECREF(names);
+    Py_XDECREF(bit);
+    return value;
+}
+
+/* CPython makes a code's table of lines anew when a second tool sets LINE there, and switches on again what the first has disabled.  So
+ * beside other tools LINE is set for those codes alone where somebody wants it, when they are first entered. */
+static int beside;
+
+static int set_local(PyCodeObject *code, long set);
+
+static void set_lines(struct pyusdt_vm_place *place, PyCodeObject *code, int on)
+{
+    long line = on ? event_bit("LINE") : 0;
+
+    if (line < 0 || set_local(code, line) < 0)
+        PyErr_Clear();
+    place->has_lines = (char)on;
 }
 
 static PyObject *met_first(PyObject *const *args, int kind)
 {
-    return wants_line(args[0]) ? pyusdt_vm_meet(&kinds[kind], args, Py_None) : met(args, kind);
+    struct pyusdt_vm_place *place = wants_line(args[0]);
+
+    if (place != NULL && beside && !place->has_lines)
+        set_lines(place, (PyCodeObject *)args[0], 1);
+    return place != NULL && LINE_NEEDS_START ? pyusdt_vm_meet(&kinds[kind], args, Py_None) : met(args, kind);
 }
 
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
@@ -173,8 +204,8 @@ static const struct {
     vectorcallfunc function;
     int with_call; /* it is no event that can be set: it comes with CALL */
 } events[] = {
-    {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | LINE_TOO, on_start, 0},
-    {"PY_RESUME", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | LINE_TOO, on_resume, 0},
+    {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_start, 0},
+    {"PY_RESUME", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_resume, 0},
     {"PY_THROW", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_throw, 0},
     {"PY_RETURN", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_return, 0},
     {"PY_YIELD", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_yield, 0},
@@ -240,18 +271,6 @@ static PyObject *callback_new(vectorcallfunc function)
     return (PyObject *)made;
 }
 
-/* Of sys.monitoring.events. -1 with an exception. */
-static long event_bit(const char *name)
-{
-    PyObject *names = PyObject_GetAttrString(monitoring, "events");
-    PyObject *bit = names != NULL ? PyObject_GetAttrString(names, name) : NULL;
-    long value = bit != NULL ? PyLong_AsLong(bit) : -1;
-
-    Py_XDECREF(names);
-    Py_XDECREF(bit);
-    return value;
-}
-
 /* A call of sys.monitoring's whose result nobody needs. 0 or -1 with an exception. */
 static int told(PyObject *result)
 {
@@ -259,22 +278,32 @@ static int told(PyObject *result)
     return result != NULL ? 0 : -1;
 }
 
+/* Whether an event is needed. */
+static int is_needed(int i, uint32_t wanted)
+{
+    int enters = events[i].function == on_start || events[i].function == on_resume;
+    uint32_t probes = events[i].probes | (enters && (LINE_NEEDS_START || beside) ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0);
+
+    return (probes & wanted) != 0;
+}
+
 /* The callback of an event where its probe is wanted, else None. */
 static int register_callback(int i, uint32_t wanted)
 {
     long bit = event_bit(events[i].name);
-    PyObject *function = bit < 0 ? NULL : (events[i].probes & wanted) != 0 ? callback_new(events[i].function) : Py_NewRef(Py_None);
+    PyObject *function = bit < 0 ? NULL : is_needed(i, wanted) ? callback_new(events[i].function) : Py_NewRef(Py_None);
 
     return function != NULL ? told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool, bit, function)) : -1;
 }
 
-/* The set of events. -1 with an exception. */
+/* The set of events for all code. -1 with an exception. */
 static long event_set(uint32_t wanted)
 {
     long set = 0;
 
     for (int i = 0; i < EVENTS; i++) {
-        long bit = (events[i].probes & wanted) != 0 && !events[i].with_call ? event_bit(events[i].name) : 0;
+        int is_local = beside && events[i].function == on_line;
+        long bit = is_needed(i, wanted) && !events[i].with_call && !is_local ? event_bit(events[i].name) : 0;
         if (bit < 0)
             return -1;
         set |= bit;
@@ -355,10 +384,46 @@ static int set_local(PyCodeObject *code, long set)
  * disabled is armed when they are set again. */
 static void disarm(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
+    long lines = place->has_lines ? event_bit("LINE") : 0; /* which stay: none of them is disabled */
+
     Py_INCREF(code);
-    if (pyusdt_vm_asks_again(place, code) && (set_local(code, *(long *)other) < 0 || set_local(code, 0) < 0))
+    if (pyusdt_vm_asks_again(place, code, ~0u) && (lines < 0 || set_local(code, lines | *(long *)other) < 0 || set_local(code, lines) < 0))
         PyErr_Clear();
     Py_DECREF(code);
+}
+
+/* LINE where it is wanted; of = NULL: nowhere. */
+static void settle_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *place)
+{
+    int on = of != NULL && pyusdt_vm_asks_again(place, code, PYUSDT_VM_BIT(PYUSDT_VM_LINE));
+
+    Py_INCREF(code);
+    if (on != place->has_lines)
+        set_lines(place, code, on);
+    Py_DECREF(code);
+}
+
+/* Code that runs has places now, since it may not be entered again: a loop that goes on for ever. */
+static void meet_running(void)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+
+    for (; thread != NULL; thread = PyThreadState_Next(thread)) {
+        PyFrameObject *frame = PyThreadState_GetFrame(thread);
+        while (frame != NULL) {
+            PyCodeObject *code = PyFrame_GetCode(frame);
+            PyObject *globals = PyFrame_GetGlobals(frame), *name = PyDict_GetItemString(globals, "__name__");
+            struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
+            PyFrameObject *caller = PyFrame_GetBack(frame);
+            if (place != NULL)
+                pyusdt_vm_place_of_module(place, name);
+            Py_DECREF(globals);
+            Py_DECREF(code);
+            Py_DECREF(frame);
+            frame = caller;
+        }
+    }
+    PyErr_Clear();
 }
 
 /* Locations of ours in the code that somebody wants now; others' stay as they are. */
@@ -368,17 +433,34 @@ static int rearm_ours(uint32_t wanted)
 
     if (other < 0 || told(PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0)) < 0)
         return -1;
+    meet_running();
     pyusdt_vm_code_each(disarm, &other);
-    return set_events(wanted);
+    if (set_events(wanted) < 0)
+        return -1;
+    pyusdt_vm_code_each(settle_lines, &other);
+    return 0;
 }
 
 static int rearm(uint32_t wanted)
 {
-    return has_company() ? rearm_ours(wanted) : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
+    return beside ? rearm_ours(wanted) : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
+}
+
+/* Others have come, or are gone. */
+static int has_changed_company(void)
+{
+    int before = beside;
+
+    beside = has_company();
+    if (before && !beside)
+        pyusdt_vm_code_each(settle_lines, NULL);
+    return beside != before;
 }
 
 static void give_back(void)
 {
+    if (tool != 0 && beside)
+        pyusdt_vm_code_each(settle_lines, NULL);
     if (tool != 0 && (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
         PyErr_Clear();
     tool = 0;
@@ -400,7 +482,7 @@ static const char *set(uint32_t wanted, int refresh)
         PyErr_Clear();
         return "sys.monitoring's tool ids 3 and 4 are taken by other tools: there are no events of functions, lines and exceptions";
     }
-    if ((wanted != before && set_events(wanted) < 0) || (refresh && rearm(wanted) < 0)) {
+    if (((has_changed_company() || wanted != before) && set_events(wanted) < 0) || (refresh && rearm(wanted) < 0)) {
         PyErr_Clear();
         give_back();
         return "sys.monitoring refused: there are no events of functions, lines and exceptions";

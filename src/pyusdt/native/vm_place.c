@@ -192,7 +192,7 @@ __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code)
+int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes)
 {
     PyObject *module = __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
     struct names names;
@@ -202,7 +202,7 @@ int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code)
         return 0; /* nobody has asked for it yet */
     names_set(&names, module, qualified_name(code), code->co_filename);
     for (unsigned probe = 0; probe < PYUSDT_VM_CODE_PROBES && sessions == 0; probe++)
-        if (pyusdt_vm_index(probe) != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
+        if ((probes & PYUSDT_VM_BIT(probe)) != 0 && pyusdt_vm_index(probe) != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
             sessions = wanted_by_tracers(pyusdt_vm_index(probe), &names);
     names_close(&names);
     return sessions != 0;
