@@ -178,6 +178,18 @@ int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg);
 /* The same of the addresses of this process (RLIMIT_AS), of which there is one limit at most. */
 int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg);
 
+/*
+ * For a thread of ours: what the program gives up later by calls that act on one thread (capset(), no_new_privs) is not to stay with
+ * this one. The calling thread executes no set-uid program from now on, and has no capabilities but those to become another user: a
+ * change of user is made by all threads, and the C library ends the process where one can not.
+ */
+bool pyusdt_os_give_up_rights(void);
+
+/* It gives up those two, too, when the process's first thread can not have them again (capabilities that it is permitted). In a
+ * sandbox (seccomp) nothing is done, since a system call that is not on its list may end the process. Both return whether there
+ * is something left to give up; never where there are no capabilities of threads (macOS, FreeBSD). */
+bool pyusdt_os_follow_rights(void);
+
 /* ---- memory and files ---- */
 
 /* From now on a forked or cloned child finds zeros in these pages. false: it finds what its parent had. */

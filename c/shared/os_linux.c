@@ -215,6 +215,44 @@ bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
     return false;
 }
 
+/* The calling thread has no capabilities but these, if it has them now. Whether any is left. */
+static bool keep_capabilities(const uint32_t kept[2])
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2];
+    uint32_t before = 0, after = 0;
+
+    if (syscall(SYS_capget, &header, data) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        before |= (data[i].permitted & ~kept[i]) | data[i].inheritable;
+        data[i].effective &= kept[i];
+        after |= data[i].permitted &= kept[i];
+        data[i].inheritable = 0;
+    }
+    if (before != 0)
+        syscall(SYS_capset, &header, data); /* ambient ones go with those that are inheritable */
+    return after != 0;
+}
+
+bool pyusdt_os_give_up_rights(void)
+{
+    static const uint32_t kept[2] = {1u << CAP_SETUID | 1u << CAP_SETGID, 0};
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return keep_capabilities(kept);
+}
+
+bool pyusdt_os_follow_rights(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, getpid()};
+    struct __user_cap_data_struct first[2];
+
+    if (prctl(PR_GET_SECCOMP) != 0)
+        return false;
+    return syscall(SYS_capget, &header, first) != 0 || keep_capabilities((const uint32_t[2]){first[0].permitted, first[1].permitted});
+}
+
 bool pyusdt_os_wipe_on_fork(void *at, size_t size)
 {
     return madvise(at, size, MADV_WIPEONFORK) == 0;

@@ -5,7 +5,8 @@
  * Out: pyusdt_watch_start() and _stop() of pyusdt.h.
  * Always: the thread is there while something is watched, and no longer. The bell is read before everything else is looked at, so
  * one that rings in between is not waited for. What changes without the bell, or where its ringer was killed before he rang,
- * is seen by the next look. Looks are LOOK_NS apart at least, however often somebody rings.
+ * is seen by the next look. Looks are LOOK_NS apart at least, however often somebody rings. The thread has no rights but those of its
+ * user: docs/security.md, "The watcher", says why it is a thread, and what is left.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -105,11 +106,14 @@ static void *watch_main(void *unused)
     struct pyusdt_ctl_header *ctl = pyusdt_core.ctl; /* stays where it is, whatever file is there */
     uint64_t checked = pyusdt_now();
     uint32_t bell;
+    bool has_rights;
 
     (void)unused;
     pyusdt_os_name_thread("pyusdt-watch");
+    has_rights = pyusdt_os_give_up_rights();
     while (bell = atomic_load(&ctl->bell), !is_stopped()) {
         uint64_t looked = pyusdt_now();
+        has_rights = has_rights && pyusdt_os_follow_rights();
         look();
         if (looked - checked > CHECK_NS) {
             checked = looked;

@@ -25,7 +25,9 @@ from pyusdt._core import (
     vm_trouble,
 )
 
-__all__ = ["disable", "enable", "enable_as_asked", "probes", "sites", "trouble"]
+from .alone import paused, wrap_calls
+
+__all__ = ["disable", "enable", "enable_as_asked", "paused", "probes", "sites", "trouble"]
 
 _registered = False
 
@@ -42,6 +44,7 @@ def enable(*, audit: bool = False) -> None:
         _registered = True
         os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
         atexit.register(vm_end)
+        wrap_calls()
 
 
 def enable_as_asked(value: str) -> None:
