@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from kernel_harness import compile_c, pydtrace
 
-from pyusdt.engine.elf import EXECUTES, WRITES, Segment, linked
+from pyusdt.engine.elf import EXECUTES, WRITES, File, Segment, linked
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 STACK = """#include <unistd.h>
@@ -91,3 +91,49 @@ def test_one_page_of_a_file_with_parts_of_several_segments():
     assert linked(segments, "r-xp", 0x5C0) == 0x15C0 == linked(segments, "", 0x5C0)
     assert linked(segments, "r--p", 0x10) == 0x10 and linked(segments, "r-xp", 0) == 0x1000 and linked(segments, "rw-p", 0x910) == 0x3910
     assert linked(segments, "r--p", 0x780) == 0x2780 and linked([], "r-xp", 0) is None
+
+
+GO = """.text
+.globl main, callee, caller
+.type main, @function
+main: sub $8, %rsp
+    call caller
+    add $8, %rsp
+    xor %eax, %eax
+    ret
+.size main, .-main
+.type caller, @function
+caller: push %rbp
+    mov %rsp, %rbp
+    call callee
+    pop %rbp
+    ret
+.size caller, .-caller
+.type callee, @function
+callee: ret
+.size callee, .-callee
+.section .note.GNU-stack, "", @progbits
+"""
+
+
+@X86
+@pytest.mark.usefixtures("bpf")
+def test_the_caller_of_a_function_without_tables(tmp_path):
+    """As Go's are: at its entry the function has no frame yet."""
+    (tmp_path / "go.s").write_text(GO)
+    program = compile_c(tmp_path / "go.s", tmp_path / "go")
+    out, err, status = pydtrace("-qn", "pid$target:a.out:callee:entry { ustack(2); }", "-c", program)
+    assert status == 0 and frames(out) == ["callee", "caller"], (out, err)
+
+
+def test_of_versions_of_a_function_the_default_is_meant(tmp_path):
+    (tmp_path / "two.c").write_text('__attribute__((noinline)) int first(void) { return 1; } __attribute__((noinline)) int second(void) { return 2; }\n'
+                                    '__asm__(".symver first, both@V1"); __asm__(".symver second, both@@V2");')
+    (tmp_path / "two.map").write_text("V1 { global: both; local: *; }; V2 { global: both; } V1;")
+    compile_c(tmp_path / "two.c", tmp_path / "two.so", "-shared", "-fPIC", f"-Wl,--version-script={tmp_path}/two.map")
+    for stripped in (False, True):
+        if stripped:
+            subprocess.run(["strip", tmp_path / "two.so"], check=True)
+        file = File(str(tmp_path / "two.so"))
+        [(address, size, _)] = [row for row in file.functions() if row[2] == "both"]
+        assert b"\xb8\x02" in file.read(file.offset(address), size)

@@ -76,6 +76,11 @@ class Command:
             self.wait()
             raise OSError(int(code), os.strerror(int(code)), self.argv[0])
 
+    @property
+    def waits(self):
+        """It does not run yet: until then it is a copy of this process."""
+        return self._gate >= 0
+
     def poll(self):
         """True once the command has ended."""
         if self._started_by_other:

@@ -6,6 +6,7 @@ damaged file raises BadFile, never anything else, no loop is longer than the fil
 larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
 """
 
+import itertools
 import mmap
 import os
 import struct
@@ -23,6 +24,7 @@ _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER, _THREAD_LOCAL = 1, 3, 7  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
+_HIDDEN = 0x8000  # of a symbol's version: it is not the default
 _TABLES = ".symtab", ".dynsym"
 _SECTION_NAME = 128  # bytes, at most
 _SECTIONS = 1024
@@ -228,17 +230,31 @@ class File:
         return min(table[3], self.size) if table else 0
 
     def functions(self):
-        """[(address, size, name)] of the functions that a probe can be put on, ascending."""
+        """[(address, size, name)] of the functions that a probe can be put on, ascending.  Of a name with several versions it is the default's."""
         rows, names = self.symbols()
-        found, room = {}, 4 * self.size
-        for row in rows:
+        found, older, room = {}, {}, 4 * self.size
+        for row, is_older in zip(rows, self._older()):
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
                 name = _text(names, row[0])
                 room -= len(name)
                 if room < 0:  # they are parts of one long text
                     raise BadFile("its names are longer than it is")
-                found[row[4], name] = row[5]
+                name, at, version = name.partition("@")  # a table for the linker has them so
+                if is_older or (at and not version.startswith("@")):
+                    older[row[4], name] = row[5]
+                else:
+                    found[row[4], name] = row[5]
+        current = {name for _, name in found}
+        found.update({key: size for key, size in older.items() if key[1] not in current})
         return sorted((address, size, name) for (address, name), size in found.items())
+
+    def _older(self):
+        """For each symbol that symbols() has whether it is of a version that nothing new is linked with."""
+        if _TABLES[0] in self.sections or ".gnu.version" not in self.sections:
+            return itertools.repeat(False)
+        _, _, offset, size, _ = self.sections[".gnu.version"]
+        versions = memoryview(self.read(offset, size - size % 2)).cast("H")
+        return itertools.chain((version & _HIDDEN != 0 for version in versions), itertools.repeat(False))
 
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""

@@ -35,6 +35,7 @@ from .new_code import NewCode
 from .probes import Finder, files_of, is_32_bit, name_files, which
 from .profile import online_cpus
 from .return_probes import URETPROBE, ReturnProbes
+from .returns import is_part
 from .running import Statistics, run_time
 from .system import SystemSide
 from .walk import WALKED
@@ -322,7 +323,8 @@ class KernelEngine(Engine):
         shift = self.attacher.shift(file.code(offset, len(SITE)))
         counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         arguments = self._arguments(site, wanted, note.address + shift)
-        return [(0, Place(offset + shift, counter, site.ident), event(arguments=arguments))]
+        enters = note.provider == "pid" and note.name == "entry" and not is_part(site.function)
+        return [(0, Place(offset + shift, counter, site.ident), event(arguments=arguments, enters=enters))]
 
     @staticmethod
     def _offset(site, address):
@@ -366,7 +368,7 @@ class KernelEngine(Engine):
     def _key(event):
         """What two sites must have in common for one program to serve them."""
         arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
-        return arguments, event.pid, event.family, event.comm, event.never, event.leaves
+        return arguments, event.pid, event.family, event.comm, event.never, event.leaves, event.enters
 
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
@@ -587,8 +589,10 @@ class KernelEngine(Engine):
             pids = set(pids).intersection(self._family.members() if self._family else self._pids)
         found = []
         for pid in pids:
+            if pid == os.getpid() or self._command and pid == self._command.pid and self._command.waits:
+                continue  # it does not run yet, and is a copy of this process
             try:
-                found += self._finder.process(pid) if pid != os.getpid() else ()
+                found += self._finder.process(pid)
             except OSError:
                 continue  # it has ended
         if found:

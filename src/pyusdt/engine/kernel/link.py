@@ -119,12 +119,13 @@ class Event:
     process to run for, or None; family: it runs for the processes of a family.Family alone; comm: for
     those of this name alone; never: processes not to run for; always: runs after exit() too; profile: the
     processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does; leaves: (does, condition) of
-    a returns.Point, where a function ends."""
+    a returns.Point, where a function ends; enters: a function begins there."""
 
-    __slots__ = ("own", "arguments", "pid", "family", "comm", "never", "always", "profile", "raw", "leaves")
+    __slots__ = ("own", "arguments", "pid", "family", "comm", "never", "always", "profile", "raw", "leaves", "enters")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None, comm=None):
-        self.family, self.leaves, self.comm = family, leaves, comm
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None, comm=None,
+                 enters=False):
+        self.family, self.leaves, self.comm, self.enters = family, leaves, comm, enters
         self.own, self.arguments, self.pid = own, dict(arguments), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
@@ -401,7 +402,8 @@ class Linker:
         if self._reads_nothing:
             g.emit(*[store_imm(8, R7, self.program.stacks[whose][0], 0) for whose in wanted - {"registers"}])
         else:
-            stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls, event.leaves is not None)
+            stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls,
+                        unwind.AT_END if event.leaves else unwind.AT_BEGINNING if event.enters else 0)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)

@@ -27,7 +27,7 @@ from ...bpf.insn import (
     store_imm,
 )
 from .leaving import SP_OF_CONTEXT
-from .unwind import RETURNED
+from .unwind import AT_END, RETURNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ _GET_STACK, _READ_KERNEL, _READ_USER, _USER_STACK = 67, 113, 112, 1 << 8
 
 
 def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], unwinds: Mapping[str, Any],
-         calls: list[tuple[int, Any]], returned: bool = False) -> None:
+         calls: list[tuple[int, Any]], place: int = 0) -> None:
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk};
-    unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them; returned: the function is at its end, with
-    nothing on the stack, so that the first frame is its caller's."""
+    unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them; place: unwind.AT_END where the function is at
+    its end, with nothing on the stack, so that the first frame is its caller's, unwind.AT_BEGINNING at its beginning."""
     for whose in sorted(wanted):
         offset, frames = stacks[whose]
         alone, walked = whose == "language" and whose in walks, Label()
@@ -49,12 +49,12 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
             g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL))
         else:
-            _native(g, whose, offset, frames, unwinds, calls, returned)
+            _native(g, whose, offset, frames, unwinds, calls, place)
         if whose in walks:
             _call(g, walks[whose].function, calls)
         if alone:
             g.emit(jump_imm("jne", R0, 0, walked))
-            _native(g, whose, offset, frames, unwinds, calls, returned)
+            _native(g, whose, offset, frames, unwinds, calls, place)
             g.place(walked)
 
 
@@ -64,10 +64,10 @@ def _call(g: Any, which: Any, calls: list[tuple[int, Any]]) -> None:
     g.emit(call_sub(0))
 
 
-def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]], returned: bool) -> None:
+def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]], place: int) -> None:
     some, done, walked = Label(), Label(), Label()
     if whose in unwinds:
-        g.emit(store_imm(8, R7, unwinds[whose].var(RETURNED), int(returned)))
+        g.emit(store_imm(8, R7, unwinds[whose].var(RETURNED), place))
         _call(g, unwinds[whose].function, calls)
         g.emit(jump_imm("jne", R0, 0, walked))
     g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
@@ -76,7 +76,7 @@ def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, 
     g.emit(alu_imm("rsh", R0, 3))
     g.place(done)
     g.emit(store(8, R7, offset, R0))
-    if returned and whose != "kernel":
+    if place == AT_END and whose != "kernel":
         g.emit(jump_imm("jeq", R0, 0, walked), mov(R1, R7), alu_imm("add", R1, offset + 8), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
                call(_READ_USER))
     g.place(walked)

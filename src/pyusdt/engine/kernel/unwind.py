@@ -58,6 +58,7 @@ _PART_STEPS, _ROW_STEPS = u.MOST.bit_length(), u.ROWS.bit_length()
 # Behind what a walk of an interpreter's has; a frame as it is on the stack, BP and PC, is read into these at once.
 BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED, BY_POINTER = range(walk.WALK_SIZE, walk.WALK_SIZE + 72, 8)
 UNWIND_SIZE = 72
+AT_END, AT_BEGINNING = 1, 2
 _FROM_UNKNOWN = 2  # BY_POINTER, else 1: the frame before is of code that is in no part, so that what is not known yet may be said
 _CONTEXT = -24  # on the stack: the state block, what the map has of the process
 _KEY, _SENT = -16, -40
@@ -76,8 +77,8 @@ def unwinds(places: Any, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unw
 
 
 class Unwind(walk.Frames):
-    """The function of one: r1 is the state block, with RETURNED: whether the thread is at the end of a function, so that the stack is its
-    caller's; r0 = 1, or 0 where the process is not known."""
+    """The function of one: r1 is the state block, with RETURNED: AT_END: the thread is at the end of a function, so that the stack is its
+    caller's; AT_BEGINNING: of one, whose caller is on top of the stack; r0 = 1, or 0 where the process is not known."""
 
     def __init__(self, places: Any, offset: int, frames: int) -> None:
         super().__init__(places, offset, frames)
@@ -145,7 +146,7 @@ class Unwind(walk.Frames):
             g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
         g.emit(*[store_imm(8, R6, self.var(each), 0) for each in (CALLED, UNKNOWN, BY_POINTER)])
         stays = Label()
-        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jeq", R1, 0, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
+        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jne", R1, AT_END, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
                alu_imm("add", R1, 8), store(8, R6, self.var(SP), R1), mov(R1, R6), alu_imm("add", R1, self.var(PC)), mov_imm(R2, 8),
                call(_READ_USER), store_imm(8, R6, self.var(CALLED), 1), jump_imm("jne", R0, 0, none))
         g.place(stays)
@@ -167,7 +168,7 @@ class Unwind(walk.Frames):
     def _one(self) -> Any:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
         g = Code()
-        stop, unknown, guessed, later, by_pointer, follow, further = (Label() for _ in range(7))
+        stop, unknown, guessed, later, by_pointer, inside, follow, further = (Label() for _ in range(8))
         g.emit(load(8, R6, R2, 0), load(8, R7, R2, 8), load(8, R1, R6, self.var(PC)), jump_imm("jeq", R1, 0, stop))
         walk.append(g, self.words)
         g.emit(load(8, R8, R6, self.var(PC)), load(8, R1, R6, self.var(CALLED)), alu("sub", R8, R1))
@@ -184,6 +185,11 @@ class Unwind(walk.Frames):
         self._mark(g)
         g.emit(ja(stop))
         g.place(by_pointer)
+        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jne", R1, AT_BEGINNING, inside), store_imm(8, R6, self.var(RETURNED), 0),
+               load(8, R1, R6, self.var(CALLED)), jump_imm("jne", R1, 0, inside), load(8, R8, R6, self.var(SP)))
+        self._read(g, PC, 8, R8, stop)
+        g.emit(alu_imm("add", R8, 8), store(8, R6, self.var(SP), R8), ja(further))
+        g.place(inside)
         g.emit(store_imm(8, R6, self.var(BY_POINTER), 1))
         g.place(follow)
         g.emit(load(8, R8, R6, self.var(BP)), jump_imm("jeq", R8, 0, stop))
