@@ -45,6 +45,40 @@ void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, 
         session->ntroubles++;
 }
 
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
+void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...)
+{
+    char text[2 * PYUSDT_PATH_SIZE];
+    va_list values;
+    uint64_t hash;
+    uint32_t n = session->strangers.n;
+
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    hash = hash_of(text);
+    for (uint32_t i = 0; i < n; i++)
+        if (session->strangers.hash[i] == hash)
+            return;
+    if (n == PYUSDT_STRANGERS_COUNTED || (n < PYUSDT_STRANGERS_TOLD && !(session->strangers.text[n] = strdup(text))))
+        return;
+    session->strangers.hash[session->strangers.n++] = hash;
+}
+
+const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n, uint32_t *count)
+{
+    *count = session->strangers.n;
+    return n < session->strangers.n && n < PYUSDT_STRANGERS_TOLD ? session->strangers.text[n] : NULL;
+}
+
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n)
 {
     return n < session->ntroubles ? session->trouble[n] : NULL;
@@ -307,6 +341,15 @@ void pyusdt_base_close(struct pyusdt_base *base)
 
 /* ---- the users' directories ---- */
 
+/* Of our own directory at once. */
+static void tell_of_user(struct pyusdt_session *session, uint32_t uid, const char *why)
+{
+    if (uid == geteuid())
+        pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, why);
+    else
+        pyusdt_session_stranger(session, "processes of uid %u are not traced: %s", uid, why);
+}
+
 /* A user's directory, which is his, or left alone. */
 static int add_user(void *arg, unsigned parent, uint32_t uid)
 {
@@ -319,7 +362,7 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
     if (r == 0)
         r = pyusdt_base_open(session, &in, &base, &error);
     if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
-        pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
+        tell_of_user(session, uid, error.message);
     return 0;
 }
 

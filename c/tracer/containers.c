@@ -76,8 +76,8 @@ static void enter(struct pyusdt_session *session, const struct pyusdt_seen *seen
 
     for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++)
         if (pyusdt_enter_of(seen, parent, false, &in, NULL) == 0 && pyusdt_base_open(session, &in, &base, &error) != 0)
-            pyusdt_session_trouble(session, "processes of uid %u beside process %u, in its container, are not traced: %s",
-                                   seen->uid, seen->pid, error.message);
+            pyusdt_session_stranger(session, "processes of uid %u beside process %u, in its container, are not traced: %s",
+                                    seen->uid, seen->pid, error.message);
 }
 
 /* Not of those that have no pyusdt in them, or that end just now. */
@@ -91,7 +91,7 @@ static void tell(struct pyusdt_session *session, uint32_t pid)
     if (r == 0)
         r = pyusdt_base_open(session, &found.in, &base, &error);
     if (r != 0 && r != -ENODATA && r != -ESRCH)
-        pyusdt_session_trouble(session, "%s", error.message);
+        pyusdt_session_stranger(session, "%s", error.message);
 }
 
 static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers, const struct pyusdt_seen *seen)

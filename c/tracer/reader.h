@@ -196,6 +196,9 @@ void pyusdt_session_shown(struct pyusdt_session *session);
 /* The n-th message for the user about a process that is not traced; NULL: no more. */
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
 
+/* The same about other users' processes and those of containers, of which the first few are kept; how many there are. */
+const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n, uint32_t *count);
+
 /* The n-th hint that a process has for a session in which none of the probes fired that it wants; NULL: there are no more. */
 const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n);
 

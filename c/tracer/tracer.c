@@ -363,6 +363,8 @@ void pyusdt_session_free(struct pyusdt_session *session)
     }
     for (uint32_t i = 0; i < session->ntroubles; i++)
         free(session->trouble[i]);
+    for (uint32_t i = 0; i < PYUSDT_STRANGERS_TOLD; i++)
+        free(session->strangers.text[i]);
     for (uint32_t i = 0; i < session->nhints; i++)
         free(session->hint[i]);
     pyusdt_containers_free(session->containers);

@@ -21,6 +21,8 @@
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_BASES_MAX 256        /* run directories of one session */
+#define PYUSDT_STRANGERS_TOLD 3      /* messages about strangers that are kept, */
+#define PYUSDT_STRANGERS_COUNTED 256 /* and that are counted */
 #define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
 #define PYUSDT_KNOWN_CHAINS 4096
 #define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, which may be hostile */
@@ -154,6 +156,11 @@ struct pyusdt_session {
     int64_t parents_mtime[PYUSDT_PARENTS]; /* of the directories in which users' run directories are */
     char *trouble[PYUSDT_TROUBLES_MAX]; /* messages for the user */
     uint32_t ntroubles;
+    struct {
+        char *text[PYUSDT_STRANGERS_TOLD];
+        uint64_t hash[PYUSDT_STRANGERS_COUNTED]; /* of each text that was counted */
+        uint32_t n;
+    } strangers; /* messages about other users' processes and those of containers, which may be as many as these users like */
     char *hint[PYUSDT_TROUBLES_MAX]; /* and those that help where nothing fired: remarks.c */
     uint32_t nhints;
     uint32_t others; /* of these: about processes that have another build of pyusdt */
@@ -197,6 +204,7 @@ void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base
 void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusdt_target *target); /* why a forked child has no control file */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* remarks.c */
 void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);

@@ -266,6 +266,14 @@ cdef class Session(Feed):
             n += 1
         return said
 
+    def strangers(self):
+        """(texts about other users' processes, and those of containers, that are not traced: the first few, how many there were)."""
+        cdef uint32_t count = 0
+        said = []
+        while (text := pyusdt_session_stranger_told(self.session, len(said), &count)) != NULL:
+            said.append(text.decode("utf-8", "replace"))
+        return said, count
+
     def hints(self):
         """What processes say that helps where none of the wanted probes fired: texts, all that there were."""
         said, n = [], 0

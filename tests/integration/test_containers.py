@@ -151,6 +151,20 @@ def test_what_can_not_be_entered_is_told(host):
     assert counts == {pid: 100} and f"process {other} of uid 0 can not be traced" in err, err
 
 
+def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
+    """They could write on root's terminal otherwise."""
+    first, pid = host.process()
+    setup = "mount -t tmpfs tmpfs /mnt && mkdir -m 0700 /mnt/run && "
+    hidden = [host.process("mounts", setup, PYUSDT_RUNDIR="/mnt/run") for _ in range(5)]
+    tracer = host.trace()
+    harness.wait_until(lambda: fire(first, 1) == 100)
+    _, err = ended(tracer)
+    assert len(re.findall(r"process \d+ of uid 0 can not be traced", err)) == 3 and "dtrace: the same for 2 more: " in err, (err, hidden)
+    for arguments, script in ((("-p", pid), COUNT.replace("pyusdt*", "pyusdt$target")), ((), 'BEGIN { printf("begun\\n"); } tick-1s { exit(0); }')):
+        _, err = ended(host.trace(*arguments, script=script))
+        assert "can not be traced" not in err and "the same for" not in err, err
+
+
 @pytest.mark.parametrize("setup", ["", "umount /dev/shm;"])  # in a run directory of its own, and in the host's
 def test_one_that_is_named(host, setup):
     """$target is its pid on the host, where it was named, though it is another one where it runs."""

@@ -53,6 +53,7 @@ def is_own(description):
 
 class EmbeddedEngine(Engine):
     name = "embedded"
+    _asks_strangers = False
     stands_still = True
     _can_sample = True
 
@@ -68,7 +69,7 @@ class EmbeddedEngine(Engine):
         self._not_brought = None  # why a command can not have what is asked for
         self._providers = set()  # of those that are traced, without their process ids
         self._left_out = LeftOut()
-        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0}  # of what warnings() tells
+        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0, "strangers": 0}  # of what warnings() tells
         self._pace = _tracer.Pace()
         self._names, self._taken = frames.Names(), Taken()
         self.cpu = options.get("cpu", 0)
@@ -155,6 +156,7 @@ class EmbeddedEngine(Engine):
         if isinstance(wait, int):
             self._awaited, wait = wait, ""
         self._everyone = self._awaited is None and targets.are_everyone(desc.provider for desc in foreign)
+        self._asks_strangers = self._everyone and bool(foreign)
         try:
             home = self._pids[0] if self._pids and not self._everyone else 0
             bufsize = self._bufsize()
@@ -471,8 +473,18 @@ class EmbeddedEngine(Engine):
             said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                         "pydtrace was killed when it had read them")
         said += self._left_out.told(self._ended)
+        said += self._strangers()
         self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._stacks_cut}
         return said
+
+    def _strangers(self):
+        """Of other users' processes that the script could have meant: once, at the end, summed up, since a user decides how many there are."""
+        if not self._ended or self._said["strangers"] or not self._asks_strangers:
+            return []
+        self._said["strangers"] = 1
+        said, count = self._session.strangers()
+        more = count - len(said)
+        return [*said, f"the same for {more} more: pyusdt doctor -p PID says why"] if more else said
 
     @property
     def _stacks_cut(self):
