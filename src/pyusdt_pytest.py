@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyusdt.api.tracing import Tracing
     from pyusdt.data.records import Record
@@ -46,12 +46,18 @@ class Fired:
         self.tracing.__exit__(*exception)
 
     @property
+    def has_begun(self) -> bool:
+        pump = self.tracing._pump
+        return pump is not None and pump.begun
+
+    @property
     def records(self) -> list[Record]:
         """All records so far, in the order of time: of all that was fired before this call."""
         self.tracing.flush()
-        return self._so_far()
+        return self.so_far()
 
-    def _so_far(self) -> list[Record]:
+    def so_far(self) -> list[Record]:
+        """Those that have come."""
         self._records += self.tracing.available()
         return self._records
 
@@ -63,7 +69,7 @@ class Fired:
         return self._matching(probe, after, values)
 
     def _matching(self, probe: str | None, after: Record | Sequence[Record] | None, values: dict[str, object]) -> list[Record]:
-        records = self._so_far()
+        records = self.so_far()
         return [record for record in records[_behind(records, after):] if (probe is None or record.probe.name == probe)
                 and all(_has(record, name, value) for name, value in values.items())]
 
@@ -111,7 +117,7 @@ class Fired:
 
     def _shown(self, probe: str | None) -> str:
         """The records, of the probe first."""
-        records = sorted(self._so_far(), key=lambda record: probe is not None and record.probe.name != probe)
+        records = sorted(self.so_far(), key=lambda record: probe is not None and record.probe.name != probe)
         more = len(records) - _SHOWN
         return "".join(f"\n  {record!r}" for record in records[:_SHOWN]) + (f"\n  and {more} more" if more > 0 else "") or " nothing"
 
@@ -143,17 +149,24 @@ def _behind(records: list[Record], after: Record | Sequence[Record] | None) -> i
 class Usdt:
     """The fixture's value."""
 
+    def __init__(self, done: list[Fired] | None = None) -> None:
+        self._done = [] if done is None else done  # all that were made, for the summary
+
+    def _made(self, tracing: Tracing) -> Fired:
+        self._done.append(made := Fired(tracing))
+        return made
+
     def __call__(self, *probes: str, where: str | None = None, **more: Any) -> Fired:
         """Watch probes of this process (default: all of pyusdt's); arguments as for pyusdt.watch()."""
         from pyusdt.api.tracing import watch
 
-        return Fired(watch(*(probes or _EVERYTHING), where=where, **_here(more)))
+        return self._made(watch(*(probes or _EVERYTHING), where=where, **_here(more)))
 
     def trace(self, script: str, *arguments: object, **more: Any) -> Fired:
         """Trace this process with a script; arguments as for pyusdt.trace()."""
         from pyusdt.api.tracing import trace
 
-        return Fired(trace(script, *arguments, **_here(more)))
+        return self._made(trace(script, *arguments, **_here(more)))
 
 
 def _here(more: dict[str, Any]) -> dict[str, Any]:
@@ -161,6 +174,57 @@ def _here(more: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def usdt() -> Usdt:
+def usdt(request: pytest.FixtureRequest) -> Iterator[Usdt]:
     """Trace this process's probes in a test; see pyusdt's docs/guide/api.md."""
-    return Usdt()
+    done: list[Fired] = []
+    yield Usdt(done)
+    request.config.stash[_SUMMARY].count(done)
+
+
+class _Summary:
+    """What all tests traced together."""
+
+    def __init__(self) -> None:
+        self.blocks = self.records = self.lost = 0
+
+    def count(self, done: list[Fired]) -> None:
+        for fired in done:
+            if fired.has_begun:
+                self.blocks += 1
+                self.records += len(fired.so_far())
+                self.lost += sum(fired.tracing.drops.values())
+
+
+_SUMMARY = pytest.StashKey[_Summary]()
+_MARKER = ("usdt(probe, times=None, **values): the probe must have fired in the test, with these values, exactly so many times or at least "
+           "once (docs/guide/api.md)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+    config.stash[_SUMMARY] = _Summary()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    markers = list(item.iter_markers("usdt"))
+    if not markers:
+        yield
+        return
+    done: list[Fired] = []
+    with Usdt(done)(*dict.fromkeys(marker.args[0] for marker in markers)) as fired:
+        outcome: Any = yield
+        for marker in markers if outcome.excinfo is None else ():
+            try:
+                fired.expect(*marker.args, **marker.kwargs)
+            except (LookupError, pytest.fail.Exception) as error:
+                outcome.force_exception(error)
+                break
+    item.config.stash[_SUMMARY].count(done)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    summary = config.stash[_SUMMARY]
+    if summary.blocks:
+        lost = f", {summary.lost} LOST" if summary.lost else ", none lost"
+        terminalreporter.write_line(f"usdt: {summary.blocks} blocks traced, {summary.records} records{lost}")

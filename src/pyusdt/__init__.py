@@ -44,8 +44,11 @@ except ModuleNotFoundError as error:
 
 TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
 if TYPE_CHECKING:
-    from pyusdt.api.atracing import atrace
+    from pyusdt.api.atracing import AsyncTracing, atrace, awatch
     from pyusdt.api.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
+    from pyusdt.data.records import Record
+    from pyusdt.data.snapshot import Aggregation
+    from pyusdt.data.values import Bucket, FloatNumber, Histogram, Number, Percentiles
     from pyusdt.providers import Provider, get_include, load
     from pyusdt.tags import get_tag_data, restore_tag, spread_tag, tag
 
@@ -55,17 +58,29 @@ _LATER = {
     **dict.fromkeys(
         ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.api.tracing"
     ),
-    "atrace": "pyusdt.api.atracing",
+    **dict.fromkeys(("AsyncTracing", "atrace", "awatch"), "pyusdt.api.atracing"),
+    **dict.fromkeys(("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"), "pyusdt.data.values"),
+    "Aggregation": "pyusdt.data.snapshot",
+    "Record": "pyusdt.data.records",
 }
 
 __all__ = [
+    "Aggregation",
+    "AsyncTracing",
+    "Bucket",
     "CompileError",
     "EngineError",
+    "FloatNumber",
+    "Histogram",
+    "Number",
+    "Percentiles",
     "Probe",
     "Provider",
+    "Record",
     "TraceWarning",
     "Tracing",
     "atrace",
+    "awatch",
     "available",
     "get_include",
     "get_tag",

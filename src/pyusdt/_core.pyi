@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from types import GenericAlias
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer, TypeVarTuple, Unpack
 
@@ -981,7 +981,10 @@ class Probe(Generic[Unpack[_Values]]):
     @property
     def path(self) -> str | None: ...
     def __bool__(self) -> bool: ...
+    @overload
     def __call__(self, *args: Unpack[_Values]) -> bool: ...
+    @overload
+    def __call__(self, **named: Any) -> bool: ...  # by the names that an own provider's arguments have
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     @property
     def max_arguments(self) -> int: ...

@@ -387,3 +387,21 @@ class Options(dict[str, "Any"]):
                         self.set(name, text)
                     except OptionError:
                         continue
+
+
+def read_keep(text: str, what: str, needs: str) -> tuple[str, int, int]:
+    """NAME[,TIME[,SIZE]] of a session that goes on without its tracer, as (name, ns, bytes).  what: the option, for people; needs: its
+    value.  OptionError."""
+    name, _, rest = text.partition(",")
+    time, _, size = rest.partition(",")
+    if not name or len(name.encode()) > 31:
+        raise OptionError(f"{what} needs {needs}")
+    found = []
+    for shown, parse, word in (("time", _any_rate, time or "1h"), ("size", _size, size or "64m")):
+        try:
+            found.append(parse(word))
+        except OptionError as error:
+            raise OptionError(f"failed to set {what}'s {shown}: {error}") from None
+    if not found[0]:
+        raise OptionError(f"{what} needs a time")
+    return name, found[0], found[1]

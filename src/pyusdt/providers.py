@@ -183,6 +183,18 @@ class Provider:
         return probes
 
 
+def probe_again(provider: str, name: str, types: bytes, names: tuple[str | None, ...]) -> Probe:
+    """What was pickled."""
+    return define(provider, [(name, types, names)])[0][0]
+
+
+def user_trace_again(name: str) -> Probe:
+    """Likewise, of pyusdt's own."""
+    from pyusdt._core import probe
+
+    return probe(name)
+
+
 class _Loaded(Provider):
     """A provider from a file: each probe is an attribute too, `-` as `_`."""
 

@@ -10,8 +10,12 @@ from pyusdt._core import encode_tag, tag_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextvars import Token
     from types import TracebackType
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["get_tag_data", "restore_tag", "spread_tag", "tag"]
 
@@ -24,6 +28,9 @@ def get_tag_data() -> "bytes | None":
 class tag:
     """`with pyusdt.tag("request 17"):` sets a tag for the block, and afterwards the one before again.
 
+    As a decorator, `@pyusdt.tag("nightly")`, it does so for each run of a function, coroutine function or generator function; of a
+    generator only while it runs itself, and not while its caller does.
+
     It may be entered again within its block, not by two threads at once.  A block that is left in another context than
     it was entered in (that of a generator which another task closes) leaves that context's tag alone.
     """
@@ -33,6 +40,12 @@ class tag:
     def __init__(self, tag: object) -> None:
         self._data = encode_tag(tag)
         self._tokens: list[Token[bytes | None]] = []
+
+    def __call__(self, function: "F") -> "F":
+        from pyusdt._tagged import tagged
+
+        made: F = tagged(self._data, function)
+        return made
 
     def __enter__(self) -> None:
         self._tokens.append(tag_variable.set(self._data))

@@ -160,7 +160,7 @@ def test_all_aggregations_pickled_are_a_dict_of_snapshots():
     with pyusdt.trace("BEGIN { @n = count(); @[7] = sum(3); exit(0); }", all=True) as t:
         list(t)
     again = pickle.loads(pickle.dumps(t.aggregations))
-    assert list(again) == ["n", "_"] and again["n"].value == 1 and again["_"][7] == 3
+    assert list(again) == ["n", ""] and again["n"].value == 1 and again[""][7] == 3
     assert repr(t.aggregations) == "<aggregations: @n, @_>"
 
 

@@ -24,7 +24,7 @@ SHAPES = [
     (lambda: pyusdt.user_trace_n(951), ValueError, "user_trace_n(): the number of a probe is 0 to 950, not 951"),
     (lambda: pyusdt.probe("user_trace-i4s4")(*range(9)), TypeError, "a probe call takes at most 8 arguments (9 given)"),
     (lambda: pyusdt.probe("user_trace-s1")("a", "b"), TypeError, "a probe call takes at most 1 arguments (2 given)"),
-    (lambda: pyusdt.probe("user_trace-n3")(a=1), TypeError, "a probe takes no keyword arguments"),
+    (lambda: pyusdt.probe("user_trace-n3")(a=1), TypeError, "this probe takes no argument 'a' by name"),
     (lambda: pyusdt.probe("user_trace-n3").lazy(3), TypeError,
      "lazy() takes a function that returns the arguments, not int"),
 ]

@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from .tracing import Tracing, trace
+from .tracing import Tracing, trace, watch
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Awaitable
 
+    from typing_extensions import Unpack
+
     from ..data.records import Record
+    from .keywords import TraceKeywords
 
 
 class AsyncTracing:
@@ -70,6 +74,11 @@ class AsyncTracing:
             await self._news.wait()
 
 
-def atrace(*arguments: Any, **more: Any) -> AsyncTracing:
+def atrace(script: str | os.PathLike[str], *arguments: object, **more: Unpack[TraceKeywords]) -> AsyncTracing:
     """trace() for asyncio: `async with pyusdt.atrace(script, pid=…) as t: async for rec in t: …`"""
-    return AsyncTracing(trace(*arguments, **more))
+    return AsyncTracing(trace(script, *arguments, **more))
+
+
+def awatch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords]) -> AsyncTracing:
+    """watch() for asyncio."""
+    return AsyncTracing(watch(*probes, where=where, **more))

@@ -17,7 +17,15 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..data.real_threads import Empty, SimpleQueue, get_item, is_patched, sleep_really, start_thread
+from ..data.real_threads import (
+    Empty,
+    SimpleQueue,
+    get_item,
+    is_patched,
+    sleep_really,
+    start_thread,
+    thread_id,
+)
 from ..data.records import Decoder
 from ..tracing.sink import Sink
 from .wake import LOOK, Wake
@@ -39,14 +47,15 @@ _END = 30.0  # s that the interpreter's end waits for all tracings
 
 
 class Queue(Sink):
-    """limit: of records that wait; note: called with each notice of trouble, in the driving thread.
+    """limit: of records that wait; note: called with each notice of trouble, in the driving thread; on_record: likewise with each
+    record, which does not wait then.
 
     over: nothing more comes; error: what ended the tracing early; printed: the last texts of printa(); final: {index of a
     map: what the aggregation held at the end}; listener: called when there is news, in the driving thread.
     """
 
-    def __init__(self, limit: int, note: Callable[[str], None]) -> None:
-        self._limit, self._note = limit, note
+    def __init__(self, limit: int, note: Callable[[str], None], on_record: Callable[[Record], object] | None = None) -> None:
+        self._limit, self._note, self._on_record = limit, note, on_record
         self.waiting: deque[Record] = deque()  # its readers take from it; no lock, which an exception of a signal's handler could leave taken
         self.printed: deque[str] = deque(maxlen=_TEXTS)
         self.final: dict[int, list[tuple[bytes, bytes]]] = {}
@@ -62,8 +71,12 @@ class Queue(Sink):
 
     def records(self, buffer: bytes) -> None:
         if batch := self._decoder.decode(buffer):
-            self.waiting.extend(batch)
-            self.tell()
+            if self._on_record is None:
+                self.waiting.extend(batch)
+                self.tell()
+            else:
+                for record in batch:
+                    self._on_record(record)
 
     def text(self, text: bytes) -> None:
         self.printed.append(text.decode("utf-8", "surrogateescape"))
@@ -163,6 +176,7 @@ class Pump(threading.Thread):
         self.stopping = self.begun = self.closed = False
         self._changed = Wake()  # begun or closed
         self._opening = False
+        self._works_in = 0  # a thread's number in the system
         self._requests: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
         self._last_drops: dict[str, int] = {}
 
@@ -180,6 +194,7 @@ class Pump(threading.Thread):
             self._close()
 
     def run(self) -> None:
+        self._works_in = thread_id()
         self._opening = True  # who sees that it is not may go, after `stopping` was set
         _running.add(self)
         error = None
@@ -311,6 +326,8 @@ class Pump(threading.Thread):
         """What a function of the engine gives in the thread; None after the end."""
         if self.queue.over:
             return None
+        if self._works_in == thread_id():  # on_record asks
+            return function()
         answer: SimpleQueue[Any] = SimpleQueue()
         self._requests.put((function, answer))
         while True:

@@ -40,11 +40,12 @@ from .queue import Pump, Queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from ..data.program import AggDef
     from ..data.records import Record
     from ..report.prometheus import Collector, Snapshot
+    from .keywords import OptionKeywords, TraceKeywords
 
     class Block:
         """What _tracer's says of itself to type checkers."""
@@ -106,15 +107,22 @@ class Aggregations(Mapping[str, Aggregation]):
     """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
     snapshot of that moment, or of the end of tracing if that is over."""
 
-    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation]) -> None:
+    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}
-        self._look = look
+        self._look, self._clear = look, clear
 
-    def __getitem__(self, name: str) -> Aggregation:
-        definition = self._definitions.get(name or _UNNAMED)
+    def _definition(self, name: str) -> AggDef:
+        definition: AggDef | None = self._definitions.get(name or _UNNAMED)
         if definition is None:
             raise KeyError(f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}")
-        return self._look(definition)
+        return definition
+
+    def __getitem__(self, name: str) -> Aggregation:
+        return self._look(self._definition(name))
+
+    def clear(self, name: str) -> None:
+        """Zero an aggregation's values, as D's clear() does: its keys stay.  RuntimeError where tracing is over."""
+        self._clear(self._definition(name))
 
     def __iter__(self) -> Iterator[str]:
         return ("" if name == _UNNAMED else name for name in self._definitions)
@@ -132,7 +140,9 @@ class Aggregations(Mapping[str, Aggregation]):
 
 def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
           cmd: str | Iterable[str] | None = None, all: bool = False, hosts: str | Iterable[str] | None = None, via: str | None = None,
-          relay: str | Iterable[str] | None = None, engine: str = "auto", buffer: int = 100_000, **options: object) -> Tracing:
+          relay: str | Iterable[str] | None = None, engine: str = "auto", buffer: int = 100_000,
+          record: str | os.PathLike[str] | None = None, replay: str | os.PathLike[str] | None = None, keep: str | None = None,
+          on_record: Callable[[Record], object] | None = None, **options: Unpack[OptionKeywords]) -> Tracing:
     """Trace processes while a `with` block runs.
 
     script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
@@ -144,22 +154,34 @@ def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterabl
     reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is told in
     .faults, and the first warned of.
 
+    record: a file that the events go to as well; replay: such a file, instead of processes; keep: "NAME[,TIME[,SIZE]]", with all=True: a
+    session of that name goes on after the block, and the next trace() with the name takes it up (docs/guide/recording.md, pydtrace.md).
+    on_record: called with each record, in the thread that traces, instead of keeping it; what it raises ends the tracing.
+
     Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
     """
-    wanted = _targets(pid, cmd, all)
+    wanted = _targets(pid, cmd, all) if replay is None else _no_targets(pid, cmd, all, record, keep, hosts)
     if hosts is not None:
         wanted |= {"hosts": _joined(hosts), "via": via, "relay": _joined(relay)}
     elif via is not None or relay is not None:
         raise TypeError("via and relay are how hosts are reached: name hosts")
-    return Tracing(script, arguments, wanted, engine, buffer, options)
+    if keep is not None and (not all or hosts is not None):
+        raise TypeError("keep is for all processes of this host: it needs all=True")
+    files = {"record": record, "replay": replay, "keep": keep}
+    return Tracing(script, arguments, wanted, engine, buffer, options, files, on_record)
+
+
+def _no_targets(*given: object) -> dict[str, Any]:
+    if any(each is not None and each is not False for each in given):
+        raise TypeError("replay traces nothing: it takes no pid, cmd, all, record, keep and hosts")
+    return {"pids": ()}
 
 
 def _joined(names: str | Iterable[str] | None) -> str | None:
     return names if names is None or isinstance(names, str) else ",".join(names)
 
 
-def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | None = None,
-          cmd: str | Iterable[str] | None = None, all: bool = False, **more: Any) -> Tracing:
+def watch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords]) -> Tracing:
     """Trace probes without a script: a record for each firing, with the probe's arguments.
 
     probes: names, or provider:module:function:name, globs allowed; where: a D predicate.  The arguments of pyusdt's own
@@ -169,15 +191,15 @@ def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | Non
     """
     if not probes:
         raise TypeError("name a probe")
-    if pid is None and cmd is None:
-        all = True
-    if all:
+    if more.get("pid") is None and more.get("cmd") is None and more.get("replay") is None:
+        more["all"] = True
+    if more.get("all"):
         more.setdefault("zdefs", True)
-    clauses = watched.clauses(probes, pid)
+    clauses = watched.clauses(probes, more.get("pid"))
     if any(each.is_typed for each in clauses):
         more.setdefault("pyusdt", True)
     text = "\n".join(f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}" for each in clauses)
-    return trace(text, pid=pid, cmd=cmd, all=all, **more)
+    return trace(text, **more)
 
 
 def _predicate(unless: str, where: str | None) -> str:
@@ -218,18 +240,24 @@ class Tracing(Block):
     """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
 
     def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
-                 engine: str, buffer: int, options: Mapping[str, object]) -> None:
-        from ..options import OptionError, Options
+                 engine: str, buffer: int, options: Mapping[str, object], files: Mapping[str, Any] | None = None,
+                 on_record: Callable[[Record], object] | None = None) -> None:
+        from ..options import OptionError, Options, read_keep
 
         self._options = Options()
         try:
             for name, value in options.items():
                 if value is not False:
                     self._options.set(name, None if value is True else str(value))
+            name = "engine"
             if engine != "auto":
-                self._options.set("engine", engine)
+                self._options.set(name, engine)
+            for name, value in (files or {}).items():
+                if value is not None:
+                    self._options[name] = read_keep(value, name, "NAME[,TIME[,SIZE]]") if name == "keep" else os.fspath(value)
         except OptionError as error:
-            raise ValueError(f"{name if engine == 'auto' else 'engine'}: {error}") from None
+            raise ValueError(f"{name}: {error}") from None
+        self._on_record = on_record
         if buffer < 1:
             raise ValueError(f"buffer is how many records may wait, at least 1: not {buffer}")
         self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
@@ -274,7 +302,7 @@ class Tracing(Block):
     # --- the block --------------------------------------------------------------------------------
 
     def _enter(self) -> None:
-        queue = Queue(self._buffer, self._notes.fault)
+        queue = Queue(self._buffer, self._notes.fault, self._on_record)
         queue.listener = self._listener
         self._pump = Pump(self._make_driver, self._open_driver, queue)
         self._pump.begin()
@@ -295,12 +323,19 @@ class Tracing(Block):
         return driver
 
     def _open_driver(self, driver: Driver) -> None:
-        driver.open(self._compile((driver.targets.named() or (0,))[0]))
+        driver.open(self._compile((driver.targets.named() or (self._recorded_target(),))[0]))
         if is_patched() and driver.engine.name != "embedded":
             raise EngineError(f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only")
         driver.check_matches()
         for note in driver.engine.notes if self._hosts else ():
             self._notes.fault(note)
+
+    def _recorded_target(self) -> int:
+        if "replay" not in self._options:
+            return 0
+        from ..engine.replay import open_recording
+
+        return int(open_recording(self._options["replay"]).about()["target"])
 
     def _make_targets(self) -> Targets:
         if self._hosts:
@@ -344,6 +379,24 @@ class Tracing(Block):
         """The records that are there now, maybe none."""
         return self._running.queue.take()
 
+    def start(self) -> Self:
+        """Begin, without a `with` block: stop() ends it then."""
+        return self.__enter__()
+
+    def stop(self) -> None:
+        """End, as leaving the block does, at any time, in any thread; what was recorded up to there can still be read."""
+        self.__exit__(None, None, None)
+
+    def records(self, timeout: float) -> Iterator[Record]:
+        """As iterating, but it ends, too, when no record has come for so many seconds."""
+        waiting = self._running.queue.waiting
+        while waiting or self._running.queue.has_more(timeout):
+            try:
+                record = waiting.popleft()
+            except IndexError:  # another thread was faster
+                continue
+            yield record
+
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until all that was fired before this call is in the records and the aggregations.  False: after `timeout` seconds it was
         not.  (On other engines than the embedded one: until nothing has come for a moment.)"""
@@ -383,7 +436,18 @@ class Tracing(Block):
     @property
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
-        return Aggregations(self._running.driver.program, self._aggregation)
+        return Aggregations(self._running.driver.program, self._aggregation, self._clear_aggregation)
+
+    def _clear_aggregation(self, definition: AggDef) -> None:
+        pump = self._running
+
+        def clear() -> bool:
+            pump.driver.catch_up(1.0)
+            pump.driver.actions.aggregates.clear(definition)
+            return True
+
+        if not pump.ask(clear):
+            raise RuntimeError("tracing is over: its aggregations do not change any more")
 
     def _aggregation(self, definition: AggDef) -> Aggregation:
         """Not the pump's own method: whoever has the aggregations keeps the tracing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
-from ..options import PARSERS, OptionError, Options
+from ..options import PARSERS, OptionError, Options, read_keep
 from .colour import WHEN
 from .formats import FORMATS, SCHEMAS, TEXT, address, port_of
 from .table import DTRACE, OURS
@@ -257,18 +257,10 @@ def _one_of(words: Collection[str], option: Option, value: str) -> str:
 
 
 def _keep(text: str) -> tuple[str, int, int]:
-    """NAME[,TIME[,SIZE]] of --keep, as (name, ns, bytes)."""
-    name, _, rest = text.partition(",")
-    time, _, size = rest.partition(",")
-    if not name or len(name.encode()) > 31:
-        raise Refused(f"--keep needs {_LONG['--keep'].needs}")
-    values = {"--keep's time": ("switchrate", time or "1h"), "--keep's size": ("bufsize", size or "64m")}
-    read = Options()
-    for shown, (parsed_as, word) in values.items():
-        _set(read, shown, parsed_as, word)
-    if not read["switchrate"]:
-        raise Refused("--keep needs a time")
-    return name, read["switchrate"], read["bufsize"]
+    try:
+        return read_keep(text, "--keep", _LONG["--keep"].needs or "")
+    except OptionError as error:
+        raise Refused(str(error)) from None
 
 
 def _check(read: Callable[[str], object], text: str, why: str) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Key = tuple[Any, ...]
 
 
-class Aggregation(Mapping[Key, values.Value]):
+class Aggregation(Mapping[Key, Any]):
     """One aggregation at one moment: `agg["GET", 200]`, `agg["GET"]`; `agg.value` where it has no keys.
 
     name: without @; function: "count", "quantize" …; params: the function's constants.
@@ -70,13 +70,14 @@ class Aggregation(Mapping[Key, values.Value]):
         return tuple(self._definition.params or ())
 
     @property
-    def value(self) -> values.Value | None:
+    def value(self) -> Any:
         """Of an aggregation without keys; None while nothing was aggregated."""
         if self._definition.keys:
             raise TypeError(f"@{self.name} has keys")
         return self._values.get(())
 
-    def __getitem__(self, key: Any) -> values.Value:
+    def __getitem__(self, key: Any) -> Any:
+        """A Number, FloatNumber, Histogram or Percentiles, by the script's function."""
         return self._values[key if isinstance(key, tuple) else (key,)]
 
     def __iter__(self) -> Iterator[Key]:
@@ -95,7 +96,7 @@ class Aggregation(Mapping[Key, values.Value]):
                              f"@{other.name} {other.function}{other.params}")
         merged = dict(self._values)
         for key, value in other.items():
-            merged[key] = merged[key].merge(value) if key in merged else value  # type: ignore[arg-type]
+            merged[key] = merged[key].merge(value) if key in merged else value
         return Aggregation(self._definition, merged, self._strsize)
 
     def to_dict(self) -> dict[str, Any]:

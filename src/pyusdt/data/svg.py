@@ -69,9 +69,9 @@ def of_aggregation(found: Aggregation, most: int) -> Picture:
     """Bars, the greatest first; of distributions a histogram below each key."""
     if found.row.is_distribution:
         chosen = sorted(found.items(), key=lambda item: item[1].words[0], reverse=True)[:most]
-        parts = [(key, histogram(value)) for key, value in chosen]  # type: ignore[arg-type]
+        parts = [(key, histogram(value)) for key, value in chosen]
         return Picture(_stacked(found.name, parts))
-    rows = sorted(((float(value), key, value) for key, value in found.items()),  # type: ignore[arg-type]  # no histograms
+    rows = sorted(((float(value), key, value) for key, value in found.items()),
                   key=lambda row: row[0], reverse=True)[:most]
     greatest = max((abs(number) for number, _, _ in rows), default=0) or 1
     bars = "".join(

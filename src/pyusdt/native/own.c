@@ -18,6 +18,7 @@ void pyusdt_own_free(struct pyusdt_own *own)
     Py_XDECREF(own->provider);
     Py_XDECREF(own->name);
     Py_XDECREF(own->path);
+    Py_XDECREF(own->names);
     PyMem_Free(own);
 }
 
@@ -215,7 +216,7 @@ static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
 }
 
 static PyObject *new_object(PyObject *context, const char *provider, const struct pyusdt_probe_def *probe,
-                            const struct pyusdt_probe_site *site, const char *path)
+                            const struct pyusdt_probe_site *site, const char *path, PyObject *names)
 {
     struct pyusdt_own *own = PyMem_Calloc(1, sizeof *own);
 
@@ -227,6 +228,7 @@ static PyObject *new_object(PyObject *context, const char *provider, const struc
         own->path = PyUnicode_DecodeFSDefault(path);
     else
         Py_INCREF(own->path = Py_None);
+    Py_INCREF(own->names = names);
     own->site = *site;
     own->nargs = probe->nargs;
     memcpy(own->type, probe->type, sizeof own->type);
@@ -258,7 +260,8 @@ static PyObject *define(PyObject *context, const char *provider, PyObject *list,
         return PyErr_Format(PyExc_ValueError, "%s", why.message);
     objects = PyList_New(n);
     for (Py_ssize_t i = 0; objects != NULL && i < n; i++) {
-        PyObject *object = new_object(context, provider, &probes[i], &sites[i], path);
+        PyObject *object = new_object(context, provider, &probes[i], &sites[i], path,
+                                      PyTuple_GET_ITEM(PyList_GET_ITEM(list, i), 2));
         if (object == NULL)
             Py_CLEAR(objects);
         else

@@ -96,18 +96,45 @@ static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_
     return pyusdt_call_probe(self->context, self->site.index, args, nargs);
 }
 
+/* Of an own provider's probe with names: puts what keywords gave into the values' places. The number of values, -1 with an exception. */
+static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, PyObject **values)
+{
+    PyObject *names = self->own != NULL ? self->own->names : NULL;
+    Py_ssize_t most = nargs;
+
+    for (Py_ssize_t i = 0; i < PYUSDT_MAX_ARGS; i++)
+        values[i] = i < nargs ? args[i] : Py_None;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); k++) {
+        PyObject *keyword = PyTuple_GET_ITEM(keywords, k);
+        Py_ssize_t i = names != NULL ? PySequence_Index(names, keyword) : -1;
+        if (i < 0 || i < nargs) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, i < 0 ? "this probe takes no argument '%U' by name" : "this probe has two values for '%U'", keyword);
+            return -1;
+        }
+        values[i] = args[nargs + k];
+        if (i >= most)
+            most = i + 1;
+    }
+    return most;
+}
+
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
 {
     const struct probe *self = (struct probe *)object;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
 
-    if (keywords != NULL && PyTuple_GET_SIZE(keywords) > 0) {
-        PyErr_SetString(PyExc_TypeError, "a probe takes no keyword arguments");
-        return NULL;
-    }
+    PyObject *values[PYUSDT_MAX_ARGS];
+
     if (nargs > max_arguments(self))
         return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd given)",
                             max_arguments(self), nargs);
+    if (__builtin_expect(keywords != NULL && PyTuple_GET_SIZE(keywords) > 0, 0)) {
+        nargs = place_keywords(self, args, nargs, keywords, values);
+        if (nargs < 0)
+            return NULL;
+        args = values;
+    }
     if (!has_work(self))
         Py_RETURN_FALSE;
     return fire(self, args, nargs);
@@ -220,6 +247,26 @@ static PyObject *probe_path(PyObject *object, void *unused)
     return own->path;
 }
 
+/* In another process the same names and types are the same probe. */
+static PyObject *probe_reduce(PyObject *object, PyObject *unused)
+{
+    const struct pyusdt_own *own = ((struct probe *)object)->own;
+    PyObject *module = PyImport_ImportModule("pyusdt.providers"), *maker = NULL, *reduced = NULL;
+
+    (void)unused;
+    if (module != NULL)
+        maker = PyObject_GetAttrString(module, own ? "probe_again" : "user_trace_again");
+    Py_XDECREF(module);
+    if (maker == NULL)
+        return NULL;
+    if (own)
+        reduced = Py_BuildValue("(O(OOy#O))", maker, own->provider, own->name, own->type, (Py_ssize_t)own->nargs, own->names);
+    else
+        reduced = Py_BuildValue("(O(N))", maker, probe_name(object, NULL));
+    Py_DECREF(maker);
+    return reduced;
+}
+
 static PyObject *probe_repr(PyObject *self)
 {
     PyObject *name = probe_name(self, NULL), *repr = NULL;
@@ -263,6 +310,7 @@ PyTypeObject *pyusdt_probe_type(void)
          "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
          "one test more."},
         {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Probe[int, str]: for annotations."},
+        {"__reduce__", probe_reduce, METH_NOARGS, NULL},
         {"_test", probe_test, METH_NOARGS, "For pyusdt_test_of() of pyusdt_probe.h."},
         {NULL, NULL, 0, NULL},
     };
@@ -283,7 +331,7 @@ PyTypeObject *pyusdt_probe_type(void)
         {Py_tp_doc,
          "One probe.  Its truth tells whether a tracer listens.\n\n"
          "Called, it fires: with the arguments of p(), of user_trace_s1(), or of the types that an own provider's was\n"
-         "made with.  TypeError for more than max_arguments, traced or not.  Returns True if the event was offered."},
+         "made with, by position or by the names that they have.  TypeError for more than max_arguments, traced or not.  Returns True if the event was offered."},
         {Py_tp_call, PyVectorcall_Call},
         {Py_tp_repr, probe_repr},
         {Py_tp_dealloc, probe_dealloc},
