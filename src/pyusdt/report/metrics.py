@@ -64,6 +64,7 @@ class Metrics(Text):
             server = self._server = Scrapes(host, port, self._answers.of, token, context)
         except OSError as error:
             raise EngineError(f"--metrics: port {port} of {host}: {error.strerror}") from None
+        server.expenses.tell = self._notify
         server.start()
         self._notify(f"the metrics are at {server.address}", error=not port)
         if not (token or is_loopback(host)):
@@ -92,6 +93,9 @@ class Metrics(Text):
     def drop(self, kind: str, count: int, line: str) -> None:
         self._lost[kind] = self._lost.get(kind, 0) + count
         super().drop(kind, count, line)
+
+    def others_time(self) -> float:
+        return self._server.expenses.taken if self._server else 0.0
 
     def close(self) -> None:
         server, self._server = self._server, None

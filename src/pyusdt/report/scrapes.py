@@ -28,7 +28,10 @@ class _Handler(Handler):
         server = self.server
         if server.token and not hmac.compare_digest(self.headers.get("Authorization", "").encode(), b"Bearer " + server.token):
             self.refuse(401, "a bearer token is needed", ("WWW-Authenticate", "Bearer"))
-        elif self.path.partition("?")[0] != PATH:
+            return
+        if server.token:
+            server.know()
+        if self.path.partition("?")[0] != PATH:
             self.refuse(404, f"the metrics are at {PATH}")
         else:
             self.send(200, *server.answer(self.headers.get("Accept", "")))

@@ -13,11 +13,14 @@ import http.server
 import ipaddress
 import socket
 import threading
+import time
 from typing import Any
 
+from .expenses import Expenses
 from .peers import Places, peer
 
 _POLL = 0.05  # s: so long does the end take
+_PAUSE = 0.01  # s behind each connection of who is cut off: no more of them a second cost anything
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,7 +68,8 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, host: str, port: int, handler: type[Handler]) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        self._places = Places(self.at_once)
+        self._places, self.expenses = Places(self.at_once), Expenses()
+        self._known = threading.local()
         self.request_queue_size = self.at_once
         super().__init__((host, port), handler)
         self.shown = f"[{host}]" if ":" in host else host
@@ -86,15 +90,24 @@ class Server(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def know(self) -> None:
+        """The connection of this thread has shown that it may ask: what it costs is the tracing's."""
+        self._known.it = True
+
     def process_request(self, request: Any, client_address: Any) -> None:
+        began = time.thread_time()
         try:
             who = peer(client_address, request.getsockname())
         except (OSError, ValueError):  # it is gone already
             who = ("address", "")
-        if self._places.take(who):
+        is_cut_off = self.expenses.is_cut_off(who)
+        if not is_cut_off and self._places.take(who):
             super().process_request(request, (who, client_address))
         else:
             self.shutdown_request(request)
+        self.expenses.add(who, time.thread_time() - began)
+        if is_cut_off:
+            time.sleep(_PAUSE)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         who, client_address = client_address
@@ -102,6 +115,8 @@ class Server(http.server.ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             self._places.give(who)
+            if not getattr(self._known, "it", False):
+                self.expenses.add(who, time.thread_time())
 
     def handle_error(self, *_: Any) -> None:
         """Who broke off is no news."""

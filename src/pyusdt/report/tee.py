@@ -43,6 +43,9 @@ class Tee(Sink):
         for each in (*self._others, self._shown):
             each.drop(kind, count, line)
 
+    def others_time(self) -> float:
+        return sum(each.others_time() for each in (*self._others, self._shown))
+
     def pause(self) -> None:
         self._shown.pause()
 

@@ -92,7 +92,9 @@ class _Handler(Handler):
         token, _, name = self.path.removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(403, "the address lacks the token")
-        elif name == "events":
+            return
+        self.server.know()
+        if name == "events":
             self._events()
         elif name in _FILES:
             path, kind = _FILES[name]
@@ -147,6 +149,7 @@ class Web(Watching):
             server = self._server = _Server(self._port, self._states)
         except OSError as error:
             raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
+        server.expenses.tell = self._notify
         server.start()
         self.stays = self.clock.span is not None
         self._notify(f"the page is {server.address}")
@@ -158,6 +161,9 @@ class Web(Watching):
             self._printed += new
             self._states.put(told.packed("whole", told.whole(self.view, now, self.interval, told.LATEST)),
                              told.packed("step", told.step(self.view, now, self.interval, new)))
+
+    def others_time(self) -> float:
+        return self._server.expenses.taken if self._server else 0.0
 
     def end(self, status: int) -> None:
         """A recording is shown when all of it is known."""

@@ -116,6 +116,10 @@ class Sink:
         """So many more were lost (a kind of Engine.drops()); line: dtrace's words for it."""
         self.notice(line)
 
+    def others_time(self) -> float:
+        """Seconds of this process's processor time that others than its user have caused, by connections to a server of the sink's."""
+        return 0.0
+
     def pause(self) -> None:
         """Where text for people has an empty line."""
 

@@ -1,0 +1,90 @@
+"""What others' connections cost is theirs: counted by who makes them, cut off above a share, and no part of -x maxcpu."""
+
+import http.client
+import os
+import threading
+
+import pytest
+
+from pyusdt.report import expenses, server
+from pyusdt.report.expenses import BURST, CUT, SHARE, Expenses
+from pyusdt.report.tee import Tee
+from pyusdt.tracing.sink import Sink
+
+OWN, USER, OTHER = ("uid", os.geteuid()), ("uid", 64123), ("address", "10.0.0.7")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A list of one number: the time."""
+    now = [1000.0]
+    monkeypatch.setattr(expenses.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_who_takes_more_than_his_share(clock):
+    told = []
+    found = Expenses(told.append)
+    for _ in range(100):
+        found.add(OWN, 1.0)
+    assert (found.taken, told, found.is_cut_off(OWN)) == (0.0, [], False)
+    for _ in range(200):  # within it
+        found.add(OTHER, SHARE / 2)
+        clock[0] += 1
+    assert not told
+    found.add(USER, BURST + 0.1)
+    assert found.is_cut_off(USER) and not found.is_cut_off(OTHER) and not found.is_cut_off(OWN)
+    assert told == ["connections of user 64123 are refused for 60 s: they have taken more than 5 % of a processor"]
+    found.add(USER, 0.1)
+    assert len(told) == 1 and found.taken == pytest.approx(200 * SHARE / 2 + BURST + 0.2)
+    clock[0] += CUT + 1
+    assert not found.is_cut_off(USER)
+
+
+def test_who_is_remembered_is_bounded(clock):
+    found = Expenses()
+    for number in range(5000):
+        found.add(("address", f"10.{number}"), 1.0)
+    assert len(found._left) <= 1024 and len(found._cut) <= 1024
+
+
+class _Handler(server.Handler):
+    def answer(self):
+        if self.path == "/token":
+            self.server.know()
+        sum(range(200_000))
+        self.send(200, b"hello", "text/plain")
+
+
+@pytest.mark.parametrize(("path", "counts"), [("/", True), ("/token", False)])
+def test_connections(path, counts, monkeypatch):
+    """Of another user: they are served, until they have taken too much; who has the token is the tracing's."""
+    monkeypatch.setattr(expenses, "BURST", 0.02)
+    monkeypatch.setattr(server, "peer", lambda theirs, ours: USER)
+    served, told, refused = server.Server("127.0.0.1", 0, _Handler), threading.Event(), 0
+    served.expenses.tell = lambda text: told.set()
+    served.start()
+    try:
+        for _ in range(200):
+            connection = http.client.HTTPConnection("127.0.0.1", served.server_port, timeout=20)
+            try:
+                connection.request("GET", path, headers={"Host": f"127.0.0.1:{served.server_port}", "Connection": "close"})
+                assert connection.getresponse().read() == b"hello"
+            except (http.client.HTTPException, OSError):
+                refused += 1
+                break
+            finally:
+                connection.close()
+            if not counts and served.expenses.taken > 0.015:
+                break
+        assert bool(refused) == told.is_set() == counts, (refused, served.expenses.taken)
+    finally:
+        served.stop()
+
+
+def test_of_all_sinks():
+    class Served(Sink):
+        def others_time(self):
+            return 2.0
+
+    assert Sink().others_time() == 0.0 and Tee(Served(), Served(), Sink()).others_time() == 4.0
