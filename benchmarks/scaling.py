@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from curve import Curve
 from subjects import PYDTRACE
 
-FEW, MANY = 20_000, 220_000  # events
+FEW, MORE = 20_000, 200_000  # events of the shorter recording, at least; by which the longer one has more
 FIRES = """import pyusdt, sys, time
 while not (pyusdt.probe("user_trace-i4s4") and pyusdt.probe("user_trace-n0")):
     time.sleep(0.01)
@@ -26,6 +26,7 @@ for i in range({events}):
         time.sleep(0.002)
 """
 RECORDED = "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-n* { trace(arg2); trace(copyinstr(arg6)); }"
+COUNTED_BY_KEY = "pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); } END { trunc(@); }\n"  # a million rows are not printed
 KEYED = "pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); }\n"
 COUNTED = "pyusdt*:::user_trace-n%d { @ = count(); }\n"
 
@@ -44,17 +45,18 @@ def record(folder: str, fire: str, events: int) -> str:
 def seconds(recording: str, script: str) -> float:
     """CPU time of a replay."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([PYDTRACE, "-q", "-x", "aggsize=64m", "--replay", recording, "-n", script], check=True,
+    subprocess.run([PYDTRACE, "-q", "-x", "aggsize=512m", "--replay", recording, "-n", script], check=True,
                    stdout=subprocess.DEVNULL, timeout=120)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def costs(fire: str, script: str, rounds: int) -> list[float]:
-    """Nanoseconds for an event, one figure a round."""
+def costs(fire: str, script: str, rounds: int, least: int = 0) -> list[float]:
+    """Nanoseconds for an event, one figure a round.  least: events after which nothing is new any more, no key either."""
+    few = max(FEW, least)
     with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
-        few, many = (record(folder, fire, events) for events in (FEW, MANY))
-        return [(seconds(many, script) - seconds(few, script)) / (MANY - FEW) * 1e9 for _ in range(rounds)]
+        shorter, longer = (record(folder, fire, events) for events in (few, few + MORE))
+        return [(seconds(longer, script) - seconds(shorter, script)) / MORE * 1e9 for _ in range(rounds)]
 
 
 def clauses(n: int) -> tuple[str, str]:
@@ -67,14 +69,14 @@ def probes(n: int) -> tuple[str, str]:
 
 
 def keys(n: int) -> tuple[str, str]:
-    return f"pyusdt.p(i, 2, 'text%d' % (i % {n}))", KEYED
+    return f"pyusdt.p(i, 2, 'text%d' % (i % {n}))", COUNTED_BY_KEY
 
 
 def curve(of: Callable[[int], tuple[str, str]], sizes: tuple[int, ...], rounds: int, **expected) -> Curve:
-    return Curve(of.__name__, "consumer", {size: costs(*of(size), rounds) for size in sizes}, **expected)
+    return Curve(of.__name__, "consumer", {size: costs(*of(size), rounds, size) for size in sizes}, **expected)
 
 
 def curves(rounds: int) -> Iterator[Curve]:
     yield curve(clauses, (1, 5, 20, 40), rounds, proportional=True, budget=1.0)
     yield curve(probes, (1, 20, 100, 400), rounds, budget=1.5)
-    yield curve(keys, (100, 1_000, 10_000), rounds)
+    yield curve(keys, (100, 1_000, 10_000, 100_000, 1_000_000), rounds)
