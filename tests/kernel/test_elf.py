@@ -3,6 +3,7 @@
 import glob
 import os
 import random
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ from elfnotes import read_notes
 from kernel_harness import DATA, compile_c
 
 import pyusdt._core
-from pyusdt.engine import elf
+from pyusdt.engine import elf, file_symbols
 
 FILES = [pyusdt._core.__file__, sys.executable, *glob.glob("/usr/lib/*/libstdc++.so.6"), *glob.glob("/usr/lib/*/libc.so.6")]
 
@@ -82,3 +83,29 @@ def test_damaged_files_are_bad_files_and_nothing_else(tmp_path, target):
             damaged[place] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
         path.write_bytes(damaged)
         look_at_everything(path)
+
+
+@pytest.mark.skipif(not (shutil.which("objcopy") and shutil.which("xz")), reason="host: no objcopy, or no xz")
+@pytest.mark.parametrize("where", ["beside", "packed"])
+def test_names_that_a_stripped_file_has_elsewhere(where, tmp_path, monkeypatch):
+    """By the number of its build, in a file for debuggers, or packed in itself (.gnu_debugdata)."""
+    (tmp_path / "two.c").write_text("static __attribute__((noinline)) int hidden(int a) { __asm__ volatile(\"\"); return a + 1; } int shown(int a) { return hidden(a) * 2; }")
+    library, names = tmp_path / "two.so", tmp_path / "names"
+    compile_c(tmp_path / "two.c", library, "-shared", "-fPIC", "-Wl,--build-id")
+    whole = elf.File(str(library))
+    [address] = [row[0] for row in whole.functions() if row[2] == "hidden"]
+    subprocess.run(["objcopy", "--only-keep-debug", library, names], check=True)
+    subprocess.run(["strip", library], check=True)
+    assert file_symbols.read(str(library)).table.find(address + 1) is None
+    if where == "packed":
+        subprocess.run(["xz", "-k", names], check=True)
+        subprocess.run(["objcopy", "--add-section", f".gnu_debugdata={names}.xz", library], check=True)
+    else:
+        stripped = elf.File(str(library))
+        _, _, offset, bytes_, _ = stripped.sections[".note.gnu.build-id"]
+        number = stripped.read(offset, bytes_)[16:].hex()
+        (tmp_path / number[:2]).mkdir()
+        shutil.copy(names, tmp_path / number[:2] / f"{number[2:]}.debug")
+        monkeypatch.setattr(elf, "DEBUG_FILES", str(tmp_path))
+    table = file_symbols.read(str(library)).table
+    assert table.find(address + 1) == (address, "hidden") and any(table.find(row[0]) == (row[0], "shown") for row in elf.File(str(library)).functions())

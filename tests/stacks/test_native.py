@@ -36,7 +36,7 @@ def is_name(frame: native.NativeFrame, name: str | None) -> bool:
     if name is None or name.partition(".")[0] == frame.name.partition(".")[0]:  # of a part, or a copy, of the function
         return name is not None or frame.name.startswith("0x")
     file = elf.File(frame.file)
-    debug = native.debug_file(file)
+    debug = file._debug_path()
     starts = [{each.symbol(wanted) for each in (file, *([elf.File(debug)] if debug else []))} - {None} for wanted in (frame.name, name)]
     return bool(starts[0] & starts[1])
 

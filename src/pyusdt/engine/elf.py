@@ -6,6 +6,7 @@ damaged file raises BadFile, never anything else, no loop is longer than the fil
 larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
 """
 
+import contextlib
 import itertools
 import mmap
 import os
@@ -24,6 +25,10 @@ _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER, _THREAD_LOCAL = 1, 3, 7  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
+_SYMTAB = 2
+_BUILD_ID, _PACKED = ".note.gnu.build-id", ".gnu_debugdata"
+DEBUG_FILES = "/usr/lib/debug/.build-id"
+_UNPACKED, _UNPACKING = 32 << 20, 64 << 20  # bytes of packed symbols, of memory for them
 _HIDDEN = 0x8000  # of a symbol's version: it is not the default
 _TABLES = ".symtab", ".dynsym"
 _SECTION_NAME = 128  # bytes, at most
@@ -212,6 +217,29 @@ class File:
 
     # --- symbols ---------------------------------------------------------------------
 
+    def more(self):
+        """[File] of the symbols that a stripped file has left elsewhere: what distributions keep for debuggers, by the number of its build, or
+        packed in itself.  Whoever asks closes them."""
+        if self.sections.get(_TABLES[0], (0,))[0] == _SYMTAB:
+            return []
+        found = []
+        with contextlib.suppress(BadFile, OSError):
+            if path := self._debug_path():
+                found.append(File(path))
+            elif _PACKED in self.sections:
+                _, _, offset, size, _ = self.sections[_PACKED]
+                found.append(_unpacked(self.read(offset, size)))
+        return found
+
+    def _debug_path(self):
+        """Of the file for debuggers, None: there is none."""
+        if _BUILD_ID not in self.sections:
+            return None
+        _, _, offset, size, _ = self.sections[_BUILD_ID]
+        number = self.read(offset, min(size, 64))[16:].hex()
+        path = f"{DEBUG_FILES}/{number[:2]}/{number[2:]}.debug"
+        return path if number and os.path.exists(path) else None
+
     def symbols(self, most=LARGEST):
         """(name, info, other, section, address, size) of all symbols, name an offset in the bytes that hold the names, and
         these: of .symtab, or of .dynsym where the file is stripped.  most: bytes."""
@@ -297,6 +325,24 @@ class File:
             if row[3] and names.startswith(wanted, row[0]):
                 return row[4]
         return None
+
+
+def _unpacked(data):
+    """The File that is packed in .gnu_debugdata."""
+    try:
+        import lzma  # few files need it, and not every Python has it
+    except ImportError as error:
+        raise BadFile(str(error)) from None
+    try:
+        content = lzma.LZMADecompressor(memlimit=_UNPACKING).decompress(data, _UNPACKED)
+    except (EOFError, lzma.LZMAError) as error:
+        raise BadFile(f"its packed symbols can not be read: {error}") from None
+    fd = os.memfd_create("pyusdt-symbols", os.MFD_CLOEXEC)
+    try:
+        os.write(fd, content)
+        return File(f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)
 
 
 def _text(texts, offset, limit=1 << 16):

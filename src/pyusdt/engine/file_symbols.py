@@ -6,6 +6,8 @@ asked for longest goes first.  What can not be read, is damaged or too large has
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections import OrderedDict
 
 from ..data.symbol_table import Table
@@ -14,6 +16,7 @@ from .elf import BadFile, File
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from ..data.allowance import Allowance
     from .elf import Segment
@@ -51,13 +54,25 @@ def read(path: str, inode: int | None = None, mode: int = 0) -> Known:
     except (BadFile, OSError):
         return NOTHING
     try:
-        rows, texts = file.symbols(_LARGEST)
-        table = Table(((row[4], row[5], row[0]) for row in rows if row[1] & 15 in _KINDS and row[3] and row[4]), texts)
+        others: list[tuple[int, int, int]] = []
+        texts = b""
+        for more in file.more():
+            with contextlib.closing(more), contextlib.suppress(BadFile):
+                rows, texts = _rows(more, 0)
+                others = list(rows)
+        rows, names = _rows(file, len(texts))  # of one place the file's own name is the last, and meant
+        table = Table(itertools.chain(others, rows), texts + names)
         return Known(table if table.size <= _ROOM // 2 else NOTHING.table, file.segments)
     except BadFile:
         return Known(NOTHING.table, file.segments)
     finally:
         file.close()
+
+
+def _rows(file: File, first: int) -> tuple[Iterator[tuple[int, int, int]], bytes]:
+    """What Table takes.  first: where the names will stand."""
+    rows, texts = file.symbols(_LARGEST)
+    return ((row[4], row[5], row[0] + first) for row in rows if row[1] & 15 in _KINDS and row[3] and row[4]), texts
 
 
 class Files:

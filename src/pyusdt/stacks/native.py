@@ -21,7 +21,6 @@ MOST = 2000  # frames of a thread
 _FILES = 256  # that are open at once
 _ROWS = 1 << 16  # that are kept
 _NAMES = 30.0, 20  # seconds at once, and one of how many, to read the names of functions
-_BUILD_ID, _DEBUG = ".note.gnu.build-id", "/usr/lib/debug/.build-id"
 _WRONG = (OSError, elf.BadFile, IndexError, KeyError, ValueError, struct.error)
 
 if os.uname().machine == "aarch64":
@@ -54,7 +53,7 @@ class _Module:
         self.file = elf.File(found[0], found[1].st_ino) if found else None
         self._tables, self._named = None, []  # (path, status) of what has names of its functions
         if self.file:
-            self._named = [(path, os.stat(path)) for path in (self.file.path, debug_file(self.file)) if path]
+            self._named = [(self.file.path, os.stat(self.file.path))]
             with contextlib.suppress(*_WRONG):  # it has none
                 self._tables = cfi.Tables(self.file)
 
@@ -87,16 +86,6 @@ class _Module:
     def close(self):
         if self.file:
             self.file.close()
-
-
-def debug_file(file):
-    """The path of what distributions keep for debuggers of a file, with the names of its functions; None: there is none."""
-    with contextlib.suppress(*_WRONG):
-        _, _, offset, size, _ = file.sections[_BUILD_ID]
-        number = file.read(offset, min(size, 64))[16:].hex()
-        path = f"{_DEBUG}/{number[:2]}/{number[2:]}.debug"
-        return path if os.path.exists(path) else None
-    return None
 
 
 def mapped_code(pid):
