@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -100,11 +101,30 @@ def test_the_limits_are_of_all_texts():
     (b"".join([b"#define A0 1\n", *(f"#define A{i} (A{i - 1} + A{i - 1})\n".encode() for i in range(1, 40)), b"#if A39\n#endif\nBEGIN { }"]), 2, "Preprocessor (did not end|failed)"),
 ], ids=["bytes", "memory or time"])
 def test_the_preprocessor(text, patience, message, monkeypatch):
-    """Texts that become larger than there is room for, that take all memory or time."""
+    """Texts that become larger than there is room for, that take all memory or time.  Nothing that cpp has started is left."""
+    mark = f"PYUSDT_TEST_MARK={os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv(*mark.split("="))
     monkeypatch.setattr(preprocess, "_PATIENCE", patience)
     monkeypatch.setattr(preprocess, "_MEMORY", 256 << 20)
     with pytest.raises(PreprocessError, match=message):
         preprocess.preprocess(text, Options())
+    deadline = time.monotonic() + 30
+    while (left := marked(mark)) and time.monotonic() < deadline:  # what was killed takes a moment to end
+        time.sleep(0.01)
+    assert not left
+
+
+def marked(mark):
+    """The other processes that have this in their environment."""
+    found = []
+    for pid in {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if mark.encode() in file.read().split(b"\0"):
+                    found.append(pid)
+        except OSError:
+            continue
+    return found
 
 
 def test_a_preprocessor_still_works():

@@ -9,6 +9,8 @@ import contextlib
 import os
 import platform
 import select
+import shutil
+import signal
 
 from ... import debug
 from ..errors import PreprocessError
@@ -55,8 +57,7 @@ def _run(command, text):
     with tempfile.TemporaryFile() as file:
         file.write(text)
         file.seek(0)
-        with Popen(command, stdin=file, stdout=PIPE) as process:
-            _bound(process.pid)
+        with Popen(_bounded(command), stdin=file, stdout=PIPE, start_new_session=True) as process:
             try:
                 poller = select.poll()
                 poller.register(process.stdout, select.POLLIN)
@@ -67,15 +68,18 @@ def _run(command, text):
                     out += data
                 return None, bytes(out)
             finally:
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # cpp has started cc1
 
 
-def _bound(pid):
-    """What macros become may take all memory before anything is printed."""
-    import resource
-
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # not Linux; it has ended; it has less already
-        resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+def _bounded(command):
+    """The command with limits that it and all that it starts have from the beginning: what macros become may take all memory before
+    anything is printed.  Raises FileNotFoundError, PermissionError."""
+    found = shutil.which(command[0])
+    if not found:
+        raise PermissionError(command[0]) if os.path.exists(command[0]) else FileNotFoundError(command[0])
+    limits = f'ulimit -v {_MEMORY >> 10}; ulimit -t {_PATIENCE}; exec "$0" "$@"'
+    return ["/bin/sh", "-c", limits, found, *command[1:]]
 
 
 def without_interpreter(text):
