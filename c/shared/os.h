@@ -178,6 +178,8 @@ int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg);
 /* The same of the addresses of this process (RLIMIT_AS), of which there is one limit at most. */
 int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg);
 
+/* ---- rights ---- */
+
 /*
  * For a thread of ours: what the program gives up later by calls that act on one thread (capset(), no_new_privs) is not to stay with
  * this one. The calling thread executes no set-uid program from now on, and has no capabilities but those to become another user: a

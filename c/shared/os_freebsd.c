@@ -145,28 +145,6 @@ int pyusdt_os_populate(void *at, uint64_t size)
     return -ENOTSUP;
 }
 
-bool pyusdt_os_give_up_rights(void)
-{
-    return false;
-}
-
-bool pyusdt_os_follow_rights(void)
-{
-    return false;
-}
-
-int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg)
-{
-    (void)fn, (void)arg;
-    return 0;
-}
-
-int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg)
-{
-    (void)fn, (void)arg;
-    return 0;
-}
-
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)
 {
     _Alignas(struct dirent) char buffer[8192];
