@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
@@ -183,3 +184,16 @@ def test_exits_of_code():
     assert exits("c0035fd6", AARCH64) == [(0, 0)] and exits("00000014", AARCH64) == [] and exits("40000014", AARCH64) == [(0, jump)]
     assert exits("20021fd6", AARCH64) == [(0, by_pointer)] and exits("fd7bbfa9 20021fd6", AARCH64) == []
     assert exits("fd7bbfa9 fd7bc1a8 20021fd6", AARCH64) == [(8, by_pointer)]
+
+
+@X86
+def test_chains_have_bounds(tmp_path):
+    """Each of 60 functions jumps to the two after it, so that there are more ways than can be gone."""
+    lines = [".text"]
+    for n in range(60):
+        lines += [f".type f{n}, @function", f"f{n}: test %edi, %edi", f"je f{min(n + 1, 59)}", f"jmp f{min(n + 2, 59)}" if n < 59 else "ret", f".size f{n}, .-f{n}"]
+    (tmp_path / "chains.s").write_text("\n".join([*lines, ".globl main", "main: ret", '.section .note.GNU-stack, "", @progbits', ""]))
+    file = elf.File(compile_c(tmp_path / "chains.s", tmp_path / "chains"))
+    found, begun = Returns(file), time.thread_time()
+    points = {name: found.points(address, size, name) for address, size, name in file.functions() if size and name.startswith("f")}
+    assert time.thread_time() - begun < 5 and not any(point.has_value for point in points["f0"]) and points["f58"][0].does == "mark"
