@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import mounts
 import pytest
 
 ALICE, BOB, CAROL = 54001, 54002, 54003  # the attacker has the numbers of the first two
@@ -31,7 +32,7 @@ class Scene:
         self.build, self.started = build, []
         self.folder = Path(tempfile.mkdtemp(dir="/var/tmp"))  # no part of what is mounted over
         self.folder.chmod(0o755)
-        script = "mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && echo made && exec sleep 600"
+        script = f"{mounts.empty('/dev/shm', '/tmp')} && echo made && exec sleep 600"
         self.holder = self.popen(["unshare", "-m", "sh", "-c", script])
         assert self.holder.stdout.readline() == "made\n"
         self.root = Path(f"/proc/{self.holder.pid}/root")

@@ -9,6 +9,7 @@ import sys
 import time
 
 import harness
+import mounts
 import pytest
 
 TRACED = ("{ok, H} = erltrace:open(#{%s}), ok = erltrace:compile(H, \"erlang$target:::user_trace-i4s4 { trace(arg2); @ = sum(arg2); }\"),"
@@ -62,7 +63,7 @@ def test_news_of_others_directories(erlang, path, monkeypatch, provider, told):
     if os.geteuid() != 0:
         pytest.skip("host: not root")
     monkeypatch.delenv("PYUSDT_RUNDIR")
-    place = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp && mkdir -m 755 /dev/shm/pyusdt-54321"
+    place = f"{mounts.empty('/dev/shm', '/tmp')} && mkdir -m 755 /dev/shm/pyusdt-54321"
     evaluated = f"true = dyntrace:available(), {NEWS % provider}, halt()."
     run = harness.run(["unshare", "-m", "sh", "-c", f'{place} && exec "$@"', "sh",
                        "erl", "-noshell", "-pa", erlang.ebin, "-eval", evaluated])

@@ -138,6 +138,7 @@ class Engine(Clock):
     units of options.py."""
 
     name = ""
+    tells_strangers_at_once = False  # messages about other users' processes do not wait for the end
     has_places = True  # a fault's record says which instruction of which clause it was
     stands_still = False  # nothing is added to an aggregation but in poll(), end() and more()
     cpu: int | None = None  # the one that runs the clauses, where it is one

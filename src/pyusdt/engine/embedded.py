@@ -478,13 +478,17 @@ class EmbeddedEngine(Engine):
         return said
 
     def _strangers(self):
-        """Of other users' processes that the script could have meant: once, at the end, summed up, since a user decides how many there are."""
-        if not self._ended or self._said["strangers"] or not self._asks_strangers:
+        """Of other users' processes that the script could have meant: a few texts and how many more there are, at the end, since a user
+        decides how many there are and when they come."""
+        if not self._asks_strangers or not (self._ended or self.tells_strangers_at_once):
             return []
-        self._said["strangers"] = 1
-        said, count = self._session.strangers()
-        more = count - len(said)
-        return [*said, f"the same for {more} more: pyusdt doctor -p PID says why"] if more else said
+        texts, count = self._session.strangers()
+        said = texts[self._said["strangers"]:]
+        self._said["strangers"] += len(said)
+        if self._ended and count > self._said["strangers"]:
+            said.append(f"the same for {count - self._said['strangers']} more: pyusdt doctor -p PID says why")
+            self._said["strangers"] = count
+        return said
 
     @property
     def _stacks_cut(self):

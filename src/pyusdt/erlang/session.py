@@ -131,6 +131,7 @@ class Session:
             targets, target = self._targets(self._compiled(self._target)), self._target
         self._driver = driver = Driver(self._options, targets)
         driver.open(self._compiled(target))
+        driver.engine.tells_strangers_at_once = True  # here nobody's terminal is written on
         try:
             driver.check_matches()
         except CompileError as error:
