@@ -108,7 +108,7 @@ def misfit(name: str, given: list[str]) -> str | None:
 
 
 def _pids(given: list[str]) -> list[int]:
-    words = [word[2:] or after for word, after in zip(given, [*given[1:], ""], strict=True) if word.startswith("-p")]
+    words = [word[2:] or after for word, after in zip(given, [*given[1:], ""], strict=False) if word.startswith("-p")]
     return [int(word) for word in words if word.isdigit()]
 
 
