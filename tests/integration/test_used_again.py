@@ -77,7 +77,7 @@ def start():
 
 first = start()
 engine = KernelEngine(compile_program("pyusdt*:::user_trace-i4s4 { trace(arg2); }"), {})
-engine.open(Targets((first.pid,)))
+engine.open(Targets((first.pid,), only=True))
 first.communicate()
 with open("/proc/sys/kernel/ns_last_pid", "w") as file:
     file.write(str(first.pid - 1))
