@@ -153,7 +153,7 @@ def test_list_of_a_process(tmp_path):
         process.stdin.close()
     assert listed.returncode == again.returncode == 0, listed.stderr
     assert re.search(r"^listed +in-a-file +0 +listed-\w+\.so +-8@%rdi 8@%rsi$", listed.stdout, re.MULTILINE)
-    assert re.search(rf"^listed{process.pid} +in-none +- +listed +integer string$", listed.stdout, re.MULTILINE)
+    assert re.search(rf"^listed{process.pid} +in-none +0 +listed +integer string$", listed.stdout, re.MULTILINE)
     assert re.search(rf"^pyusdt +user_trace-i4s4 +\d+ +\S+ +{re.escape(ARGUMENTS)}$", listed.stdout, re.MULTILINE)
     assert re.search(r"^listed +in-a-file +3 ", again.stdout, re.MULTILINE)
     assert f"pydtrace -p {process.pid} works" in doctored.stdout

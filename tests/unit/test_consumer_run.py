@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import struct
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -108,7 +109,10 @@ class FakeCommand:
             raise self.error
         self.started = True
 
-    def stop(self):
+    def watch_group(self):
+        pass
+
+    def stop(self, user=None):
         pass
 
 
@@ -211,12 +215,19 @@ def test_the_first_interrupt_ends_tracing_as_exit_does(pipe, number):
     assert signal.getsignal(number) is before
 
 
+def interrupt_twice():
+    """Further apart than the two signals of timeout(1), which count as one."""
+    interrupt(1)
+    time.sleep(0.3)
+    interrupt(1)
+
+
 def test_the_second_interrupt_prints_nothing_more(pipe):
     found = Case("x", [[Aggregate("a", [], "count")]]).aggregations()
     found[0][0].map = 0
     program = exit_program()
     program.aggregations = [found[0][0]]
-    engine = FakeEngine(program, [lambda: interrupt(2)], last=PLAIN, aggregations=[(0, found[0][1])])
+    engine = FakeEngine(program, [interrupt_twice], last=PLAIN, aggregations=[(0, found[0][1])])
     assert trace(engine, pipe) == (0, b"\n\n", [])
 
 
@@ -269,7 +280,7 @@ def test_what_has_no_room_is_refused_before_begin(pipe):
 @pytest.mark.parametrize("error", [OSError("of the sink"), EngineError("of the engine")])
 def test_close_closes_all_whatever_fails(error):
     closed = []
-    driver = Driver({}, Targets((), SimpleNamespace(stop=lambda: closed.append("command"), go=lambda: None)))
+    driver = Driver({}, Targets((), SimpleNamespace(watch_group=lambda: None, stop=lambda user=None: closed.append("command"), go=lambda: None)))
 
     def fail():
         closed.append("failed")

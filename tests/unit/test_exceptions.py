@@ -15,6 +15,7 @@ from pyusdt.cli.found import NotFound
 from pyusdt.data import format
 from pyusdt.dlang.compile import Compiler
 from pyusdt.engine import EngineError, NoPyusdt, NoSuchProcess
+from pyusdt.engine.kernel import returns
 from pyusdt.stacks.process import NoStacks
 
 
@@ -34,6 +35,7 @@ def raise_it(script):
 
 MADE = [  # of those with a constructor of their own; cli's UsageError adds nothing to its arguments
     refused("BEGIN { trace(argO); }"), refused('BEGIN { printf("%d", "x"); }'), NoSuchProcess(17), NoStacks("no process 17"), EngineError("no \x1b here"), NotFound("no such file"), NoPyusdt("process 17 has no pyusdt in it"),
+    returns.NotFound("its symbol has no size", True),
     format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1), asm.AsmError(3, "no such register"),
     kernel.Refused(OSError(13, "Permission denied"), "R1 is not a pointer")]
 

@@ -298,7 +298,7 @@ def _process_sites(pid: int) -> Finding:
     from .listeners import LISTENERS
 
     try:
-        probes = [each for each in found.in_process(pid) if each.state != "-"]
+        probes = [each for each in found.in_process(pid) if each.state != "-" and not each.provider.endswith(str(pid))]  # the others have no site
     except found.NotFound as error:
         return Finding("USDT probes", False, str(error), "pyusdt list FILE shows those of a program or a library")
     if told := LISTENERS.news():

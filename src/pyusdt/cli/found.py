@@ -177,7 +177,7 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
     told = {(each.provider.removesuffix(str(pid)), each.name): each for each in map(_told, without_places(own))}
     for each in found:
         named = told.get((each.provider, each.name))
-        if named:
+        if named and (each.state != "-" or named.state != "0"):  # a semaphore that could not be read may count a tracer
             each.state = str(int(named.state) + (0 if each.state == "-" else int(each.state)))
         if named and ":" in named.arguments and each.provider not in _EVERYWHERE:  # what they are called, not where they lie
             each.arguments = named.arguments
