@@ -163,8 +163,11 @@ def _objects(pid):
     """{(kind, id)} of the BPF objects that a process has descriptors of."""
     found = set()
     for name in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{name}") as file:
-            words = dict(line.split(":", 1) for line in file if ":" in line)
+        try:
+            with open(f"/proc/{pid}/fdinfo/{name}") as file:
+                words = dict(line.split(":", 1) for line in file if ":" in line)
+        except FileNotFoundError:
+            continue  # it was open for a moment: the tracer looks at what processes map
         found |= {(kind, int(words[f"{kind}_id"])) for kind in ("prog", "map", "link") if f"{kind}_id" in words}
     return found
 
