@@ -24,6 +24,14 @@ def publish_forked() -> None:
     pyusdt_demand(0)
 
 
+def forget_ended() -> None:
+    """Let go of sessions that have ended: their probes are off now, and not only after their next firing."""
+    cdef unsigned i
+    for i in range(PYUSDT_MAX_PROBES):
+        if pyusdt_enabled_words[i]:
+            pyusdt_demand(i)
+
+
 def available() -> bool:
     """Whether this build has USDT probe sites, which other tracers see; the embedded engine needs none."""
     return pyusdt_fast_available() != 0

@@ -224,3 +224,11 @@ def test_the_command_ends_with_the_interpreter(end, tmp_path):
     while os.path.exists(f"/proc/{pid}/exe") and os.path.realpath(f"/proc/{pid}/exe").endswith("sleep"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_probe_that_has_fired_is_off_after_the_block():
+    """Not only after its next firing: what is computed for `if probe:` is for nobody."""
+    probe = pyusdt.probe("user_trace-i4s4")
+    with pyusdt.trace(SCRIPT, pid=os.getpid()):
+        assert pyusdt.p(1) and probe
+    assert not probe

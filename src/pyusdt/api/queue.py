@@ -17,6 +17,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .._core import forget_ended
 from ..data.real_threads import (
     Empty,
     SimpleQueue,
@@ -239,6 +240,7 @@ class Pump(threading.Thread):
         while self.begun and command and not (self.stopping or command.poll()):
             sleep_really(_POLL)
         self.driver.close()
+        forget_ended()
 
     def _close(self) -> None:
         self._make = self._open = None
