@@ -3,10 +3,19 @@
 #ifndef PYUSDT_ERROR_H
 #define PYUSDT_ERROR_H
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "../include/pyusdt.h"
+
+/* Whether an error says that this process, or the system, lacks something for the moment, and nothing about what was asked for: the same
+ * call may succeed later. */
+static inline bool pyusdt_is_shortage(int code)
+{
+    return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN || code == -EINTR || code == -EIO || code == -ENOBUFS;
+}
 
 /* Fill *err, which may be NULL; returns code. */
 __attribute__((format(printf, 3, 4))) static inline int pyusdt_error_set(struct pyusdt_error *err, int code,

@@ -233,7 +233,12 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
     int fd = pyusdt_rundir_open_in(dir, name, flags, 0);
     if (fd < 0)
         return fd;
-    if (fstat(fd, &st) != 0 || fstat(dir, &owner) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+    if (fstat(fd, &st) != 0 || fstat(dir, &owner) != 0) {
+        int failed = -errno;
+        close(fd);
+        return failed;
+    }
+    if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
         (st.st_uid != owner.st_uid && st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 077) != 0) {
         close(fd);
         return -EPERM;
@@ -276,7 +281,7 @@ bool pyusdt_alive(const struct pyusdt_identity *who)
     if (kill((pid_t)who->pid, 0) != 0 && errno == ESRCH)
         return false;
     r = pyusdt_os_process(who->pid, &process);
-    if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+    if (r != 0 && r != -ESRCH && r != -ENOENT)
         return true; /* nothing can be said of it, so it counts as alive */
     if (r != 0)
         return !pyusdt_os_knows_processes(); /* kill()'s word is all there is */

@@ -7,6 +7,7 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <elf.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
@@ -20,6 +21,32 @@ enum {
     LOOKS = 20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
     POLL = 20,  /* microseconds between two later ones, and what the kernel adds to a sleep */
 };
+
+/* ---- a tracer that is stopped itself (Ctrl-Z) would not let go ---- */
+
+static uint32_t attached; /* threads that stand still, or are asked to */
+static sigset_t unblocked; /* the signals of the calling thread before */
+
+static void block_stops(void)
+{
+    sigset_t stops;
+
+    if (attached++ > 0)
+        return;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigaddset(&stops, SIGTTIN);
+    sigaddset(&stops, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &stops, &unblocked);
+}
+
+static void unblock_stops(void)
+{
+    if (attached > 0 && --attached == 0)
+        pthread_sigmask(SIG_SETMASK, &unblocked, NULL);
+}
+
+/* ---- one thread ---- */
 
 static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
 {
@@ -95,6 +122,24 @@ static void let_go(pid_t tid, const siginfo_t *said)
     ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)(is_signal ? said->si_status & 0x7f : 0));
 }
 
+/* Asks it to stop, unless it is one that was asked before, and was late. */
+static int attach(pid_t tid)
+{
+    siginfo_t said;
+    int failed;
+
+    block_stops();
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0) {
+        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+        return 0;
+    }
+    failed = errno;
+    if (failed == ESRCH)
+        return -ESRCH;
+    unblock_stops();
+    return look(tid, &said) ? 0 : -EPERM;
+}
+
 int pyusdt_stop(const struct pyusdt_memory *memory, pid_t tid, bool is_child, uint64_t registers[PYUSDT_STOP_REGISTERS])
 {
     siginfo_t said;
@@ -102,18 +147,18 @@ int pyusdt_stop(const struct pyusdt_memory *memory, pid_t tid, bool is_child, ui
 
     if (!is_of(memory, tid))
         return -ESRCH;
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0)
-        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    else if (errno == ESRCH)
-        return -ESRCH;
-    else if (!look(tid, &said)) /* is it one that was late? */
-        return -EPERM;
-    r = wait_for_stop(tid, is_child, &said);
+    r = attach(tid);
+    if (r == 0)
+        r = wait_for_stop(tid, is_child, &said);
+    if (r == -ESRCH)
+        unblock_stops();
     if (r)
         return r;
     r = is_of(memory, tid) ? read_registers(tid, registers) : -ESRCH; /* while it is stopped its id is nobody else's */
-    if (r < 0)
+    if (r < 0) {
         let_go(tid, &said);
+        unblock_stops();
+    }
     return r;
 }
 
@@ -123,6 +168,7 @@ void pyusdt_go_on(pid_t tid)
 
     if (look(tid, &said))
         let_go(tid, &said);
+    unblock_stops();
 }
 
 #else /* other systems and processors have another way each; none is written yet */

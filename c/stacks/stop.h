@@ -1,7 +1,7 @@
 /* A thread of another process, stopped for a moment so that its registers can be read.
  *
  * In: a process's memory and the id of one of its threads.  Out: its registers, by their numbers in DWARF.
- * Always: what was stopped goes on, at the latest when this process ends, however it ends; a signal that the thread was about to get it
+ * Always: this process is not stopped from a terminal (SIGTSTP) while it holds a thread; what was stopped goes on, at the latest when this process ends, however it ends; a signal that the thread was about to get it
  * gets.  A thread that does not stop within PYUSDT_STOP_PATIENCE is said to be late and stays attached: who asks for it again has it then.
  * A thread that waits in the kernel notices a stop where its system call does not start again by itself (epoll_wait gives EINTR): who
  * stops threads leaves those alone. */

@@ -29,20 +29,49 @@
 
 /* ---- what the user is to be told ---- */
 
-/* Once each; who makes more of it than fits is not worth more words. */
+static char no_memory[] = "a message about processes that are not traced is lost: there was no memory for it";
+
+/* Once each; who makes more of it than fits is not worth more words. Whether it is new. */
+__attribute__((format(printf, 2, 0))) static bool add_trouble(struct pyusdt_session *session, const char *format, va_list values)
+{
+    char text[2 * PYUSDT_PATH_SIZE], *kept;
+    bool more = session->full;
+
+    vsnprintf(text, sizeof text, format, values);
+    for (uint32_t i = 0; i < session->ntroubles; i++)
+        if (strcmp(session->trouble[i], text) == 0)
+            return false;
+    session->full = session->ntroubles == PYUSDT_TROUBLES_MAX;
+    if (session->full)
+        return !more;
+    kept = strdup(text);
+    session->trouble[session->ntroubles++] = kept ? kept : no_memory;
+    return true;
+}
+
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
 {
-    char text[2 * PYUSDT_PATH_SIZE];
     va_list values;
 
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    add_trouble(session, format, values);
     va_end(values);
+}
+
+void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    session->failures += add_trouble(session, format, values);
+    va_end(values);
+}
+
+void pyusdt_troubles_free(struct pyusdt_session *session)
+{
     for (uint32_t i = 0; i < session->ntroubles; i++)
-        if (strcmp(session->trouble[i], text) == 0)
-            return;
-    if (session->ntroubles < PYUSDT_TROUBLES_MAX && (session->trouble[session->ntroubles] = strdup(text)) != NULL)
-        session->ntroubles++;
+        if (session->trouble[i] != no_memory)
+            free(session->trouble[i]);
 }
 
 static uint64_t hash_of(const char *text)
@@ -361,8 +390,12 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
 
     if (r == 0)
         r = pyusdt_base_open(session, &in, &base, &error);
-    if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
+    if (pyusdt_is_shortage(r)) {
+        pyusdt_session_failed(session, "processes of uid %u are not traced: %s", uid, error.message);
+        session->missed_user = true;
+    } else if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL)) {
         tell_of_user(session, uid, error.message);
+    }
     return 0;
 }
 
@@ -374,6 +407,20 @@ static void retry(struct pyusdt_session *session, uint64_t now)
             settle(session, session->base[i], NULL);
 }
 
+/* Those in one place; the place is read again where the look was not complete. */
+static void look_for_users(struct pyusdt_session *session, unsigned parent)
+{
+    int r;
+
+    session->missed_user = false;
+    r = pyusdt_users_each(parent, &session->parents_mtime[parent], add_user, session);
+    if (r < 0 && r != -ENOENT)
+        pyusdt_session_failed(session, "processes of other users are not traced: the folder of their run directories can not be read: %s",
+                              strerror(-r));
+    if (r < 0 || session->missed_user)
+        session->parents_mtime[parent] = 0;
+}
+
 void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now)
 {
     bool awaits = session->header.flags & PYUSDT_SESSION_ALL || session->expecting;
@@ -383,7 +430,7 @@ void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now)
     if (!session->own || session->stopped || !awaits || pyusdt_rundir_named())
         return;
     for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_of_all(); i++)
-        pyusdt_users_each(i, &session->parents_mtime[i], add_user, session);
+        look_for_users(session, i);
     pyusdt_containers_look(session, now);
     retry(session, now);
 }
@@ -409,12 +456,14 @@ static void invite_there(struct pyusdt_session *session, struct pyusdt_base *bas
  */
 void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host)
 {
-    int64_t uid = geteuid() == 0 && base->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -1;
+    int64_t uid = geteuid() == 0 && base->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -ESRCH;
     struct pyusdt_error error = {0, ""};
     struct pyusdt_base *other;
     struct pyusdt_entered in;
     int r;
 
+    if (uid < 0 && pyusdt_is_shortage((int)uid))
+        pyusdt_session_failed(session, "process %u may have become another user, and be lost: %s", host ? host : pid, strerror((int)-uid));
     if (uid < 0 || (uint32_t)uid == base->in.uid)
         return;
     r = pyusdt_enter_process(host ? host : pid, (unsigned)base->in.parent, true, &in, &error);

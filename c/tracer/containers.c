@@ -68,16 +68,23 @@ static bool is_examined(const struct pyusdt_containers *containers, uint32_t pid
     return pid >= PIDS_MAX || containers->examined[pid / 8] >> pid % 8 & 1;
 }
 
+#define NOT_TRACED "processes of uid %u beside process %u, in its container, are not traced: %s"
+
 static void enter(struct pyusdt_session *session, const struct pyusdt_seen *seen)
 {
     struct pyusdt_error error = {0, ""};
     struct pyusdt_entered in;
     struct pyusdt_base *base;
 
-    for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++)
-        if (pyusdt_enter_of(seen, parent, false, &in, NULL) == 0 && pyusdt_base_open(session, &in, &base, &error) != 0)
-            pyusdt_session_stranger(session, "processes of uid %u beside process %u, in its container, are not traced: %s",
-                                    seen->uid, seen->pid, error.message);
+    for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++) {
+        int entered = pyusdt_enter_of(seen, parent, false, &in, &error), r = entered;
+        if (entered == 0)
+            r = pyusdt_base_open(session, &in, &base, &error);
+        if (pyusdt_is_shortage(r))
+            pyusdt_session_failed(session, NOT_TRACED, seen->uid, seen->pid, error.message);
+        else if (entered == 0 && r != 0)
+            pyusdt_session_stranger(session, NOT_TRACED, seen->uid, seen->pid, error.message);
+    }
 }
 
 /* Not of those that have no pyusdt in them, or that end just now. */
@@ -90,7 +97,9 @@ static void tell(struct pyusdt_session *session, uint32_t pid)
 
     if (r == 0)
         r = pyusdt_base_open(session, &found.in, &base, &error);
-    if (r != 0 && r != -ENODATA && r != -ESRCH)
+    if (pyusdt_is_shortage(r))
+        pyusdt_session_failed(session, "%s", error.message);
+    else if (r != 0 && r != -ENODATA && r != -ESRCH)
         pyusdt_session_stranger(session, "%s", error.message);
 }
 
@@ -115,12 +124,17 @@ static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
     struct pyusdt_session *session = ((struct look *)arg)->session;
     struct pyusdt_containers *containers = ((struct look *)arg)->containers;
     struct pyusdt_seen seen;
+    int r;
 
     for (uint32_t i = 0; i < session->nbases; i++)
         if (session->base[i]->in.mounts == mounts)
             session->base[i]->met = containers->looks;
-    if ((owner != 0 && is_examined(containers, pid) && is_known(containers, mounts, owner)) ||
-        pyusdt_seen_open(pid, &seen) != 0)
+    if (owner != 0 && is_examined(containers, pid) && is_known(containers, mounts, owner))
+        return 0;
+    r = pyusdt_seen_open(pid, &seen);
+    if (pyusdt_is_shortage(r))
+        pyusdt_session_failed(session, "process %u, in a container, can not be looked at: %s", pid, strerror(-r));
+    if (r != 0)
         return 0;
     if (seen.mounts != 0)
         look_closer(session, containers, &seen);
@@ -157,15 +171,21 @@ static void leave_ended(struct pyusdt_session *session, uint32_t looks)
 void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now)
 {
     struct look look = {session, session->containers};
+    int r;
 
     if (!look.containers)
         look.containers = session->containers = calloc(1, sizeof *look.containers);
+    if (!look.containers)
+        pyusdt_session_failed(session, "processes in containers are not traced: %s", strerror(ENOMEM));
     if (!look.containers || now < look.containers->next)
         return;
     look.containers->looks++;
     look.containers->nknown = 0;
-    pyusdt_elsewhere_each(look_at, &look);
-    leave_ended(session, look.containers->looks);
+    r = pyusdt_elsewhere_each(look_at, &look);
+    if (pyusdt_is_shortage(r))
+        pyusdt_session_failed(session, "processes in containers are not traced: /proc can not be read: %s", strerror(-r));
+    else
+        leave_ended(session, look.containers->looks);
     now = pyusdt_now() - now;
     look.containers->next = pyusdt_now() + (now * COST_SHARE > LOOK_NS ? now * COST_SHARE : LOOK_NS);
 }

@@ -41,33 +41,39 @@ static bool believe(struct pyusdt_session *session, struct pyusdt_target *target
     return false;
 }
 
-static void take_word(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t probe, _Atomic uint64_t *word,
+/* false: there is no memory for the names of the place. */
+static bool take_word(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t probe, _Atomic uint64_t *word,
                       uint32_t place, pyusdt_event_fn *fn, void *arg)
 {
     struct pyusdt_event event = {.target = target->index, .probe = probe, .place = place, .time = pyusdt_now(), .args = 1};
 
-    if (place > target->known_places.n && !pyusdt_target_learn_places(target, place))
-        return; /* it is counted there, and not told of yet */
+    int r = pyusdt_target_learn_places(session, target, place);
+    if (r != 0)
+        return r != -ENOMEM; /* it is counted there, and not told of yet */
     event.arg[0] = take(word, target->base->header.generation);
     if (event.arg[0] == 0 || !believe(session, target, event.arg[0]))
-        return;
+        return true;
     session->counted += event.arg[0];
     fn(arg, &event);
+    return true;
 }
 
-static void take_all(struct pyusdt_session *session, struct pyusdt_target *target, pyusdt_event_fn *fn, void *arg)
+/* false: something is left for the next time. */
+static bool take_all(struct pyusdt_session *session, struct pyusdt_target *target, pyusdt_event_fn *fn, void *arg)
 {
     uint32_t mapped = (uint32_t)((target->area_size - PYUSDT_AREA_SIZE(0)) / PYUSDT_AREA_ROW);
     uint32_t rows = at_most(atomic_load(&target->area->counted), mapped);
     uint32_t room = at_most(atomic_load(&target->area->countable), PYUSDT_MAX_PLACES);
+    bool whole = true;
 
     for (uint32_t row = 0; row < rows; row++) {
         uint32_t probe = target->area->counted_probe[row];
         _Atomic uint64_t *words = counts_of(target)->at[row];
         for (uint32_t place = 1; probe < target->table->table.nprobes && place <= room && !target->miscounts; place++)
             if (atomic_load_explicit(&words[place - 1], memory_order_relaxed) != 0)
-                take_word(session, target, probe, &words[place - 1], place, fn, arg);
+                whole &= take_word(session, target, probe, &words[place - 1], place, fn, arg);
     }
+    return whole;
 }
 
 void pyusdt_session_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, void *arg)
@@ -77,8 +83,7 @@ void pyusdt_session_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, 
     for (uint32_t i = 0; i < session->nliving; i++) {
         struct pyusdt_target *target = session->targets[session->living[i]];
         bool dead = target->life == PYUSDT_DEAD; /* before: what it counted until then is all there */
-        if (target->area && !target->miscounts)
-            take_all(session, target, fn, arg);
-        target->counts_taken |= dead;
+        bool whole = !target->area || target->miscounts || take_all(session, target, fn, arg);
+        target->counts_taken |= dead && whole;
     }
 }

@@ -33,13 +33,16 @@ static uint64_t namespace_of(int proc, const char *pid, const char *name)
     return fstatat(proc, path, &st, 0) == 0 ? st.st_ino : 0;
 }
 
-static void each_process(struct look *look, int (*fn)(void *arg, const char *pid))
+static int each_process(struct look *look, int (*fn)(void *arg, const char *pid))
 {
+    int r;
+
     look->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (look->proc < 0)
-        return;
-    pyusdt_os_each_name(look->proc, fn, look);
+        return -errno;
+    r = pyusdt_os_each_name(look->proc, fn, look);
     close(look->proc);
+    return r;
 }
 
 static int one_elsewhere(void *arg, const char *pid)
@@ -53,12 +56,11 @@ static int one_elsewhere(void *arg, const char *pid)
     return look->fn(look->arg, (uint32_t)strtoul(pid, NULL, 10), mounts, st.st_uid);
 }
 
-void pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+int pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
 {
     struct look look = {.fn = fn, .arg = arg, .ours = namespace_of(AT_FDCWD, "/proc/self", "mnt")};
 
-    if (look.ours != 0)
-        each_process(&look, one_elsewhere);
+    return look.ours != 0 ? each_process(&look, one_elsewhere) : 0;
 }
 
 static int is_it(void *arg, const char *pid)

@@ -147,7 +147,13 @@ int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusd
     in->parent = parent_of(in->path);
     if (r == 0)
         r = in->dir = pyusdt_rundir_open(in->path, error);
-    return r < 0 ? r : owner_of(in->dir, &in->uid);
+    if (r < 0)
+        return r;
+    r = owner_of(in->dir, &in->uid);
+    if (r == 0)
+        return 0;
+    close(in->dir);
+    return pyusdt_error_set(error, r, "run directory %s: %s", in->path, strerror(-r));
 }
 
 int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in, struct pyusdt_error *error)

@@ -18,9 +18,10 @@
 int64_t pyusdt_process_uid(uint32_t pid)
 {
     struct pyusdt_seen seen;
+    int r = pyusdt_seen_open(pid, &seen);
 
-    if (pyusdt_seen_open(pid, &seen) != 0)
-        return -1;
+    if (r != 0)
+        return r;
     pyusdt_seen_close(&seen);
     return seen.uid;
 }
@@ -30,6 +31,8 @@ static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
     char path[32];
     struct stat st;
 
+    if (pyusdt_is_shortage(error))
+        return pyusdt_error_set(said, error, "process %u can not be looked at: %s", pid, strerror(-error));
     snprintf(path, sizeof path, "/proc/%u", pid);
     if (error == -ESRCH || stat(path, &st) != 0)
         return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);

@@ -30,7 +30,7 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
 int64_t pyusdt_process_uid(uint32_t pid)
 {
     (void)pid;
-    return -1;
+    return -ENOSYS;
 }
 
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
@@ -87,10 +87,11 @@ int pyusdt_seen_root(const struct pyusdt_seen *seen)
     return -1;
 }
 
-void pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+int pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
 {
     (void)fn;
     (void)arg;
+    return 0;
 }
 
 uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)

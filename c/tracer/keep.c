@@ -43,6 +43,7 @@ struct search {
     int dir;
     bool found;
     uint32_t slot;
+    int failed; /* -errno: a file that may be the session's could not be read for the moment */
 };
 
 static bool is_it(const struct pyusdt_session *session, const struct pyusdt_session_header *header)
@@ -55,14 +56,18 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
     struct search *search = arg;
     struct pyusdt_session_header header;
     uint64_t size;
+    ssize_t got;
     int fd;
 
     if (name->kind != PYUSDT_FILE_SESSION)
         return 0;
     fd = pyusdt_file_open(search->dir, text, O_RDONLY, &size);
+    got = fd < 0 ? fd : pread(fd, &header, sizeof header, 0);
+    if (got < 0 && pyusdt_is_shortage(fd < 0 ? fd : -errno))
+        search->failed = fd < 0 ? fd : -errno;
     if (fd < 0)
         return 0;
-    search->found = pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && is_it(search->session, &header);
+    search->found = got == (ssize_t)sizeof header && is_it(search->session, &header);
     search->slot = name->slot;
     close(fd);
     return search->found;
@@ -93,11 +98,15 @@ int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base 
 {
     const struct timespec pause = {0, 10000000};
     struct search search = {.session = session, .dir = base->in.dir};
-    int fd = -EWOULDBLOCK;
+    int r, fd = -EWOULDBLOCK;
 
     if (session->header.keep_ns == 0)
         return 0;
-    pyusdt_rundir_each(base->in.dir, look, &search);
+    r = pyusdt_rundir_each(base->in.dir, look, &search);
+    if (!search.found && (search.failed || (r < 0 && r != -E2BIG))) {
+        r = search.failed ? search.failed : r;
+        return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s", base->in.path, strerror(-r));
+    }
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
         fd = pyusdt_slot_claim(base->in.dir, search.slot);
         if (fd == -EWOULDBLOCK)
@@ -118,7 +127,9 @@ int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct p
 {
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
-    bool same = theirs && base->header.nwants == session->nwants &&
+    if (!theirs)
+        return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s", session->header.name, strerror(ENOMEM));
+    bool same = base->header.nwants == session->nwants &&
                 pread(base->fd, theirs, size, sizeof base->header) == (ssize_t)size &&
                 memcmp(theirs, session->wants, size) == 0;
 

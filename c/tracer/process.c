@@ -36,6 +36,7 @@ struct listing {
     struct pyusdt_error why; /* likewise, of the last */
     int seen;
     bool stop;
+    struct pyusdt_error failed; /* of the first process that could not be read, for a reason of ours */
 };
 
 /* Bit s: the tracer of the session in slot s lives. */
@@ -52,6 +53,16 @@ static uint64_t live_sessions(const struct pyusdt_target *target)
     return live;
 }
 
+static struct pyusdt_target *open_target(struct listing *listing, const char *text, const struct pyusdt_identity *who, uint32_t host,
+                                         struct pyusdt_error *error)
+{
+    struct pyusdt_target *target = pyusdt_target_open(listing->session, &listing->base, text, who, host, error);
+
+    if (!target && error->code != -EAGAIN && pyusdt_is_shortage(error->code) && listing->failed.code == 0)
+        listing->failed = *error;
+    return target;
+}
+
 static bool list_target(struct listing *listing, struct pyusdt_target *target)
 {
     uint64_t live = live_sessions(target);
@@ -61,7 +72,7 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
 
     table.pid = target->pid;
     pyusdt_target_info(target, &info);
-    pyusdt_target_learn_places(target, 1);
+    pyusdt_target_learn_places(listing->session, target, 1);
     for (uint32_t i = 0; i < table.nprobes; i++) {
         if (pyusdt_table_probe(&table, i, &probe) != 0)
             continue;
@@ -88,7 +99,7 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
 
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
         return 0;
-    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, listing->host, &error);
+    target = open_target(listing, text, &name->who, listing->host, &error);
     if (target && lives(target)) {
         listing->seen++;
         stop = list_target(listing, target);
@@ -110,7 +121,9 @@ static int list_directory(void *arg, const struct pyusdt_entered *in)
     listing->base.in = *in;
     listing->base.lookups = 0;
     r = pyusdt_rundir_each(in->dir, list_one, listing);
-    return r == -E2BIG ? 0 : r;
+    if (r < 0 && r != -E2BIG && listing->failed.code == 0)
+        pyusdt_error_set(&listing->failed, r, "run directory %s can not be read: %s", in->path, strerror(-r));
+    return 0;
 }
 
 /* And those in the same directory, if `beside`. */
@@ -141,7 +154,10 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
     if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
     r = pid ? list_process(&listing, pid, beside, error) : pyusdt_directories_each(rundir, list_directory, &listing, error);
+    pyusdt_troubles_free(listing.session);
     free(listing.session);
+    if (r >= 0 && listing.failed.code != 0)
+        r = pyusdt_error_set(error, listing.failed.code, "%s", listing.failed.message);
     return r < 0 ? r : listing.seen;
 }
 
@@ -171,10 +187,11 @@ static int list_joined(void *arg, const char *text, const struct pyusdt_name *na
 {
     struct listing *listing = arg;
     struct pyusdt_target *target;
+    struct pyusdt_error error;
 
     if (name->kind != PYUSDT_FILE_CTL)
         return 0;
-    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, 0, NULL);
+    target = open_target(listing, text, &name->who, 0, &error);
     if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation && !lives(target))
         listing->stop |= list_target(listing, target);
     pyusdt_target_free(target);
@@ -191,5 +208,7 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
         if (listing.base.resumed)
             r = pyusdt_rundir_each(listing.base.in.dir, list_joined, &listing);
     }
+    if ((r == 0 || r == -E2BIG) && listing.failed.code != 0)
+        return listing.failed.code;
     return r == -E2BIG ? 0 : r;
 }

@@ -138,23 +138,25 @@ static int copy_header(struct pyusdt_source *source)
     }
 }
 
-/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. */
-static bool learn(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
+/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. 1; 0: it can not be read now;
+ * -EBADMSG. */
+static int learn(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
 {
-    uint32_t probe = PYUSDT_EVENT_PROBE(word), place = PYUSDT_EVENT_PLACE(word);
+    uint32_t probe = PYUSDT_EVENT_PROBE(word);
+    int r = probe < target->table->table.nprobes ? 0 : pyusdt_target_grow(session, target);
 
-    if (probe >= target->table->table.nprobes)
-        pyusdt_target_grow(session, target);
-    return probe < target->table->table.nprobes && (place <= target->known_places.n || pyusdt_target_learn_places(target, place));
+    if (r == 0)
+        r = probe < target->table->table.nprobes ? pyusdt_target_learn_places(session, target, PYUSDT_EVENT_PLACE(word)) : -ENOENT;
+    return r == 0 ? 1 : r == -ENOMEM ? 0 : -EBADMSG;
 }
 
 /* The places of the functions in its stack; those that the process does not have stay unknown. */
-static void learn_frames(struct pyusdt_target *target, const struct pyusdt_event *event)
+static void learn_frames(struct pyusdt_session *session, struct pyusdt_target *target, const struct pyusdt_event *event)
 {
     uint32_t last = pyusdt_event_last_place(event);
 
-    if (last > target->known_places.n && last <= PYUSDT_MAX_PLACES)
-        pyusdt_target_learn_places(target, last);
+    if (last <= PYUSDT_MAX_PLACES)
+        pyusdt_target_learn_places(session, target, last);
 }
 
 /* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
@@ -168,8 +170,9 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
         source->share->left = true; /* it is looked at again when the session is */
         return 0;
     }
-    if (source->next.probe >= source->target->table->table.nprobes && !learn(session, source->target, source->next.probe))
-        return -EBADMSG;
+    r = source->next.probe < source->target->table->table.nprobes ? 1 : learn(session, source->target, source->next.probe);
+    if (r != 1)
+        return r;
     if (source->next.time > session->looked && source->next.time > pyusdt_now())
         return -EBADMSG; /* published before it happened */
     source->last = source->next.time;
@@ -179,8 +182,9 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     int r = look(session, source);
-    if (r == 1 && push(source->share, source) == 0)
-        source->waiting = true;
+    source->waiting = r == 1 && push(source->share, source) == 0;
+    if (r == 1 && !source->waiting) /* the next look tries it again */
+        pyusdt_session_failed(session, "process %u: its ring can not be read: %s", source->target->pid, strerror(ENOMEM));
     else if (r < 0)
         give_up(source);
 }
@@ -246,13 +250,20 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
     }
 }
 
+static bool is_ready(const struct pyusdt_target *target)
+{
+    return atomic_load(&target->slot->ready) == target->base->header.generation;
+}
+
 static bool has_more(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
     if (session->counts && target->area && !target->counts_taken)
         return true;
+    if (target->rings_refused || (!target->area && !target->area_refused && is_ready(target)))
+        return true; /* it could not be mapped for the moment */
     for (uint32_t k = 0; k < target->rings; k++) {
         const struct pyusdt_source *source = target->source[k];
-        if (source && (source->waiting || (source->kept && !given_up(source) && source->done != source->position)))
+        if (source && !given_up(source) && (source->limit != source->position || (source->kept && source->done != source->position)))
             return true; /* to read, or to be shown before it goes */
     }
     return false;
@@ -317,7 +328,7 @@ static bool is_pending(const struct pyusdt_session *session)
 
 /* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once.
  * 0, or PYUSDT_EVENT_LEFT, or -EBADMSG. */
-static int decode(const struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
+static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
 {
     const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
     const uint8_t *bytes = source->data + (source->position & (source->size - 1));
@@ -333,7 +344,7 @@ static int decode(const struct pyusdt_session *session, const struct pyusdt_sour
         return r;
     if (session->apart)
         return PYUSDT_EVENT_LEFT;
-    learn_frames(source->target, event);
+    learn_frames(session, source->target, event);
     return 0;
 }
 

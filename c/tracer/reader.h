@@ -90,6 +90,7 @@ struct pyusdt_session_stats {
     uint64_t out_of_order; /* delivered, but after a younger one */
     uint64_t again;        /* delivered, and perhaps shown before: see pyusdt_session_shown() */
     uint64_t corrupt;      /* rings given up because the protocol can not have written their contents */
+    uint64_t failures;     /* processes, rings and directories that could not be read, each reason once: pyusdt_session_told() */
     uint64_t bytes;        /* of all rings mapped now */
     uint32_t targets;      /* indices handed out */
     uint32_t alive;

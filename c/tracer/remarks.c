@@ -73,7 +73,7 @@ void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_ta
         if (number == target->remarks[i])
             continue;
         target->remarks[i] = number;
-        if (number == 0 || !pyusdt_target_learn_places(target, number) || !pyusdt_places_get(&target->known_places, number, &remark) ||
+        if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 || !pyusdt_places_get(&target->known_places, number, &remark) ||
             !is_wanted(session, target, &remark))
             continue;
         if (remark.line == PYUSDT_REMARK_LACK)

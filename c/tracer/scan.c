@@ -15,6 +15,7 @@
 #include "tracer/tracer.h"
 
 #define OTHERS_TOLD 4
+#define AGAIN_NS 100000000u /* after which a directory is read again where a look was not complete */
 
 /* The chain of the living that a process belongs to. */
 static struct pyusdt_target **chain_of(struct pyusdt_session *session, const struct pyusdt_identity *who)
@@ -101,6 +102,12 @@ struct scan {
     struct pyusdt_base *base;
 };
 
+/* A look at a directory was not complete. */
+static void look_again(struct pyusdt_base *base)
+{
+    base->again_at = pyusdt_now() + AGAIN_NS;
+}
+
 static bool has_room(const struct pyusdt_session *session, const struct pyusdt_base *base)
 {
     return session->nliving < PYUSDT_TARGETS_MAX && (base->in.uid == geteuid() || base->nliving < PYUSDT_STRANGERS_MAX);
@@ -130,6 +137,19 @@ static void tell_other_build(struct pyusdt_session *session, const struct pyusdt
     session->others += session->ntroubles > told;
 }
 
+/* One that is not ready, or not ours to read, is passed over: the first is looked at again, the second is told of where it is our own user's. */
+static void tell_failure(struct pyusdt_session *session, struct pyusdt_base *base, const struct pyusdt_identity *who,
+                         const struct pyusdt_error *error)
+{
+    bool shortage = pyusdt_is_shortage(error->code), gone = error->code == -ENOENT || error->code == -ESRCH;
+
+    if (shortage)
+        look_again(base);
+    if (gone || error->code == -EPROTONOSUPPORT || error->code == -EAGAIN || (!shortage && base->in.uid != geteuid()) || !pyusdt_alive(who))
+        return;
+    pyusdt_session_failed(session, "process %u is not traced: %s", who->pid, error->message);
+}
+
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct pyusdt_session *session = ((struct scan *)arg)->session;
@@ -147,9 +167,13 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         return 0;
     }
     target = pyusdt_target_open(session, base, text, &name->who, host, &error);
-    if (!target) { /* not ready, or not ours to read */
-        if (error.code == -EPROTONOSUPPORT && session->nwants > 0 && !session->stopped)
+    if (!target && error.code == -EPROTONOSUPPORT) {
+        if (session->nwants > 0 && !session->stopped)
             tell_other_build(session, base, &name->who, &error);
+        return 0;
+    }
+    if (!target) {
+        tell_failure(session, base, &name->who, &error);
         return 0;
     }
     if (!is_meant(session, base, target) || is_lie(base, target)) {
@@ -164,7 +188,9 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     }
     if (add_target(session, target) != 0) {
         pyusdt_target_free(target);
-        return -ENOMEM;
+        pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid, strerror(ENOMEM));
+        look_again(base);
+        return 0;
     }
     if (session->stopped) {
         pyusdt_target_detach(target);
@@ -181,36 +207,52 @@ static int64_t nanoseconds(struct timespec t)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static bool is_as_it_was(const struct pyusdt_base *base, int64_t modified)
+{
+    return modified == base->scanned_mtime && base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS &&
+           (base->again_at == 0 || pyusdt_now() < base->again_at);
+}
+
+static void scan_failed(struct pyusdt_session *session, struct pyusdt_base *base, int r)
+{
+    pyusdt_session_failed(session, "not all processes of uid %u are traced: %s can not be read: %s", base->in.uid, base->in.path, strerror(-r));
+    look_again(base);
+}
+
 /* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
-static int scan_base(struct pyusdt_session *session, struct pyusdt_base *base, bool always)
+static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, bool always)
 {
     struct scan scan = {session, base};
     struct timespec now;
     struct stat st;
     int r;
 
-    if (!base->started || fstat(base->in.dir, &st) != 0)
-        return 0;
-    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == base->scanned_mtime &&
-        base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
-        return 0;
+    if (!base->started)
+        return;
+    if (fstat(base->in.dir, &st) != 0) {
+        scan_failed(session, base, -errno);
+        return;
+    }
+    if (!always && (session->stopped || is_as_it_was(base, nanoseconds(pyusdt_os_modified(&st)))))
+        return;
     clock_gettime(CLOCK_REALTIME, &now);
     base->scanned_at = nanoseconds(now);
     base->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
+    base->again_at = 0;
     r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);
     if (r == -E2BIG)
         pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", base->in.uid,
                                base->in.path);
-    return r == -E2BIG ? 0 : r;
+    else if (r < 0)
+        scan_failed(session, base, r);
 }
 
-int pyusdt_session_scan(struct pyusdt_session *session, bool always)
+void pyusdt_session_scan(struct pyusdt_session *session, bool always)
 {
-    int r = session->forked ? -ECHILD : 0;
-
+    if (session->forked)
+        return;
     /* Who publishes from here on sees what we wrote; who did before, we see. */
     atomic_thread_fence(memory_order_seq_cst);
-    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) /* one that comes meanwhile is behind */
-        r = scan_base(session, session->base[i], always);
-    return r;
+    for (uint32_t i = 0; i < session->nbases; i++) /* one that comes meanwhile is behind */
+        scan_base(session, session->base[i], always);
 }

@@ -40,12 +40,15 @@ static uint32_t last_number(const char *at)
     return number;
 }
 
-static bool read_status(int proc, struct status *status)
+/* 0; -ESRCH: it has ended; or why it can not be read. */
+static int read_status(int proc, struct status *status)
 {
-    int found = 0, fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
+    int found = 0, fd = openat(proc, "status", O_RDONLY | O_CLOEXEC), r = -ESRCH;
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     char line[256];
 
+    if (!file)
+        r = errno == ENOENT ? -ESRCH : -errno;
     while (file && found < 4 && fgets(line, sizeof line, file)) {
         uint32_t *uid = status->uid;
         found += sscanf(line, "State: %c", &status->state) == 1;
@@ -56,17 +59,19 @@ static bool read_status(int proc, struct status *status)
             found++;
         }
     }
+    if (file && found < 4 && ferror(file) && errno != ESRCH)
+        r = -errno;
     if (file)
         fclose(file);
     else if (fd >= 0)
         close(fd);
-    return found == 4;
+    return found == 4 ? 0 : r;
 }
 
 static bool has_ended(int proc)
 {
     struct status status;
-    return read_status(proc, &status) && status.state == 'Z';
+    return read_status(proc, &status) == 0 && status.state == 'Z';
 }
 
 /* Of a process whose first thread has ended, which has no memory and no namespaces any more: another. */
@@ -93,6 +98,7 @@ static int another_thread(int proc)
 static int open_process(struct pyusdt_seen *seen)
 {
     char path[PROC_SIZE];
+    int r;
 
     snprintf(path, sizeof path, "/proc/%u", seen->pid);
     seen->proc = open(path, DIRECTORY);
@@ -103,8 +109,9 @@ static int open_process(struct pyusdt_seen *seen)
         seen->thread = openat(seen->proc, ".", DIRECTORY);
     if (seen->thread >= 0)
         return 0;
+    r = errno == ENOENT ? -ESRCH : -errno;
     close(seen->proc);
-    return -ESRCH;
+    return r;
 }
 
 /* The number of a namespace; 0: ours. */
@@ -141,10 +148,10 @@ static uint32_t inner_uid(int proc, uint32_t uid)
 static int look(struct pyusdt_seen *seen)
 {
     struct status status;
-    int r;
+    int r = read_status(seen->proc, &status);
 
-    if (!read_status(seen->proc, &status))
-        return -ESRCH;
+    if (r != 0)
+        return r;
     seen->uid = status.uid[1];
     seen->gid = status.gid[1];
     seen->one_user = status.uid[0] == seen->uid && status.uid[2] == seen->uid && status.uid[3] == seen->uid;

@@ -176,18 +176,23 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 }
 
 /* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
-void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_table_copy *copy;
     struct pyusdt_ctl_header header;
+    int r;
 
-    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes ||
-        pyusdt_ctl_copy(target, NULL, &header, &copy) != 0)
-        return;
+    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes)
+        return 0;
+    r = pyusdt_ctl_copy(target, NULL, &header, &copy);
+    if (r == -ENOMEM)
+        pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s", target->pid, strerror(-r));
+    if (r != 0)
+        return r == -ENOMEM ? r : 0;
     target->changes = header.changes;
     if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
         pyusdt_ctl_drop(copy);
-        return;
+        return 0;
     }
     pyusdt_ctl_drop(target->table);
     target->table = copy;
@@ -195,13 +200,23 @@ void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *ta
         enable_wanted(session, target);
         pyusdt_bell_ring(target->ctl);
     }
+    return 0;
 }
 
-bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place)
+int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t place)
 {
+    int r = 0;
+
+    if (place <= target->known_places.n)
+        return 0;
     if (target->places && atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place)
-        pyusdt_places_copy(&target->known_places, target->places, atomic_load(&target->ctl->nplaces));
-    return place <= target->known_places.n;
+        r = pyusdt_places_copy(&target->known_places, target->places, atomic_load(&target->ctl->nplaces));
+    if (place <= target->known_places.n)
+        return 0;
+    if (r != -ENOMEM)
+        return -ENOENT;
+    pyusdt_session_failed(session, "process %u: names of its functions can not be read: %s", target->pid, strerror(-r));
+    return r;
 }
 
 /* Clears the bits of probes with places, and those of probes that are not known here. */
@@ -262,16 +277,17 @@ static int map_area(struct pyusdt_target *target)
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_area *area;
     uint64_t size;
-    int fd;
+    int r, fd;
 
     file_name(target, PYUSDT_FILE_AREA, 0, text);
     fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = is_area_size(size) ? pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd) : NULL;
+    r = area ? 0 : is_area_size(size) ? -errno : -EINVAL;
     close(fd);
-    if (!area)
-        return -EINVAL;
+    if (r != 0)
+        return r;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
         area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->base->header.generation ||
         area->ring_size != target->base->header.bufsize) {
@@ -283,48 +299,71 @@ static int map_area(struct pyusdt_target *target)
     return 0;
 }
 
-/* Rings come one by one; what can not be mapped is given up, and counted. */
-static void map_ring(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t k)
+/* What the tracer lacks for the moment is told of, and the look is repeated; else what is there is given up. Whether it is to be repeated. */
+static bool is_to_be_repeated(struct pyusdt_session *session, const struct pyusdt_target *target, const char *what, int r)
 {
-    struct pyusdt_source *source = calloc(1, sizeof *source);
+    if (!pyusdt_is_shortage(r)) {
+        session->corrupt++;
+        return false;
+    }
+    pyusdt_session_failed(session, "process %u: its %s can not be read: %s", target->pid, what, strerror(-r));
+    return true;
+}
+
+static int map_ring_file(const struct pyusdt_target *target, uint32_t k, struct pyusdt_source *source)
+{
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
-    int fd;
+    int r, fd;
 
-    target->source[k] = source;
     file_name(target, PYUSDT_FILE_RING, k, text);
     fd = pyusdt_file_open(target->base->in.dir, text, O_RDONLY, &size);
-    if (source && fd >= 0 && size == target->base->header.bufsize)
+    if (fd < 0)
+        return fd;
+    if (size == target->base->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    if (!source || !source->data) {
-        session->corrupt++;
-        return;
+    r = source->data ? 0 : size == target->base->header.bufsize ? -errno : -EINVAL;
+    close(fd);
+    source->size = size;
+    source->mapped = 2 * size;
+    return r;
+}
+
+/* Rings come one by one; what can not be mapped is given up, and counted. false: it is tried again at the next look. */
+static bool map_ring(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t k)
+{
+    struct pyusdt_source *source = calloc(1, sizeof *source);
+    int r = source ? map_ring_file(target, k, source) : -ENOMEM;
+
+    if (r != 0 && is_to_be_repeated(session, target, "ring", r)) {
+        free(source);
+        return false;
     }
+    target->source[k] = source;
+    if (r != 0)
+        return true;
     source->target = target;
     source->share = &session->share[(target->index + k) % session->nshares];
     source->line = &target->area->line[k];
-    source->size = size;
-    source->mapped = 2 * size;
     source->position = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
     source->told = source->done = source->position;
     source->kept = target->base->header.keep_ns != 0;
     source->shown = source->kept ? atomic_load(&source->line->read) : 0;
     source->safe = session->looked;
+    return true;
 }
 
 void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint32_t rings;
+    int r = 0;
 
     pyusdt_target_grow(session, target);
     pyusdt_target_take_remarks(session, target);
-    if (!target->area && !target->area_refused &&
-        atomic_load(&target->slot->ready) == target->base->header.generation && map_area(target) != 0) {
-        target->area_refused = true;
-        session->corrupt++;
-    }
+    if (!target->area && !target->area_refused && atomic_load(&target->slot->ready) == target->base->header.generation)
+        r = map_area(target);
+    if (r != 0)
+        target->area_refused = !is_to_be_repeated(session, target, "list of rings", r);
     if (!target->area) {
         pyusdt_base_failed(session, target);
         return;
@@ -332,8 +371,11 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
     rings = atomic_load(&target->area->rings);
     if (rings > target->base->header.max_rings)
         rings = target->base->header.max_rings;
-    while (target->rings < rings)
-        map_ring(session, target, target->rings++);
+    target->rings_refused = false;
+    while (target->rings < rings && !target->rings_refused) {
+        target->rings_refused = !map_ring(session, target, target->rings);
+        target->rings += !target->rings_refused;
+    }
     if (atomic_load_explicit(&target->area->error, memory_order_relaxed) != 0)
         pyusdt_base_failed(session, target);
 }

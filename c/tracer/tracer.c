@@ -181,7 +181,8 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
     session->started = true;
     session->looked = pyusdt_now();
     pyusdt_bases_look(session, session->looked);
-    return pyusdt_session_scan(session, true);
+    pyusdt_session_scan(session, true);
+    return 0;
 }
 
 /* ---- who may join ---- */
@@ -193,7 +194,11 @@ static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base, s
 
     if (r != 0)
         return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
-    return session->started ? pyusdt_session_scan(session, true) : 0;
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
+    if (session->started)
+        pyusdt_session_scan(session, true);
+    return 0;
 }
 
 int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error)
@@ -302,6 +307,7 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
 {
     *stats = (struct pyusdt_session_stats){.delivered = session->counted,
                                            .corrupt = session->corrupt,
+                                           .failures = session->failures,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
                                            .slot = session->base[0]->header.slot,
@@ -361,8 +367,7 @@ void pyusdt_session_free(struct pyusdt_session *session)
         close(session->base[i]->in.dir);
         free(session->base[i]);
     }
-    for (uint32_t i = 0; i < session->ntroubles; i++)
-        free(session->trouble[i]);
+    pyusdt_troubles_free(session);
     for (uint32_t i = 0; i < PYUSDT_STRANGERS_TOLD; i++)
         free(session->strangers.text[i]);
     for (uint32_t i = 0; i < session->nhints; i++)

@@ -100,6 +100,7 @@ struct pyusdt_target {
     struct pyusdt_area *area; /* shared */
     size_t area_size;
     bool area_refused;
+    bool rings_refused; /* one that is not mapped yet is tried again at the next look */
     bool failed_told;
     uint32_t wanted;
     uint32_t rings;
@@ -124,6 +125,7 @@ struct pyusdt_base {
     struct pyusdt_session_header header; /* private; the copy in the file is for the targets */
     int64_t scanned_mtime; /* of the directory when it was last read, ns */
     int64_t scanned_at;    /* when it was last read */
+    uint64_t again_at; /* when it is read again though it has not changed: the last look was not complete; 0: it was */
     uint32_t nliving;
     uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
 };
@@ -164,6 +166,9 @@ struct pyusdt_session {
     char *hint[PYUSDT_TROUBLES_MAX]; /* and those that help where nothing fired: remarks.c */
     uint32_t nhints;
     uint32_t others; /* of these: about processes that have another build of pyusdt */
+    bool full;         /* there were more of them than fit */
+    uint64_t failures; /* how often a process or a directory could not be looked at, each reason once */
+    bool missed_user;  /* in the look at users' directories that goes on: one could not be entered for the moment */
 
     struct pyusdt_target **targets;
     uint32_t ntargets;
@@ -205,6 +210,9 @@ void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *ta
 void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusdt_target *target); /* why a forked child has no control file */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and it counts as a failure to look. */
+void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pyusdt_troubles_free(struct pyusdt_session *session);
 
 /* remarks.c */
 void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
@@ -220,7 +228,7 @@ int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, an
 void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 
 /* scan.c */
-int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+void pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target); /* one that lives no more */
 
 /* ctl.c */
@@ -237,8 +245,9 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, s
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
 void pyusdt_target_detach(struct pyusdt_target *target);
 void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target); /* map what is new */
-void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
-bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place); /* up to this one, and further; false: it is not there */
+int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target); /* learn of new probes; 0 or -ENOMEM */
+/* Up to this one, and further. 0; -ENOENT: it is not there; -ENOMEM. */
+int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t place);
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
 uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);

@@ -82,7 +82,7 @@ cdef extern from "tracer/reader.h" nogil:
         PYUSDT_PLACES_OPEN
         PYUSDT_PLACES_KNOWN
     struct pyusdt_session_stats:
-        uint64_t delivered, dropped, out_of_order, again, corrupt, bytes
+        uint64_t delivered, dropped, out_of_order, again, corrupt, failures, bytes
         uint32_t targets, alive, slot, others
     struct pyusdt_session:
         pass

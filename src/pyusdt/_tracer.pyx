@@ -234,12 +234,12 @@ cdef class Session(Feed):
 
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
-        former tracer), corrupt (rings), bytes of rings, targets (all there were), alive, others (processes with another build of
-        pyusdt)."""
+        former tracer), corrupt (rings), failures to look (processes, rings, directories), bytes of rings, targets (all there were), alive,
+        others (processes with another build of pyusdt)."""
         cdef pyusdt_session_stats s
         pyusdt_session_stats_get(self.session, &s)
-        return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
-                "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
+        return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
+                "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
     def stop(self):
         """Probes off; what was fired before stays readable."""

@@ -197,6 +197,29 @@ def test_a_tracer_that_is_killed_and_another_that_comes_between(notices):
     os.close(read)
 
 
+def test_ctrl_z_waits_until_the_thread_goes_on(notices):
+    with harness.started([notices]) as subject:
+        tid = spinning(subject.pid)
+        tracer = os.fork()
+        if tracer == 0:
+            try:
+                os.setpgid(0, 0)  # in an orphaned group SIGTSTP does nothing
+                signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+                _tracer.stop(_tracer.Memory(subject.pid), tid, False)
+                os.kill(os.getpid(), signal.SIGTSTP)
+                _tracer.go_on(tid)
+            finally:
+                os._exit(signal.SIGTSTP in signal.sigpending())
+        try:
+            assert os.WIFSTOPPED(os.waitpid(tracer, os.WUNTRACED)[1])
+            assert kernel_side.letter(subject.pid, tid) == "R"
+            os.kill(tracer, signal.SIGCONT)
+            assert os.waitpid(tracer, 0)[1] == 0
+        except BaseException:
+            os.kill(tracer, signal.SIGKILL)
+            raise
+
+
 # ---- tables of strangers ----
 
 class Mutated:

@@ -41,6 +41,7 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
     "speculation": ("DTRACEDROP_SPECUNAVAIL", "failed speculation (no speculative buffer available)",
                     "failed speculations (no speculative buffer available)"),
     "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
+    "unread": ("PYUSDTDROP_UNREAD", "failure to read a traced process", "failures to read traced processes"),
     "host": ("PYUSDTDROP_HOST", "loss of what a host had counted", "losses of what hosts had counted"),
 }
 KINDS = tuple(_DROPS)

@@ -612,9 +612,14 @@ class EmbeddedEngine(Engine):
         dropped, out_of_order = self._lost()
         aggregation, dynamic, speculation = self._machines.drops()
         return {"principal": dropped + sum(each.lost for each in self._all), "order": out_of_order,
-                "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation}
+                "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation, "unread": self._unread()}
 
     def _lost(self):
         """Events that did not fit, events that came too late to be in order."""
         stats = self._session.stats()
         return stats["dropped"], stats["out_of_order"]
+
+    def _unread(self):
+        """Processes, rings and directories that could not be read; warnings() says why."""
+        stats = self._session.stats() if self._session else {"failures": 0, "corrupt": 0}
+        return stats["failures"] + stats["corrupt"]
