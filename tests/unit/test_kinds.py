@@ -79,3 +79,13 @@ def test_a_script_of_python(tmp_path):
     path.chmod(0o755)
     assert kinds.loads_pyusdt([str(path)])
     assert kinds.loads_pyusdt(["timeout", "5", str(path)])
+
+
+def test_a_program_with_the_core(tmp_path):
+    """The core's strings are in every program that is linked with it: its extension for Python stands for one here."""
+    from pyusdt import _core
+
+    assert kinds.loads_pyusdt([_core.__file__])
+    assert not kinds.loads_pyusdt(["/bin/true"])
+    (tmp_path / "text").write_bytes(b"\0PYUSDT_RUNDIR\0")
+    assert not kinds.loads_pyusdt([str(tmp_path / "text")])

@@ -25,6 +25,8 @@ ANY = "any"  # no provider is named, or a pattern for several of these
 
 _TIMED = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 _OWN = ("pyusdt", "erlang", "python", *TABLE, *ERLANG)
+_VARIABLE = b"\0PYUSDT_RUNDIR\0"
+_LARGEST = 1 << 26  # bytes of a program that are read
 _WORDS = 32  # of a command, that are looked at
 _PROGRAMS = re.compile(r"(python|pypy|erl|escript|elixir|iex|mix|rebar3|beam)[\d.]*(\.smp)?")  # that load pyusdt, or the NIF
 
@@ -47,13 +49,24 @@ def kind(desc: Any) -> str:
 
 
 def loads_pyusdt(argv: Sequence[str]) -> bool:
-    """Whether a command may load pyusdt, or the NIF: one of its first words is a Python or an Erlang, or a script of one."""
+    """Whether a command may load pyusdt, or the NIF: one of its first words is a Python or an Erlang, a script of one, or a program that is
+    linked with the C core."""
     from .kernel.probes import script_interpreter, which
 
     words = [word.strip("'\"") for argument in argv for word in argument.split()][:_WORDS]
     if any(_is_ours(word) or word.endswith((".py", ".escript", ".exs")) for word in words):
         return True
-    return any(_is_ours(script_interpreter(which(word)) or "") for word in words if word and not word.startswith("-"))
+    files = [which(word) for word in words if word and not word.startswith("-")]
+    return any(_is_ours(script_interpreter(file) or "") or _has_core(file) for file in files)
+
+
+def _has_core(file: str | bytes | None) -> bool:
+    """Whether a program has the name of a variable that the C core reads from its environment."""
+    try:
+        with open(file or "", "rb") as program:
+            return program.read(4) == b"\x7fELF" and _VARIABLE in program.read(_LARGEST)
+    except (OSError, ValueError):
+        return False
 
 
 def _is_ours(program: str) -> bool:
