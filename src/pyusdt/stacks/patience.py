@@ -6,10 +6,12 @@ In: how long nothing may come about, and what to say.  Always: after that time t
 
 import contextlib
 import os
+import signal
 import threading
 import time
 
 SECONDS = 10
+_STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 @contextlib.contextmanager
@@ -26,7 +28,9 @@ def watched(message, seconds=SECONDS):
     def beat():
         last[0] = time.monotonic()
 
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # else the new thread takes them, while the other one holds a thread of the process
     threading.Thread(target=watch, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield beat
     finally:
