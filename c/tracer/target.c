@@ -44,7 +44,8 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
 
     if (fd < 0)
         return fd;
-    r = size < sizeof header || size > PYUSDT_CTL_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
+    r = size == 0 ? -EAGAIN /* its process is about to make it */
+        : size < sizeof header || size > PYUSDT_CTL_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
     if (r == 0) {
         target->ctl_size = (uint32_t)size;
         target->ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
