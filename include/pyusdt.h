@@ -125,6 +125,9 @@ static inline int pyusdt_enabled(unsigned probe)
  */
 uint32_t pyusdt_demand(unsigned probe);
 
+/* Lets go of sessions that have ended, whose probes else stay enabled until their next firing. */
+void pyusdt_let_go(void);
+
 /*
  * Offers the event to each session that wants it. A session that came since pyusdt_demand() was asked, and reads what is
  * `missing`, has it counted as dropped.

@@ -504,6 +504,17 @@ bool pyusdt_slot_open(unsigned number)
     return opening.open;
 }
 
+void pyusdt_let_go(void)
+{
+    for (unsigned number = 0; pyusdt_core.ctl && number < PYUSDT_MAX_SESSIONS; number++) {
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        if (slot->opened == 0 || atomic_load(&pyusdt_ctl_slot(number)->wanted) != 0)
+            continue;
+        atomic_store(&slot->retry_at, 0); /* the session has just gone: now it can be done */
+        pyusdt_slot_open(number);
+    }
+}
+
 void pyusdt_slot_lost(unsigned number, uint64_t wanted)
 {
     struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);

@@ -3,8 +3,7 @@
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
     unsigned pyusdt_demand(unsigned probe)
-    enum: PYUSDT_MAX_PROBES
-    unsigned long long *pyusdt_enabled_words
+    void pyusdt_let_go()
     int pyusdt_flight(char *path, size_t size)
     int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)
 

@@ -26,10 +26,7 @@ def publish_forked() -> None:
 
 def forget_ended() -> None:
     """Let go of sessions that have ended: their probes are off now, and not only after their next firing."""
-    cdef unsigned i
-    for i in range(PYUSDT_MAX_PROBES):
-        if pyusdt_enabled_words[i]:
-            pyusdt_demand(i)
+    pyusdt_let_go()
 
 
 def available() -> bool:
