@@ -220,26 +220,7 @@ int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_tar
     return r;
 }
 
-/* Clears the bits of probes with places, and those of probes that are not known here. */
-static void clear_watched_bits(const struct pyusdt_target *target)
-{
-    const struct pyusdt_table *table = &target->table->table;
-    struct pyusdt_bits all = bits_of(target), part = all;
-
-    for (uint32_t i = 0, first = 0; i < table->ndescs; first += table->descs[i++].count) {
-        part.words = all.words + first;
-        part.nprobes = table->descs[i].kind == PYUSDT_DESC_PLACES ? table->descs[i].count : 0;
-        pyusdt_bits_clear(&part);
-    }
-    part.words = all.words + table->nprobes;
-    part.nprobes = all.nprobes - table->nprobes;
-    pyusdt_bits_clear(&part);
-}
-
-/*
- * A process that has served the session has its buffers mapped. It keeps its bits, so that its next firing finds that nobody wants
- * it, and gives the addresses back (session.c). A process whose probes have places has a watcher, which does that.
- */
+/* The probes are off from here on. The buffers' addresses go back with the process's next session. */
 void pyusdt_target_detach(struct pyusdt_target *target)
 {
     uint64_t generation = target->base->header.generation;
@@ -248,10 +229,7 @@ void pyusdt_target_detach(struct pyusdt_target *target)
     if (!target->ctl)
         return;
     bits = bits_of(target);
-    if (target->life == PYUSDT_ALIVE && atomic_load(&target->slot->ready) == generation)
-        clear_watched_bits(target);
-    else
-        pyusdt_bits_clear(&bits);
+    pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
     pyusdt_bell_ring(target->ctl);
 }

@@ -85,7 +85,7 @@ def test_few_addresses(world):
     reader = world.reader("all", "alive", "targets=1", "pause=500000", "bufsize=4194304")
     reader.stdout.readline()
     target = world.start(limited(world, ["--as=268435456"], 8, 40000, "linger"))
-    wait_for(lambda: (world.folder / "a").exists() and world.account("a").returned == 320000, 60)
+    wait_for(lambda: (world.folder / "a").exists() and (world.folder / "a").stat().st_size and world.account("a").returned == 320000, 60)
     rings = sum(end - start for start, end in mappings(target.pid, ".ring"))
     target.kill()
     result = world.finish(reader)
@@ -119,11 +119,10 @@ def mappings(pid, suffix):
             yield tuple(int(word, 16) for word in line.split()[0].split("-"))
 
 
-@pytest.mark.parametrize("how", ["events=5000", "die=5000"])
-def test_addresses_are_given_back(world, how):
-    """The first firing after the tracer has left, or was killed, unmaps the rings, and finds the probe off."""
+def test_addresses_are_given_back(world):
+    """The first firing after the tracer was killed unmaps the rings, and finds the probe off."""
     target = world.target("a", 4, 0, "wait", "until-off", "linger", "pace=100")
-    reader = world.reader("all", "bufsize=4194304", how)
+    reader = world.reader("all", "bufsize=4194304", "die=5000")
     wait_for(lambda: any(mappings(target.pid, ".ring")), 20)
     reader.communicate(timeout=60)
     wait_for(lambda: len(os.listdir(f"/proc/{target.pid}/task")) == 1, 20)

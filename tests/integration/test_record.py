@@ -18,7 +18,7 @@ from pyusdt.engine.ticks import OWED
 SCRIPT = """
     BEGIN { printf("begin %d %Y", timestamp, walltimestamp); }
     pyusdt$target:::user_trace-i4s4 /arg6/ { printf("%d %s %s", arg2, copyinstr(arg6), execname); @[probename] = quantize(arg2); }
-    pyusdt*::: { trace(timestamp); @all[pid, tid, uid, cpu >= 0] = count(); }
+    pyusdt$target::: { trace(timestamp); @all[pid, tid, uid, cpu >= 0] = count(); }
     pyusdt$target:::user_trace-s1 { trace(stringof(copyinstr(arg0))); trace(copyinstr(1)); }
     tick-5ms { n++; }
     END { printf("%d %d", timestamp, n); }

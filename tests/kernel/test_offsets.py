@@ -136,7 +136,7 @@ def test_offsets_are_looked_for_only_where_they_are_asked_for():
     from pyusdt.dlang.compile import compile_program
 
     class File:
-        short_names, pids = ("a.out",), {7}
+        short_names, asked_as, pids = ("a.out",), (), {7}
 
     def wanted(description, size=20):
         asked = Matcher(compile_program(f"{description} {{ }}").clauses).functions_of(File, (7,))

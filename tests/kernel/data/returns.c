@@ -1,7 +1,11 @@
 /* Functions that end in every way there is. */
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 
 volatile int sink;
 int (*volatile pointer)(int);

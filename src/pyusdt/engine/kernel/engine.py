@@ -299,7 +299,8 @@ class KernelEngine(Engine):
             self.attaching(done, total)
             self._attach(clauses, shared, event, file, places[::-1], pid, level == URETPROBE)
             done += len(places)
-        self.attaching(total, total)
+        if total:
+            self.attaching(total, total)
 
     def _places(self, site, clauses, pid, never):
         """[(level, Place, Event)] of a site; level: of probes at one place those of a lower one fire first."""
