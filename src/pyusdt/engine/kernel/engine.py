@@ -307,7 +307,7 @@ class KernelEngine(Engine):
         file, note = site.file, site.note
         wanted = demanded([self.program.clauses[index] for index in clauses])
         filtered = None if pid is None or self.attacher.filters_pids else pid
-        if not self._within:
+        if not self._within and os.getpid() not in self._pids:
             never = (os.getpid(), *never)
         filtered, name = (self._wait, None) if isinstance(self._wait, int) else (filtered, self._wait)
         event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None, comm=name)
