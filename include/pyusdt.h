@@ -125,7 +125,7 @@ static inline int pyusdt_enabled(unsigned probe)
  */
 uint32_t pyusdt_demand(unsigned probe);
 
-/* Lets go of sessions that have ended, whose probes else stay enabled until their next firing. */
+/* Gives back the buffers' addresses of sessions that have ended, which else stay mapped until the next session. */
 void pyusdt_let_go(void);
 
 /*

@@ -454,7 +454,7 @@ static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
     if (dir < 0)
         return dir;
     if (wanted == 0) {
-        r = slot_abandon(dir, number, 0); /* a stray bit: its session left it so that we come here, or found itself dead too late */
+        r = slot_abandon(dir, number, 0); /* a stray bit: it was set when its session was dead already, or pyusdt_let_go() */
         if (r == 0)
             slot_close(slot, dir, number);
         else

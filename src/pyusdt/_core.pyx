@@ -25,7 +25,7 @@ def publish_forked() -> None:
 
 
 def forget_ended() -> None:
-    """Let go of sessions that have ended: their probes are off now, and not only after their next firing."""
+    """Give back the buffers' addresses of sessions that have ended; else they stay mapped until the next session."""
     pyusdt_let_go()
 
 

@@ -5,8 +5,7 @@
  * One line is one access to what both share. Ring and area are one file here, which holds the number of events.
  *
  * Checked: when the tracer is gone, it has delivered all that was fired for it; no file of its session is left; and a process
- * that goes on finds at its next firing that the probe is off. A process that has made its file keeps its bit, so that this firing
- * unmaps the file. Each MUTANT_… breaks one rule, and must be found.
+ * that goes on finds at its next firing that the probe is off. Each MUTANT_… breaks one rule, and must be found.
  */
 #define OURS 1
 
@@ -91,7 +90,7 @@ active proctype killer()
 
 inline detach()
 {
-    if :: file -> skip :: else -> word = false fi
+    word = false
     atomic { if :: wanted == OURS -> wanted = 0 :: else fi }
 }
 
