@@ -10,6 +10,8 @@ import runpy
 import sys
 import types
 
+from output_file import write_if_changed
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLES = os.path.join(HERE, os.pardir, "src", "pyusdt", "bpf")
 OUT = os.path.join(HERE, "generated", "bpf_opcodes.h")
@@ -60,16 +62,7 @@ def generate():
 
 def main():
     text = generate()
-    os.makedirs(os.path.dirname(OUT), exist_ok=True)
-    try:
-        with open(OUT, encoding="ascii") as file:
-            if file.read() == text:
-                return  # unchanged: what was built from it stays up to date
-    except FileNotFoundError:
-        pass
-    with open(OUT + ".new", "w", encoding="ascii") as file:
-        file.write(text)
-    os.replace(OUT + ".new", OUT)
+    write_if_changed(OUT, text)
 
 
 if __name__ == "__main__":

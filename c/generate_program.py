@@ -7,6 +7,8 @@ offsets of the state block and of records as macros, so that C has no second lis
 import os
 import runpy
 
+from output_file import write_if_changed
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, os.pardir, "src", "pyusdt", "data", "program.py")
 OUT = os.path.join(HERE, "generated", "program.h")
@@ -24,14 +26,7 @@ def generate():
 
 def main():
     text = generate()
-    os.makedirs(os.path.dirname(OUT), exist_ok=True)
-    if os.path.exists(OUT):
-        with open(OUT, encoding="ascii") as file:
-            if file.read() == text:
-                return  # unchanged: what was built from it stays up to date
-    with open(OUT + ".new", "w", encoding="ascii") as file:
-        file.write(text)
-    os.replace(OUT + ".new", OUT)
+    write_if_changed(OUT, text)
 
 
 if __name__ == "__main__":
