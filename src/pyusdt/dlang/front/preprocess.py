@@ -74,11 +74,11 @@ def _run(command, text):
 
 def _bounded(command):
     """The command with limits that it and all that it starts have from the beginning: what macros become may take all memory before
-    anything is printed.  Raises FileNotFoundError, PermissionError."""
+    anything is printed.  Lower limits of the user stay.  Raises FileNotFoundError, PermissionError."""
     found = shutil.which(command[0])
     if not found:
         raise PermissionError(command[0]) if os.path.exists(command[0]) else FileNotFoundError(command[0])
-    limits = f'ulimit -v {_MEMORY >> 10}; ulimit -t {_PATIENCE}; exec "$0" "$@"'
+    limits = f'ulimit -v {_MEMORY >> 10} 2>/dev/null; ulimit -t {_PATIENCE} 2>/dev/null; exec "$0" "$@"'
     return ["/bin/sh", "-c", limits, found, *command[1:]]
 
 
