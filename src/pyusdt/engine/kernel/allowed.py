@@ -13,6 +13,7 @@ import os
 import struct
 
 from ...bpf import kernel
+from ...bpf.calls import GET_CURRENT_TASK, MAP_LOOKUP_ELEM
 from ...bpf.helpers import HELPERS
 from ...bpf.insn import (
     R0,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-_LOOKUP, _CURRENT_TASK = 1, 35
 _READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe_read_user_str")]
 _KERNELS = frozenset(("thread", "kernel"))  # of Program.uses: pointers into the kernel are followed
 _HINT = "this host's policy allows some processes alone"
@@ -74,8 +74,8 @@ def emit(g: Any, maps: Any, left: Any) -> None:
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     member = Kernel().member
     maps.emit_pids(g)
-    g.emit(alu_imm("rsh", R0, 32), store(4, R10, -8, R0), ld_map(R1, maps.allowed), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
-           jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0), call(_CURRENT_TASK))
+    g.emit(alu_imm("rsh", R0, 32), store(4, R10, -8, R0), ld_map(R1, maps.allowed), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+           jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0), call(GET_CURRENT_TASK))
     read(g, 8, R0, member("task_struct", "group_leader"))
     read(g, 8, R0, member("task_struct", "start_boottime"))
     g.emit(const(R1, boot % (1 << 64)), alu("add", R0, R1), alu_imm("div", R0, divisor), jump("jne", R0, R9, left))

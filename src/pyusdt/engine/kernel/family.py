@@ -12,6 +12,7 @@ import signal
 import struct
 
 from ...bpf import kernel
+from ...bpf.calls import MAP_DELETE_ELEM, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM, RINGBUF_OUTPUT, SEND_SIGNAL
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     R0,
@@ -44,7 +45,6 @@ from .reading import read
 _MOST = 1 << 16  # processes
 _FILES = 1 << 14  # programs that were looked at
 _RING = 4096  # bytes: only what wakes the tracer up
-_LOOKUP, _UPDATE, _DELETE, _OUTPUT, _SEND_SIGNAL = 1, 2, 3, 130, 109
 _MEMBER = struct.Struct("=IIQ")  # it is held; the device and the inode of its program, as the kernel has them
 _FILE = struct.Struct("=QQ")
 _KEY, _VALUE = -24, -48  # where in the frame; read() uses the word above
@@ -107,7 +107,7 @@ class Family:
         _is_last_thread(g, self._raw, left)
         g.emit(load(8, R7, R6, 0))
         read(g, 4, R7, self._raw.member("task_struct", "tgid"))
-        g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(_DELETE))
+        g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))
 
     def _exec(self, g, left):
         """A member has become another program: which, and whether it waits."""
@@ -128,20 +128,20 @@ class Family:
         if self._hold:
             known, file = Label(), _VALUE - 16
             g.emit(store(8, R10, file, R0), load(8, R1, R10, _VALUE + 8), store(8, R10, file + 8, R1), ld_map(R1, 1), mov(R2, R10),
-                   alu_imm("add", R2, file), call(_LOOKUP), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, 1),
-                   mov_imm(R1, signal.SIGSTOP), call(_SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
+                   alu_imm("add", R2, file), call(MAP_LOOKUP_ELEM), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, 1),
+                   mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
             g.place(known)
         self._put(g)
-        g.emit(ld_map(R1, 2), mov(R2, R10), alu_imm("add", R2, _KEY), mov_imm(R3, 4), mov_imm(R4, 0), call(_OUTPUT))
+        g.emit(ld_map(R1, 2), mov(R2, R10), alu_imm("add", R2, _KEY), mov_imm(R3, 4), mov_imm(R4, 0), call(RINGBUF_OUTPUT))
 
     @staticmethod
     def _find(g, left):
         """To `left` where the process whose id is at _KEY is no member."""
-        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP), jump_imm("jeq", R0, 0, left))
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, left))
 
     @staticmethod
     def _put(g):
-        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _VALUE), mov_imm(R4, 0), call(_UPDATE))
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _VALUE), mov_imm(R4, 0), call(MAP_UPDATE_ELEM))
 
     def changed(self):
         """Whether a member has become another program since this was asked last."""

@@ -12,6 +12,7 @@ import os
 import signal
 import time
 
+from ...bpf.calls import GET_CURRENT_PID_TGID, SEND_SIGNAL
 from ...bpf.code import Code, Label
 from ...bpf.insn import R0, R1, alu_imm, call, exit_, jump_imm, mov_imm
 from .. import elf
@@ -21,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_PID_TGID, _SEND_SIGNAL = 14, 109
 _LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
 
 
@@ -32,7 +32,7 @@ class Hold:
         self._pid, self._holds, self._program = pid, True, None
         self._until = time.monotonic() + _LONGEST
         g, left = Code(), Label()
-        g.emit(call(_PID_TGID), alu_imm("rsh", R0, 32), jump_imm("jne", R0, pid, left), mov_imm(R1, signal.SIGSTOP), call(_SEND_SIGNAL))
+        g.emit(call(GET_CURRENT_PID_TGID), alu_imm("rsh", R0, 32), jump_imm("jne", R0, pid, left), mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL))
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
         file = elf.File(path)

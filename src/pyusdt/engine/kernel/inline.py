@@ -9,6 +9,7 @@ Why: kernels that guard their returns (retpolines, safe RET) take some 7 ns for 
 three calls deep: 35 ns, where 32 stores take 3 (x86-64, Linux 6.18).
 """
 
+from ...bpf.calls import PROBE_READ_KERNEL
 from ...bpf.insn import (
     PSEUDO_MAP_FD,
     R1,
@@ -26,7 +27,6 @@ from ...bpf.insn import (
     store_imm,
 )
 
-_READ_KERNEL = 113
 _SHORT = 40  # instructions of a function that is put in the place of its calls
 _ZEROED = 512  # bytes that are zeroed word by word; of more the helper is as fast
 _FAR = 24_000  # instructions: a jump reaches 32,767
@@ -62,7 +62,7 @@ class Clause:
         """At `at` code that zeros a part of the state block may begin, as emit.zero() makes it."""
         code = self.insns[at : at + 6]
         like = [mov(R3, R6), alu_imm("add", R3, zeros), mov(R1, R6)]
-        if (code[:3] == like and code[3].opcode == _ADD and code[4].opcode == _SIZE and code[5] == call(_READ_KERNEL)
+        if (code[:3] == like and code[3].opcode == _ADD and code[4].opcode == _SIZE and code[5] == call(PROBE_READ_KERNEL)
                 and code[4].imm <= _ZEROED):
             stores = [store_imm(8, R6, code[3].imm + offset, 0) for offset in range(0, code[4].imm, 8)]
             self._replace(at + 5, [*stores, exit_()])

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 import os
 
+from ...bpf.calls import (
+    GET_ATTACH_COOKIE,
+    GET_CURRENT_PID_TGID,
+    MAP_DELETE_ELEM,
+    MAP_LOOKUP_ELEM,
+    MAP_UPDATE_ELEM,
+    PROBE_READ_USER,
+)
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAP = p.MapDef("leaving", "hash", 24, 8, 1 << 15)  # {(thread, stack pointer, probe): the address to return to}
-_LOOKUP, _UPDATE, _DELETE, _PID_TGID, _READ_USER, _COOKIE = 1, 2, 3, 14, 112, 174
 _KEY, _ADDRESS = -64, -72  # in the frame
 _IS_ARM = os.uname().machine == "aarch64"
 SP_OF_CONTEXT = 248 if _IS_ARM else 152  # in pt_regs
@@ -57,18 +64,18 @@ def emit(g: Any, leaves: tuple[str, int], index: int, left: Label, count_lost: C
         _emit_condition(g, condition, left)
     if does == FIRE:
         return
-    g.emit(call(_PID_TGID), store(8, R10, _KEY, R0), load(8, R1, R6, SP_OF_CONTEXT), store(8, R10, _KEY + 8, R1), mov(R1, R6), call(_COOKIE),
+    g.emit(call(GET_CURRENT_PID_TGID), store(8, R10, _KEY, R0), load(8, R1, R6, SP_OF_CONTEXT), store(8, R10, _KEY + 8, R1), mov(R1, R6), call(GET_ATTACH_COOKIE),
            store(8, R10, _KEY + 16, R0))
     if does == MARK:
         _emit_address(g, left)
         g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _ADDRESS), mov_imm(R4, 0),
-               call(_UPDATE), jump_imm("jeq", R0, 0, left))
+               call(MAP_UPDATE_ELEM), jump_imm("jeq", R0, 0, left))
         count_lost(g)
         g.emit(ja(left))
         return
     assert does == CHECK
-    g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP), jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0),
-           ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(_DELETE))
+    g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0),
+           ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))
     _emit_address(g, left)
     g.emit(load(8, R1, R10, _ADDRESS), jump("jne", R1, R9, left))
 
@@ -79,7 +86,7 @@ def _emit_address(g: Any, left: Label) -> None:
         g.emit(load(8, R1, R6, _LINK), store(8, R10, _ADDRESS, R1))
         return
     g.emit(store_imm(8, R10, _ADDRESS, 0), mov(R1, R10), alu_imm("add", R1, _ADDRESS), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
-           call(_READ_USER), jump_imm("jne", R0, 0, left))
+           call(PROBE_READ_USER), jump_imm("jne", R0, 0, left))
 
 
 def _emit_condition(g: Any, condition: int, left: Label) -> None:

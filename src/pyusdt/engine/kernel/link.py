@@ -11,6 +11,17 @@ gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' f
 nest; where the kernel lacks it, taking is one atomic exchange, which other tasks' firings may do at any time.
 """
 
+from ...bpf.calls import (
+    GET_ATTACH_COOKIE,
+    GET_CURRENT_COMM,
+    GET_CURRENT_PID_TGID,
+    GET_CURRENT_UID_GID,
+    GET_NS_CURRENT_PID_TGID,
+    GET_SMP_PROCESSOR_ID,
+    KTIME_GET_NS,
+    MAP_LOOKUP_ELEM,
+    PROBE_READ_KERNEL,
+)
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     PSEUDO_CALL,
@@ -76,8 +87,6 @@ NAMES_STEM, NO_PID = NAMES_SIZE, 0xFF
 NAMES_VALUE = NAMES_SIZE + 8
 _STEM_MAX = 48
 
-_KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
-_NS_PID_TGID = 120
 _PIDS, _RAW = -32, -48  # where in the frame that leaves its answer, and what a raw tracepoint keeps
 _PSEUDO_KFUNC = 2
 _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
@@ -103,11 +112,11 @@ class Maps:
     def emit_pids(self, g):
         """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
         if self.namespace is None:
-            g.emit(call(_PID_TGID))
+            g.emit(call(GET_CURRENT_PID_TGID))
             return
         device, inode = self.namespace
         g.emit(const(R1, device), const(R2, inode), mov(R3, R10), alu_imm("add", R3, _PIDS), mov_imm(R4, 8),
-               call(_NS_PID_TGID), load(8, R0, R10, _PIDS))
+               call(GET_NS_CURRENT_PID_TGID), load(8, R0, R10, _PIDS))
 
 
 _WHEN = 64  # in the context of a probe that the engine fires itself: the timestamp, or 0
@@ -178,7 +187,7 @@ class Linker:
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
             if number and "wall" in self._clauses.reads(clause):  # each clause's is later than that of the one before
-                g.emit(call(_KTIME))
+                g.emit(call(KTIME_GET_NS))
                 self._wall(g)
             run(g, clause, out, calls)
             if clause in faulting:
@@ -269,7 +278,7 @@ class Linker:
         lost = Label("lost")
         g.emit(mov(R6, R1))
         self._take(g, lost)
-        g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(_READ_KERNEL))
+        g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(PROBE_READ_KERNEL))
         read = set().union(*[self._clauses.reads(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
@@ -285,11 +294,11 @@ class Linker:
             g.emit(load(8, R1, R6, p.STATE_THREAD), store(8, R7, p.STATE_THREAD, R1))
         if "execargs" in self.program.uses:
             g.emit(mov(R3, R6), alu_imm("add", R3, p.STATE_EXECARGS), mov(R1, R7), alu_imm("add", R1, p.STATE_EXECARGS),
-                   mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS), call(_READ_KERNEL))
+                   mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS), call(PROBE_READ_KERNEL))
         for whose in set().union(*[clause.stacks for clause in self.errors]):
             offset, frames = self.program.stacks[whose]
             g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
-                   mov_imm(R2, 8 + 8 * frames), call(_READ_KERNEL))
+                   mov_imm(R2, 8 + 8 * frames), call(PROBE_READ_KERNEL))
         g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
         if "names" in read:
             self._names(g)
@@ -317,7 +326,7 @@ class Linker:
             self.maps.emit_pids(g)
             g.emit(alu_imm("rsh", R0, 32))
             if event.family:
-                g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.family), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
+                g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.family), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
                        jump_imm("jeq", R0, 0, left))
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
@@ -356,7 +365,7 @@ class Linker:
         for level in range(LEVELS):
             following = Label() if level < LEVELS - 1 else lost
             g.emit(store_imm(8, R10, -8, level), ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8),
-                   call(_LOOKUP), jump_imm("jeq", R0, 0, lost))
+                   call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, lost))
             if self.maps.preempt:
                 g.emit(load(8, R1, R0, self.maps.busy), jump_imm("jne", R1, 0, following),
                        store_imm(8, R0, self.maps.busy, 1))
@@ -389,9 +398,9 @@ class Linker:
         if "names" in reads:
             self._names(g)
         if "uid" in reads:
-            g.emit(call(_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
+            g.emit(call(GET_CURRENT_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
         if "execname" in reads:
-            g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
+            g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(GET_CURRENT_COMM))
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
         wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
@@ -426,13 +435,13 @@ class Linker:
         """The parts of the event, of `names`, that are so while the firing lasts."""
         if "time" in names:
             now = Label()
-            g.emit(call(_KTIME))
+            g.emit(call(KTIME_GET_NS))
             if self._own:
                 g.emit(load(8, R1, R6, _WHEN), jump_imm("jeq", R1, 0, now), mov(R0, R1))
             g.place(now)
             g.emit(store(8, R7, p.STATE_TIME, R0))
         if "cpu" in names:
-            g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
+            g.emit(call(GET_SMP_PROCESSOR_ID), store(4, R7, p.STATE_CPU, R0))
         if "pid" in names:
             self.maps.emit_pids(g)
             g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
@@ -468,7 +477,7 @@ class Linker:
         if event.raw:
             event.raw.emit_ident(g)
         else:
-            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(_COOKIE)))
+            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(GET_ATTACH_COOKIE)))
 
     @staticmethod
     def _arguments(g, event, wanted):
@@ -490,14 +499,14 @@ class Linker:
             g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
         else:
             g.emit(ld_map_value(R3, self.maps.control, CONTROL_ZEROS), mov(R1, R7), alu_imm("add", R1, offset),
-                   mov_imm(R2, size), call(_READ_KERNEL))
+                   mov_imm(R2, size), call(PROBE_READ_KERNEL))
 
     def _names(self, g):
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
-        g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
+        g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
                jump_imm("jeq", R0, 0, done), mov(R9, R0), mov(R3, R0), mov(R1, R7),
-               alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(_READ_KERNEL),
+               alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(PROBE_READ_KERNEL),
                load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done))
         self.maps.emit_pids(g)
         g.emit(alu_imm("rsh", R0, 32))
@@ -519,7 +528,7 @@ class Linker:
 
 def _as_function(code):
     """A clause's code with the state block's lookup replaced: it comes in r1."""
-    assert code[8] == mov(R6, R0) and code[5] == call(_LOOKUP) and code[6].src != PSEUDO_CALL, "not a clause's frame"
+    assert code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL, "not a clause's frame"
     nothing = [ja(0) for _ in range(4)]  # as many instructions as before, so that places in the source stay right
     copies = [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in code[_FRAME:]]
     return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]

@@ -7,11 +7,11 @@ Always: what the grammar does not have raises Unsupported, and only where that a
 
 import re
 
+from ...bpf.calls import GET_CURRENT_TASK
 from ...bpf.helpers import HELPERS
 from ...bpf.insn import R0, R1, R2, R3, alu, alu_imm, call, const, load, mov, mov_imm, store, store_imm
 from .reading import read
 
-_CURRENT_TASK = 35
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 
 
@@ -279,7 +279,7 @@ def _address(g, operand, context, symbol_distance):
         from .raw import Kernel  # which imports this module's neighbours
 
         members = Kernel()
-        g.emit(call(_CURRENT_TASK))
+        g.emit(call(GET_CURRENT_TASK))
         read(g, 8, R0, members.member("task_struct", "thread") + members.member("thread_struct", "fsbase"))
         g.emit(mov(R3, R0), const(R1, displacement), alu("add", R3, R1))
     else:

@@ -6,6 +6,7 @@ Always: the clause's own places stay where they are; the consumer (c/tracer/kern
 nobody else knows of it.  The zeros behind a string that is cut are not written.
 """
 
+from ...bpf.calls import PROBE_READ_KERNEL, RINGBUF_OUTPUT
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     R0,
@@ -33,7 +34,6 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 
-_READ_KERNEL, _OUTPUT = 113, 130
 _WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper
 
 
@@ -78,11 +78,11 @@ def function(clause):
         g.place(known)
         if data is not found[0]:
             g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov(R2, R8), mov(R3, R6),
-                   alu_imm("add", R3, record + data.offset), call(_READ_KERNEL))
+                   alu_imm("add", R3, record + data.offset), call(PROBE_READ_KERNEL))
         g.emit(alu("add", R7, R8), alu_imm("add", R7, 7), alu_imm("and", R7, -8))
         _move(g, record, data.offset + data.size, end)
     done = Label()
-    g.emit(ld_map(R1, p.MAP_OUTPUT), mov(R2, R6), alu_imm("add", R2, record), mov(R3, R7), mov_imm(R4, 0), call(_OUTPUT),
+    g.emit(ld_map(R1, p.MAP_OUTPUT), mov(R2, R6), alu_imm("add", R2, record), mov(R3, R7), mov_imm(R4, 0), call(RINGBUF_OUTPUT),
            jump_imm("jeq", R0, 0, done), ld_map_value(R1, p.MAP_GLOBALS, p.DROP_RECORD), mov_imm(R2, 1),
            atomic("atomic_add", R1, 0, R2))
     g.place(done)
@@ -94,7 +94,7 @@ def _move(g, record, start, end):
     """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
     if end - start > _WORD_BY_WORD:
         g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov_imm(R2, end - start), mov(R3, R6),
-               alu_imm("add", R3, record + start), call(_READ_KERNEL), alu_imm("add", R7, end - start))
+               alu_imm("add", R3, record + start), call(PROBE_READ_KERNEL), alu_imm("add", R7, end - start))
     elif end > start:
         g.emit(mov(R2, R6), alu("add", R2, R7))
         for offset in range(start, end, 8):

@@ -7,6 +7,7 @@ Always: what can not be read is 0; behind the first process stands 0.
 import os
 import sys
 
+from ...bpf.calls import GET_CURRENT_TASK, PROBE_READ_USER
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -32,14 +33,13 @@ from ...data import program as p
 from .raw import Kernel
 from .reading import read
 
-_CURRENT_TASK, _READ_USER = 35, 112
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
 _TASK = -16  # on the stack: the task that is looked at; read() uses the word above
 
 
 def emit_running(g):
     """r0 = the running task."""
-    g.emit(call(_CURRENT_TASK))
+    g.emit(call(GET_CURRENT_TASK))
 
 
 def emit_nobody(g):
@@ -99,7 +99,7 @@ def emit_arguments(g, emit_task):
            jump_imm("jeq", R2, 0, done), alu_imm("sub", R2, 1),  # the last NUL
            jump_imm("jle", R2, _ARGUMENTS - 1, some), mov_imm(R2, _ARGUMENTS - 1))
     g.place(some)
-    g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(_READ_USER))
+    g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(PROBE_READ_USER))
     for i in range(_ARGUMENTS - 1):
         following = Label()
         g.emit(jump_imm("jle", R8, i, done), load(1, R1, R7, place + i), jump_imm("jne", R1, 0, following),

@@ -11,6 +11,7 @@ registers, the result.  r6 = the context, r7 = the state block, r8 is kept from 
 
 import os
 
+from ...bpf.calls import GET_CURRENT_PID_TGID, GET_CURRENT_TASK, PROBE_READ_KERNEL
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -35,7 +36,7 @@ from ...data import program as p
 from .. import EngineError
 from . import packets, structs
 from .attach import release
-from .reading import READ_KERNEL, read
+from .reading import read
 from .syscalls import numbers
 
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
@@ -45,7 +46,6 @@ _ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
 _MOST_WORDS = 12  # of a raw tracepoint, as the kernel has it
 _TCP = 6  # the protocol's number
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
-_CURRENT_TASK, _PID_TGID = 35, 14
 
 
 class Registers:
@@ -105,7 +105,7 @@ class Kernel:
 def _read_into(g, place, size, address, offset):
     """Copy what is at offset of the address in a register to a place in the state block."""
     g.emit(mov(R3, address), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, place), mov_imm(R2, size),
-           call(READ_KERNEL))
+           call(PROBE_READ_KERNEL))
 
 
 # --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
@@ -124,7 +124,7 @@ def _register(index):
 
 
 def _current(g, kernel):
-    g.emit(call(_CURRENT_TASK))
+    g.emit(call(GET_CURRENT_TASK))
 
 
 def _path(g, kernel):
@@ -194,7 +194,7 @@ def _is_tcp(g, kernel, left):
 
 def _is_process(g, kernel, left):
     """Not one of a process's further threads."""
-    g.emit(call(_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
+    g.emit(call(GET_CURRENT_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
            alu("sub", R1, R0), jump_imm("jne", R1, 0, left))
 
 

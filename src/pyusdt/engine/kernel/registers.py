@@ -6,6 +6,7 @@ Always: D numbers them as the kernel's pt_regs of x86-64 lie; what follows (R_DS
 
 from __future__ import annotations
 
+from ...bpf.calls import GET_CURRENT_TASK
 from ...bpf.insn import R0, R7, R8, call, mov, store
 from .raw import Kernel
 from .reading import read, user_registers
@@ -14,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TASK = 35
 _SAVED = 21  # R_R15 … R_SS
 _KEPT = (("ds", 2), ("es", 2), ("fsbase", 8), ("gsbase", 8), ("trap_nr", 8))  # of thread_struct: R_DS …; bytes
 
@@ -27,7 +27,7 @@ def emit(g: Any, offset: int, count: int) -> None:
         return
     member = Kernel().member
     thread = member("task_struct", "thread")
-    g.emit(call(_TASK), mov(R8, R0))
+    g.emit(call(GET_CURRENT_TASK), mov(R8, R0))
     for place, (name, size) in enumerate(_KEPT[: count - _SAVED], _SAVED):
         read(g, size, R8, thread + member("thread_struct", name))
         g.emit(store(8, R7, start + 8 * place, R0))

@@ -7,6 +7,7 @@ Always: instructions stay where they are, so that places in the source stay righ
 
 from collections import defaultdict
 
+from ...bpf.calls import MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     PSEUDO_MAP_FD,
@@ -34,7 +35,6 @@ from ...bpf.insn import (
 
 MOST = 64  # maps that the kernel takes in one program
 _SHARED = ("hash", "percpu_hash", "percpu_array")  # kinds: those of variables and aggregations
-_LOOKUP, _UPDATE = 1, 2
 _CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 
@@ -72,9 +72,9 @@ def share(insns, behind):
 def _through(outer, helper):
     """A function: r1 = a map's number; else what the helper takes, and gives."""
     g, missing = Code(), Label()
-    g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == _UPDATE))
-    g.emit(store(4, R10, -8, R1), ld_map(R1, outer), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
-           jump_imm("jeq", R0, 0, missing), mov(R1, R0), mov(R2, R6), *[mov(R3, R7), mov(R4, R8)] * (helper == _UPDATE), call(helper))
+    g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))
+    g.emit(store(4, R10, -8, R1), ld_map(R1, outer), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+           jump_imm("jeq", R0, 0, missing), mov(R1, R0), mov(R2, R6), *[mov(R3, R7), mov(R4, R8)] * (helper == MAP_UPDATE_ELEM), call(helper))
     g.place(missing)
     g.emit(exit_())
     return g.finish()

@@ -6,6 +6,7 @@ Always: what the kernel can not record is a stack without frames.
 
 from __future__ import annotations
 
+from ...bpf.calls import GET_STACK, PROBE_READ_KERNEL, PROBE_READ_USER
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-_GET_STACK, _READ_KERNEL, _READ_USER, _USER_STACK = 67, 113, 112, 1 << 8
+_USER_STACK = 1 << 8
 
 
 def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], unwinds: Mapping[str, Any],
@@ -47,7 +48,7 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
         alone, walked = whose == "language" and whose in walks, Label()
         if alone:
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
-            g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL))
+            g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
         else:
             _native(g, whose, offset, frames, unwinds, calls, place)
         if whose in walks:
@@ -71,12 +72,12 @@ def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, 
         _call(g, unwinds[whose].function, calls)
         g.emit(jump_imm("jne", R0, 0, walked))
     g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
-           mov_imm(R4, 0 if whose == "kernel" else _USER_STACK), call(_GET_STACK), jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
+           mov_imm(R4, 0 if whose == "kernel" else _USER_STACK), call(GET_STACK), jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
     g.place(some)
     g.emit(alu_imm("rsh", R0, 3))
     g.place(done)
     g.emit(store(8, R7, offset, R0))
     if place == AT_END and whose != "kernel":
         g.emit(jump_imm("jeq", R0, 0, walked), mov(R1, R7), alu_imm("add", R1, offset + 8), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
-               call(_READ_USER))
+               call(PROBE_READ_USER))
     g.place(walked)

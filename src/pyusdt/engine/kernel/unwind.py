@@ -10,6 +10,14 @@ a frame pointer leads to is a frame only where code is known to be.
 
 from __future__ import annotations
 
+from ...bpf.calls import (
+    KTIME_GET_NS,
+    LOOP,
+    MAP_LOOKUP_ELEM,
+    MAP_UPDATE_ELEM,
+    PROBE_READ_KERNEL,
+    PROBE_READ_USER,
+)
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     R0,
@@ -42,14 +50,13 @@ from ...bpf.insn import (
 from ...data import unwound as u
 from ...data import walked as w
 from . import walk
-from .reading import READ_KERNEL, user_registers
+from .reading import user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_LOOKUP, _UPDATE, _KTIME, _READ_USER, _LOOP = 1, 2, 5, 112, 181
 # In pt_regs of x86-64
 _BP, _PC, _MODE, _SP, _REGISTERS, _USER_64 = 32, 128, 136, 152, 160, 0x33
 _PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked again
@@ -91,7 +98,7 @@ class Unwind(walk.Frames):
         _, _, most = self.words
         g.emit(mov(R6, R1))
         self._stamp(g, none)
-        g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP),
+        g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM),
                jump_imm("jeq", R0, 0, new), load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
         g.place(same)
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
@@ -99,7 +106,7 @@ class Unwind(walk.Frames):
         self._make_empty(g)
         g.emit(store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
-        g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, _CONTEXT), mov_imm(R4, 0), call(_LOOP),
+        g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, _CONTEXT), mov_imm(R4, 0), call(LOOP),
                load(8, R1, R6, self.var(UNKNOWN)), jump_imm("jeq", R1, 0, known), load(8, R7, R7, u.DELAY))
         self._ask_now_and_then(g)
         g.place(known)
@@ -122,7 +129,7 @@ class Unwind(walk.Frames):
     def _make_empty(self, g: Any) -> None:
         """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
         count, _, most = self.words
-        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(READ_KERNEL))
+        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
 
     def _mark(self, g: Any) -> None:
         """Behind the last frame: what follows is not known yet."""
@@ -148,18 +155,18 @@ class Unwind(walk.Frames):
         stays = Label()
         g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jne", R1, AT_END, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
                alu_imm("add", R1, 8), store(8, R6, self.var(SP), R1), mov(R1, R6), alu_imm("add", R1, self.var(PC)), mov_imm(R2, 8),
-               call(_READ_USER), store_imm(8, R6, self.var(CALLED), 1), jump_imm("jne", R0, 0, none))
+               call(PROBE_READ_USER), store_imm(8, R6, self.var(CALLED), 1), jump_imm("jne", R0, 0, none))
         g.place(stays)
 
     def _ask_now_and_then(self, g: Any) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
         done, ask = Label(), Label()
-        g.emit(*const(R2, _FACTOR), mov(R1, R8), alu("mul", R1, R2), alu("xor", R1, R9), store(8, R10, _SENT, R1), call(_KTIME),
-               store(8, R6, self.var(walk.TIME), R0), ld_map(R1, self._places.sent), mov(R2, R10), alu_imm("add", R2, _SENT), call(_LOOKUP),
+        g.emit(*const(R2, _FACTOR), mov(R1, R8), alu("mul", R1, R2), alu("xor", R1, R9), store(8, R10, _SENT, R1), call(KTIME_GET_NS),
+               store(8, R6, self.var(walk.TIME), R0), ld_map(R1, self._places.sent), mov(R2, R10), alu_imm("add", R2, _SENT), call(MAP_LOOKUP_ELEM),
                jump_imm("jeq", R0, 0, ask), load(8, R1, R0, 0), load(8, R2, R6, self.var(walk.TIME)), alu("sub", R2, R1),
                jump("jlt", R2, R7, done))
         g.place(ask)
-        self._map(g, _UPDATE, self._places.sent, _SENT, self.var(walk.TIME))
+        self._map(g, MAP_UPDATE_ELEM, self._places.sent, _SENT, self.var(walk.TIME))
         self._ask(g, w.ASK_CODE)
         g.place(done)
 
@@ -203,7 +210,7 @@ class Unwind(walk.Frames):
 
     def _read(self, g: Any, place: int, size: int, address: int, failed: Label) -> None:
         """Of the process's memory into a place of ours."""
-        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(place)), mov_imm(R2, size), mov(R3, address), call(_READ_USER),
+        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(place)), mov_imm(R2, size), mov(R3, address), call(PROBE_READ_USER),
                jump_imm("jne", R0, 0, failed))
 
     def _halve(self, g: Any, found: Label) -> None:
@@ -237,7 +244,7 @@ class Unwind(walk.Frames):
                jump("jge", R2, R1, unknown), load(8, R1, R4, u.PARTS + u.BASE), alu("sub", R8, R1), load(4, R1, R4, u.PARTS + u.LENGTH),
                store(8, R6, self.var(HIGH), R1), store_imm(8, R6, self.var(LOW), 0), load(4, R1, R4, u.PARTS + u.TABLE),
                jump_imm("jeq", R1, u.NONE, by_pointer), jump_imm("jeq", R1, u.LATER, later), store(4, R10, -8, R1), ld_map(R1, self._places.tables), mov(R2, R10),
-               alu_imm("add", R2, -8), call(_LOOKUP), jump_imm("jeq", R0, 0, by_pointer), mov(R9, R0))
+               alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, by_pointer), mov(R9, R0))
 
     @staticmethod
     def _at(g: Any, number: int) -> None:
@@ -261,7 +268,7 @@ class Unwind(walk.Frames):
     @staticmethod
     def _element(g: Any, failed: Label) -> None:
         """r0 leads to the row whose number is on the stack."""
-        g.emit(mov(R1, R9), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP), jump_imm("jeq", R0, 0, failed))
+        g.emit(mov(R1, R9), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, failed))
 
     def _by_table(self, g: Any, by_pointer: Label, further: Label, stop: Label) -> None:
         """The caller's registers, by rule r9; r8 = where its frame begins."""

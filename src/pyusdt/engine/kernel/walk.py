@@ -8,6 +8,16 @@ could not be read is said by a word.
 Loops are bpf_loop() from Linux 5.17 on; before, a loop around a global function, which the verifier looks at once.
 """
 
+from ...bpf.calls import (
+    GET_CURRENT_TASK,
+    KTIME_GET_NS,
+    LOOP,
+    MAP_LOOKUP_ELEM,
+    MAP_UPDATE_ELEM,
+    PROBE_READ_KERNEL,
+    PROBE_READ_USER,
+    RINGBUF_OUTPUT,
+)
 from ...bpf.code import Code, Label
 from ...bpf.insn import (
     R0,
@@ -40,9 +50,8 @@ from ...bpf.insn import (
 )
 from ...data import walked as w
 from .functions import Function
-from .reading import READ_KERNEL, read
+from .reading import read
 
-_LOOKUP, _UPDATE, _KTIME, _CURRENT_TASK, _READ_USER, _OUTPUT, _LOOP = 1, 2, 5, 35, 112, 130, 181
 BPF_LOOP = (5, 17)
 THREADS = 2048  # steps on the way to the thread
 _PATIENCE = 100_000_000  # ns that an answer may take before the tracer is asked again
@@ -103,7 +112,7 @@ class Frames:
         """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
         is searched for is put at WANTED."""
         places = self._places
-        g.emit(call(_CURRENT_TASK), mov(R7, R0))
+        g.emit(call(GET_CURRENT_TASK), mov(R7, R0))
         read(g, 8, R7, places.mm)
         g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
         read(g, 8, R7, places.exec_id)
@@ -129,7 +138,7 @@ class Frames:
     def _output(self, g, offset, size):
         g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
         size()
-        g.emit(mov_imm(R4, 0), call(_OUTPUT))
+        g.emit(mov_imm(R4, 0), call(RINGBUF_OUTPUT))
 
 
 class Walk(Frames):
@@ -155,7 +164,7 @@ class Walk(Frames):
         self._stamp(g, done)
         self._process(g, known, done)
         g.place(known)
-        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(READ_KERNEL))
+        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(PROBE_READ_KERNEL))
         self._make_room(g)
         self._innermost(g, calls)
         self._loop(g, calls, self._step, 2 * self._frames + 1)
@@ -173,25 +182,25 @@ class Walk(Frames):
         kept, enough = max(most // 2, 2), Label()
         if not self._alone and most > kept:
             g.emit(load(8, R1, R6, count), jump_imm("jle", R1, kept, enough), store_imm(8, R6, count, kept), mov(R1, R6),
-                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(READ_KERNEL))
+                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
             g.place(enough)
 
     def _process(self, g, known, done):
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
         new, same, ask, unseen = Label(), Label(), Label(), Label()
-        g.emit(store(4, R10, -16, R9), ld_map(R1, self._places.processes), mov(R2, R10), alu_imm("add", R2, -16), call(_LOOKUP),
+        g.emit(store(4, R10, -16, R9), ld_map(R1, self._places.processes), mov(R2, R10), alu_imm("add", R2, -16), call(MAP_LOOKUP_ELEM),
                jump_imm("jeq", R0, 0, new), load(8, R1, R0, w.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, w.STAMP, R8))
         g.place(same)
         g.emit(load(8, R1, R0, w.STAMP), jump("jne", R1, R8, new), load(8, R1, R0, w.RUNTIME), jump_imm("jgt", R1, w.PENDING, known),
-               store(8, R10, -48, R1), mov(R7, R0), call(_KTIME), load(8, R1, R7, w.UNTIL), jump("jgt", R1, R0, unseen),
+               store(8, R10, -48, R1), mov(R7, R0), call(KTIME_GET_NS), load(8, R1, R7, w.UNTIL), jump("jgt", R1, R0, unseen),
                *const(R1, _PATIENCE), alu("add", R0, R1), store(8, R7, w.UNTIL, R0), ja(ask))
         g.place(new)
         config = self._places.area + CONFIG
-        g.emit(*[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)], call(_KTIME), *const(R1, _PATIENCE), alu("add", R0, R1),
+        g.emit(*[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)], call(KTIME_GET_NS), *const(R1, _PATIENCE), alu("add", R0, R1),
                store(8, R6, config + w.UNTIL, R0), store(8, R6, config + w.STAMP, R8), mov_imm(R1, w.PENDING),
                store(8, R6, config + w.RUNTIME, R1), store(8, R10, -48, R1))
-        self._map(g, _UPDATE, self._places.processes, -16, config)
+        self._map(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
         g.place(ask)
         self._ask(g, w.ASK_INTERPRETER)
         g.place(unseen)
@@ -205,7 +214,7 @@ class Walk(Frames):
         if self.loops:
             g.emit(store(8, R10, -24, R6), mov_imm(R1, times))
             calls.append((len(g.insns), step))
-            g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(_LOOP))
+            g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(LOOP))
             return
         over, again = Label(), Label()
         g.emit(mov_imm(R7, 0))
@@ -252,11 +261,11 @@ class Walk(Frames):
         count, _, most = self.words
         done, new = Label(), Label()
         g.emit(load(8, R8, R6, count), jump_imm("jeq", R8, 0, done), jump_imm("jgt", R8, most, done), load(8, R1, R6, self.var(HASH)),
-               alu("xor", R1, R9), store(8, R10, -32, R1), call(_KTIME), store(8, R6, self.var(TIME), R0), ld_map(R1, self._places.sent),
-               mov(R2, R10), alu_imm("add", R2, -32), call(_LOOKUP), jump_imm("jeq", R0, 0, new), load(8, R1, R0, 0),
+               alu("xor", R1, R9), store(8, R10, -32, R1), call(KTIME_GET_NS), store(8, R6, self.var(TIME), R0), ld_map(R1, self._places.sent),
+               mov(R2, R10), alu_imm("add", R2, -32), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, new), load(8, R1, R0, 0),
                load(8, R2, R6, self.var(TIME)), alu("sub", R2, R1), jump_imm("jlt", R2, _AGAIN, done))
         g.place(new)
-        self._map(g, _UPDATE, self._places.sent, -32, self.var(TIME))
+        self._map(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.var(TIME))
         # the record is the stack itself, with the process in the upper half of its first word
         g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu("or", R1, R8), store(8, R6, count, R1))
         self._output(g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8)))
@@ -287,7 +296,7 @@ def _word(g, base, offset, failed):
     g.emit(load(8, R3, R6, base))
     if offset is not None:
         g.emit(load(4, R1, R6, offset), alu("add", R3, R1))
-    g.emit(store_imm(8, R10, -40, 0), mov(R1, R10), alu_imm("add", R1, -40), mov_imm(R2, 8), call(_READ_USER), jump_imm("jne", R0, 0, failed),
+    g.emit(store_imm(8, R10, -40, 0), mov(R1, R10), alu_imm("add", R1, -40), mov_imm(R2, 8), call(PROBE_READ_USER), jump_imm("jne", R0, 0, failed),
            load(8, R0, R10, -40))
 
 
@@ -323,7 +332,7 @@ def _step(walk):
     _state(g, walk)
     g.emit(load(8, R3, R6, walk.var(FRAME)), jump_imm("jeq", R3, 0, stop), load(8, R1, R6, count), jump_imm("jge", R1, most, stop),
            load(4, R2, R6, walk.at("frame_size")), jump_imm("jeq", R2, 0, lost), jump_imm("jgt", R2, w.FRAME_MOST, lost),
-           mov(R1, R6), alu_imm("add", R1, walk.var(RECORD)), call(_READ_USER), jump_imm("jne", R0, 0, lost))
+           mov(R1, R6), alu_imm("add", R1, walk.var(RECORD)), call(PROBE_READ_USER), jump_imm("jne", R0, 0, lost))
     _field(g, walk, 8, "frame_previous", R9, lost)
     g.emit(load(4, R1, R6, walk.at("frame_owner")), jump_imm("jeq", R1, 0, shown))
     _field(g, walk, 1, "frame_owner", R1, lost)
