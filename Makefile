@@ -8,6 +8,8 @@ SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d i
 	src/pyusdt/*.pyx src/pyusdt/*.px[di] src/pyusdt/native/*.[ch] src/pyusdt/*.in)
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
+# A test that hangs is one that fails, by its name.
+SHORT := $(PYTEST) --timeout 300 -m "not long"
 
 .DEFAULT_GOAL := help
 .PHONY: help build nif packages demo test test-long pictures bench bench-pythons lint sanitize clean
@@ -32,7 +34,7 @@ demo: build ## trace the example web server through 2,000 requests and print its
 
 # Three workers on two processors: the tests wait for about a third of their time.
 test: packages build ## all tests but the hours-long ones and the sanitizers' (at most 12 minutes)
-	$(PYTEST) -n 3 --dist loadgroup -m "not long" tests
+	$(SHORT) -n 3 --dist loadgroup tests
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
@@ -52,7 +54,7 @@ lint: build ## ruff, mypy on what pyproject.toml lists, gcc's and clang's warnin
 	.ci/lint-c
 
 sanitize: build ## the C core's tests under ASan, UBSan and TSan
-	$(PYTEST) -m "not long" --sanitize tests/c
+	$(SHORT) --sanitize tests/c
 
 clean: ## remove what was built (.venv stays until `rm -rf .venv`)
 	rm -rf build c/generated src/pyusdt/generated src/pyusdt/_core.c src/pyusdt/*.so src/*.egg-info $(BUILT)

@@ -63,7 +63,7 @@ def lines(data):
             assert struct.unpack_from("<I", body)[0] == len(tables)
             tables.append(Table(body))
         elif kind == TARGET:
-            number, table, pid, inner, _, _, comm = struct.unpack("<6I16s", body)
+            number, table, pid, inner, _, _, comm, _ = struct.unpack("<6I16s64s", body)
             targets[number] = table, pid, inner, comm.rstrip(b"\0").decode()
         elif kind == EVENT:
             found.append(event_line(body, targets, tables, places))

@@ -32,7 +32,7 @@ def test_a_kept_session_is_its_layout_s(world, own, other, lives):
         target.wait()
     kept = world.files()
     for keep in ([], ["keep=boot"]):
-        result = world.trace("all", "ms=50", *keep, "bufsize=1048576", command=world.target_command("b", 1, 50, variant=other), variant=other)
+        result = world.trace("all", "ms=500", *keep, "bufsize=1048576", command=world.target_command("b", 1, 50, variant=other), variant=other)
         assert (result["delivered"], result["targets"]) == (50, 1)
     assert set(kept) <= set(world.files())
     if lives:

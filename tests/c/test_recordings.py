@@ -21,7 +21,7 @@ with pyusdt.tag("red"):
 late(-1, "zwölf")
 """
 CORE = sorted(path for path in (ROOT / "c/shared").glob("*.c")) + [ROOT / f"c/tracer/{name}.c" for name in
-                                                                   ("replay", "flight", "record_file", "places")]
+                                                                   ("replay", "flight", "record_file", "places", "build")]
 
 
 def build(folder, compiler):

@@ -40,7 +40,8 @@ def watching(world, variant="plain"):
 
 def test_a_tracer_rings(world):
     child = watching(world, "bell")
-    tracer = subprocess.Popen([*PYDTRACE, "-n", "vm*:::function-entry { }", "-Z"], env=world.env, stderr=subprocess.PIPE, text=True)
+    tracer = subprocess.Popen([*PYDTRACE, "-x", "engine=embedded", "-n", "vm*:::function-entry { }", "-Z"], env=world.env,
+                              stderr=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "wanted\n"
     tracer.send_signal(signal.SIGINT)
     assert child.stdout.readline() == "unwanted\n"

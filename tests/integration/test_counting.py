@@ -55,14 +55,14 @@ def test_verbose_tells(pydtrace, tmp_path):
 
 # A program whose places are counted, and which then says that it has counted more: of the row's own probe, or of another.
 LIES = """import glob, mmap, os, struct, sys, time
-COUNTED, PROBES, ROWS, PLACES = 2088, 2096, 16, 1 << 16  # struct pyusdt_area
+COUNTED, PROBES, PLACES = 2088, 2096, 1 << 16  # struct pyusdt_area; rows of counts follow it
 more, of = map(int, sys.argv[1:])
 def f(): pass
 def counted_place():
     for path in glob.glob(os.environ["PYUSDT_RUNDIR"] + "/*.area"):
         with open(path, "r+b") as file:
             area = mmap.mmap(file.fileno(), 0)
-        words = memoryview(area)[len(area) - 8 * ROWS * PLACES:].cast("Q")
+        words = memoryview(area)[len(area) % (8 * PLACES):].cast("Q")
         for place in range(64):
             if words[place] >> 48:
                 return area, words, place

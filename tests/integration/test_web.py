@@ -219,7 +219,7 @@ def test_the_widget_of_a_notebook(browser, tmp_path):
     with pyusdt.trace(SCRIPT.replace("pyusdt*", f"pyusdt{os.getpid()}"), pid=os.getpid()) as tracing:
         pyusdt.p(20, 2, HOSTILE)
         pyusdt.p(5000, 2, "/slow")
-        feeder = widget.Feeder(tracing._running, 0.05, states.append)
+        feeder = widget.Feeder(tracing._running, 0.05, tracing, states.append)
         feeder.start()
         harness.wait_until(lambda: states and "/slow" in states[-1])
         feeder.over.set()

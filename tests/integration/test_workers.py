@@ -99,7 +99,7 @@ threads = [threading.Thread(target=many, args=(k,)) for k in range(3)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """)
-    script = """python$target::f*:function-entry /arg2 > 0/ { @[probefunc] = count(); @stack[jstack(2)] = count(); @n = count(); }
+    script = """python$target::f?_*:function-entry /arg2 > 0/ { @[probefunc] = count(); @stack[jstack(2)] = count(); @n = count(); }
         END { printa("%@d\\n", @n); printa("%s %@d\\n", @); }"""
     each = {f"f{k}_{i} 20" for k in range(3) for i in range(300)}
     for workers in ("1", "3"):

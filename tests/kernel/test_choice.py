@@ -94,11 +94,10 @@ def test_wait_leaves_other_names_out(program, tmp_path):
         os.close(reading)
 
 
-@pytest.mark.parametrize("option", ["record", "keep"])
-@pytest.mark.parametrize("described", ["choice*:::hit", "pid$target:a.out:main:entry", "syscall::read:entry"])
+# --keep takes no -c
+@pytest.mark.parametrize(("option", "described"), [("record", "choice*:::hit"), ("record", "pid$target:a.out:main:entry"), ("record", "syscall::read:entry"),
+                                                   ("keep", "choice*:::hit"), ("keep", "syscall::read:entry")])
 def test_what_cannot_be_kept_is_refused_with_the_reason(program, tmp_path, option, described):
-    if option == "keep" and "$target" in described:
-        pytest.skip("--keep takes no -c")
     process = subprocess.Popen([program], stdin=subprocess.PIPE)
     try:
         where = {"record": ["--record", str(tmp_path / "x.rec"), *(["-c", f"{program} 0"] if "$target" in described else [])],

@@ -156,7 +156,8 @@ def test_memory_that_nobody_provides(hostile, command, what):
             pytest.skip("host: no userfaultfd")
         run = harness.pyusdt(command, subject.pid)
     assert run.returncode == 1 and run.stdout == ""
-    assert run.stderr == f"pyusdt: process {subject.pid} does not let its memory be read: gave up\n"
+    what = {"dump": "its memory", "attach": "its memory or its files"}[command]
+    assert run.stderr == f"pyusdt: process {subject.pid} does not let {what} be read: gave up\n"
 
 
 def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):

@@ -25,4 +25,6 @@ def host_limit(error: BaseException) -> str | None:
             return _FILES
         if "failed to map segment" in str(error) or os.strerror(errno.ENOMEM) in str(error):
             return _MEMORY
+    if isinstance(error, SystemError) and "without exception set" in str(error):  # CPython's import, where memory ends in it
+        return _MEMORY
     return None

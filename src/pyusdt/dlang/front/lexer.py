@@ -7,7 +7,6 @@ Always: `pos` is how far the text has been read, as far as dtrace's own lexer wo
 read it, since that decides which line its messages name.
 """
 
-import re
 
 from ..errors import CompileError, printable
 from .source import Location
@@ -41,7 +40,7 @@ NAME_REST = frozenset(_letters + _digits)
 _beyond_ascii = "".join(map(chr, range(0x80, 0x100)))  # bytes of names in UTF-8
 PSPEC_FIRST = frozenset(_letters + "-$:.?*\\[]!" + _beyond_ascii)
 PSPEC_REST = frozenset(_letters + _digits + "-$:.?*\\[]!`" + _beyond_ascii)
-MODULE_PATH = re.compile(r"/[^\s:{},\"]*(?=:[^\s:{},/\"]*:)")  # behind a provider's colon, with two more parts behind it
+PATH_END = SPACE | frozenset(':{},"')
 
 PUNCTUATION = (
     "...", "<<=", ">>=",
@@ -211,8 +210,8 @@ class Lexer:
             pos, size = start + 1, len(text)
             while pos < size and text[pos] in PSPEC_REST:
                 pos += 1
-                if text[pos - 1] == ":" and text.find(":", start) == pos - 1 and (path := MODULE_PATH.match(text, pos)):
-                    pos = path.end()
+                if text[pos - 1] == ":" and text.find(":", start) == pos - 1:
+                    pos = module_path_end(text, pos)
             self.pos = pos = self.written(start, pos)
             word = text[start:pos]
             if word in CLAUSE_KEYWORDS:
@@ -525,6 +524,22 @@ class Lexer:
             text = f"macro argument {shown} constant {body} results in integer overflow"
             self.error("D_MACRO_OFLOW", text, start)
         return parsed, digits[0] != "0", suffix, sign
+
+
+def module_path_end(text, pos):
+    """Where a file's path ends that stands as a module behind a provider's colon: two more parts follow.  pos itself: there is none."""
+    if not text.startswith("/", pos):
+        return pos
+    end = _end_of_part(text, pos)
+    function_end = _end_of_part(text, end + 1)
+    is_module = text.startswith(":", end) and text.startswith(":", function_end) and "/" not in text[end + 1 : function_end]
+    return end if is_module else pos
+
+
+def _end_of_part(text, pos):
+    while pos < len(text) and text[pos] not in PATH_END:
+        pos += 1
+    return pos
 
 
 def unescape(text):
