@@ -26,9 +26,10 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Set, every pydtrace that the tests start would compile all its modules anew, which takes it three times as long as the rest.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start, as with dtrace.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Who starts the tests in the background has them ignore Ctrl-C, nohup SIGHUP, and with them all that they start, as with dtrace.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
 
