@@ -86,7 +86,9 @@ def test_a_second_ctrl_c_hurries(which):
         assert screen.process.poll() is None and screen.said.count("got ") == 1, screen.said
         began = time.monotonic()
         screen.type("\x03")
-        assert screen.finish() == 0 and time.monotonic() - began < 10
+        status = screen.finish()
+        assert status == 0 or (which == "profile" and "interrupted before a Python was seen" in screen.said), screen.said
+        assert time.monotonic() - began < 10
     assert "clean" not in screen.said
 
 

@@ -138,6 +138,8 @@ def collect(options: Namespace) -> Profile:
             if command:
                 command.stop(sampling)
     if not profile.looks:
+        if sampling.stopping and why_none:
+            raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
         raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
     return profile
 
