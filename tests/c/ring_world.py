@@ -25,10 +25,11 @@ VARIANTS = {
     "walk": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_NO_OPENAT2"],  # a kernel before 5.6
     "bell": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_WATCH_MS=3600000"],  # a watcher that nothing but the bell wakes
     "portable": ["-DPYUSDT_FIND_PORTABLE"],
-    "layout": ["-DPYUSDT_LAYOUT_VERSION=99"],  # another build
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
     "tsan": ["-fsanitize=thread", "-Wno-tsan"],  # it knows no fences: ours are for two processes
 }
+VARIANTS["layout"] = ["-DPYUSDT_LAYOUT_VERSION=99"]  # another build
+VARIANTS["asan-layout"] = VARIANTS["asan"] + VARIANTS["layout"]
 MAX_THREADS = 256  # of traced.h
 
 
@@ -53,7 +54,7 @@ class Build:
 
     def program(self, name, variant="plain"):
         if self.sanitize and variant != "tsan":
-            variant = "asan"
+            variant = "asan-layout" if variant == "layout" else "asan"
         program = self.folder / variant / name
         if not program.exists():
             objects = self.objects(variant)
