@@ -18,20 +18,20 @@ const char *const pyusdt_python_names[PYUSDT_PYTHON_NUMBERS] = {
 
 /* Debian's 3.11.2 and 3.11.7 agree, and so do the earlier patch releases that other samplers know. */
 static const struct pyusdt_python_layout known[] = {
-    {.minor = 9, .runtime_interpreters = 32, .runtime_gil = 352, .interp_next = 0, .interp_threads = 8,
+    {.minor = 9, .runtime_interpreters = 32, .runtime_gil = 352, .interp_id = 24, .interp_next = 0, .interp_threads = 8,
      .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
      .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 104, .frame_top = 72, .code_filename = 104,
      .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 152, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 10, .runtime_interpreters = 32, .runtime_gil = 352, .interp_next = 0, .interp_threads = 8,
+    {.minor = 10, .runtime_interpreters = 32, .runtime_gil = 352, .interp_id = 24, .interp_next = 0, .interp_threads = 8,
      .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
      .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 96, .frame_top = 80, .frame_values = 64,
      .code_filename = 104, .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 160, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 11, .runtime_interpreters = 40, .runtime_gil = 360, .interp_next = 0, .interp_threads = 16,
+    {.minor = 11, .runtime_interpreters = 40, .runtime_gil = 360, .interp_id = 48, .interp_next = 0, .interp_threads = 16,
      .interp_modules = 888, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 152,
      .thread_native = 160, .thread_dict = 128, .thread_cframe = 56, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32, .frame_instr = 56,
      .frame_entry = 68, .frame_owner = 69, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
      .code_firstlineno = 72, .code_linetable = 136, .code_instructions = 184, .task_coro = 136, .generator_frame = 80, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 12, .runtime_interpreters = 40, .interp_next = 0, .interp_threads = 72, .interp_modules = 944,
+    {.minor = 12, .runtime_interpreters = 40, .interp_id = 8, .interp_next = 0, .interp_threads = 72, .interp_modules = 944,
      .interp_gil = 384, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 136,
      .thread_native = 144, .thread_dict = 112, .thread_cframe = 56, .cframe_frame = 0, .frame_previous = 8, .frame_code = 0, .frame_instr = 56,
      .frame_owner = 70, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
@@ -60,6 +60,7 @@ static const struct told {
 } told[] = {
 #define TOLD(name, ...) {offsetof(struct pyusdt_python_layout, name), {__VA_ARGS__}}
     TOLD(runtime_interpreters, 5, 5, 5),
+    TOLD(interp_id, 7, 7, 7),
     TOLD(interp_next, 8, 8, 8),
     TOLD(interp_threads, 9, 9, 9),
     TOLD(interp_main, 0, 10, 10),

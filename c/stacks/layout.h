@@ -14,6 +14,7 @@
 #define PYUSDT_PYTHON_FIELDS(FIELD) \
     FIELD(runtime_interpreters) /* pointer to the first */ \
     FIELD(runtime_gil)          /* the lock itself, up to 3.11 */ \
+    FIELD(interp_id)            /* 0: the main interpreter */ \
     FIELD(interp_next) \
     FIELD(interp_threads) \
     FIELD(interp_main)          /* pointer to the main thread, from 3.14 */ \

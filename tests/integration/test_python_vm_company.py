@@ -7,6 +7,7 @@ Always:  a program prints the same traced and untraced, unless the test is of wh
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -468,3 +469,28 @@ def test_the_same_stack_of_several_processes(pydtrace, program):
     assert run.status == 0 and run.stdout.split() == ["work", f"({path}:3)", "6"], run
     run = pydtrace("-q", "--json", "-n", "python*:__main__:work:function-entry { @[jstack(1)] = count(); }", "-c", f"{sys.executable} {path}")
     assert run.stdout.count('"count"') <= 1 and "6" in run.stdout, run
+
+
+# --- sub-interpreters ---------------------------------------------------------------------
+
+
+SUB_INTERPRETERS = f"""
+    import sys, time
+    sys.path.append({harness.PROGRAMS!r})
+    from interpreters import create
+    def here(): pass
+    here()
+    print("begun", flush=True)
+    made = create()
+    made.exec("def there(): pass\\nfor _ in range(20): there()")
+    time.sleep(0.5)
+    made.close()
+"""
+
+
+def test_sub_interpreters_are_not_seen_and_said(pydtrace, program):
+    script = "python$target::*here:function-entry { @[probefunc] = count(); }"
+    traced = pydtrace("-q", "-n", script, "-c", f"{sys.executable} {program(SUB_INTERPRETERS)}")
+    assert seen(traced) == {"here": 1} and traced.status == 0, traced
+    assert re.fullmatch(r"dtrace: process \d+: there are sub-interpreters: there are no events of functions, lines and exceptions in them\n",
+                        traced.stderr), traced

@@ -25,6 +25,7 @@ typedef struct _gil_runtime_state Lock;
 static void show_interpreter(void)
 {
     SHOW(runtime_interpreters, Runtime, interpreters.head);
+    SHOW(interp_id, Interpreter, id);
     SHOW(interp_next, Interpreter, next);
 #if PY_VERSION_HEX >= 0x030b0000
     SHOW(interp_threads, Interpreter, threads.head);

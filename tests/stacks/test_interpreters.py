@@ -1,4 +1,5 @@
-"""Sub-interpreters: a thread that runs code of one is one thread, with its caller's frames behind those of the code that it runs."""
+"""Sub-interpreters: a thread that runs code of one is one thread, with its caller's frames behind those of the code that it runs,
+and the interpreter's number between them."""
 
 import os
 import time
@@ -23,4 +24,4 @@ def test_caller_is_no_thread_of_its_own(python, work):
                 break
         called = next(stack for stack in names if "outer" in stack)
         assert len(names) == tasks == 2, names
-        assert called[:3] == ["inner", "<module>", "outer"], names
+        assert called[:4] == ["inner", "<module>", "[interpreter 1]", "outer"], names

@@ -105,6 +105,8 @@ def doing(thread: Any, holder: int | None = None) -> str:
 
 
 def frame_line(frame: Any) -> str:
+    if not frame.file:
+        return f"    {harmless(frame.name)}\n"
     line = f":{frame.line}" if frame.line is not None else ""
     return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
 

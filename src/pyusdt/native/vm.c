@@ -203,6 +203,34 @@ void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t set, const char *why)
         PySys_WriteStderr("pyusdt: python: %s\n", why);
 }
 
+#define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)
+
+static uint32_t applied; /* the probes that are on */
+
+/* The newest interpreter is the first of all.  Needs no lock: nothing of an interpreter is read. */
+static int has_sub_interpreters(void)
+{
+    return PyInterpreterState_Head() != PyInterpreterState_Main();
+}
+
+/* One that has come stays reported while the probes are on, since what it ran was not seen. */
+static void report_sub_interpreters(void)
+{
+    if ((applied & CODE_PROBES) == 0)
+        pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES, NULL);
+    else if (has_sub_interpreters())
+        pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES,
+                       "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
+}
+
+/* On the watcher's thread. */
+static int must_look(void)
+{
+    int has_come = (applied & CODE_PROBES) != 0 && lacks[PYUSDT_VM_LACK_INTERPRETERS] == NULL && has_sub_interpreters();
+
+    return has_come || pyusdt_vm_code_must_look();
+}
+
 /* With the GIL: what sessions want, and what USDT tracers do. */
 static void apply(uint32_t wanted, uint32_t attached)
 {
@@ -211,9 +239,11 @@ static void apply(uint32_t wanted, uint32_t attached)
 
     __atomic_store_n(&pyusdt_vm_attached, attached, __ATOMIC_RELEASE);
     wanted |= attached;
+    __atomic_store_n(&applied, wanted, __ATOMIC_RELAXED);
+    report_sub_interpreters();
     pyusdt_vm_hooks_set(wanted);
     pyusdt_vm_memory_set(wanted);
-    pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
+    pyusdt_vm_code_set(wanted & CODE_PROBES, now != generation);
     generation = now;
 }
 
@@ -238,7 +268,7 @@ static int watch_start(void)
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = pyusdt_vm_code_must_look};
+    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = must_look};
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
     if (r < 0)

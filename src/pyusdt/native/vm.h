@@ -87,7 +87,8 @@ void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe 
 void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
 
 /* The parts of the provider that may lack something, each at a place of its own among the process's remarks. */
-enum pyusdt_vm_part { PYUSDT_VM_LACK_CODE, PYUSDT_VM_LACK_TASKS, PYUSDT_VM_LACK_MEMORY, PYUSDT_VM_LACK_PARTS };
+enum pyusdt_vm_part { PYUSDT_VM_LACK_CODE, PYUSDT_VM_LACK_TASKS, PYUSDT_VM_LACK_MEMORY, PYUSDT_VM_LACK_INTERPRETERS,
+                     PYUSDT_VM_LACK_PARTS };
 
 #define PYUSDT_VM_HINT 4 /* the place of hints there */
 extern const char pyusdt_vm_code_names[] __attribute__((visibility("hidden"))); /* of the probes that have places, with blanks between them */

@@ -93,6 +93,14 @@ class Codes:
             self._frames[address, instr] = found
         return found
 
+    def interpreter_frame(self, address):
+        """What stands behind the frames of a sub-interpreter: a Frame with its id, as `_interpreters.list_all()` has it."""
+        try:
+            number = str(word_of(self._memory.read(address + self._layout["interp_id"], 8), 0))
+        except OSError:
+            number = _FREED
+        return Frame(f"[interpreter {number}]", "", None)
+
     def _line(self, code, instr):
         minor = self._layout["minor"]
         if minor < 11:

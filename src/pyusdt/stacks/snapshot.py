@@ -15,6 +15,7 @@ from .process import NoStacks, refusal
 
 _HEAD = 6  # words of struct pyusdt_walked
 MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
+_INTERPRETER = 2  # in the place of a code's address: the frames so far are of the interpreter whose address follows
 _MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
 _TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
 
@@ -50,7 +51,7 @@ class Raw:
     def codes(self):
         """Addresses of its code objects, each once."""
         found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
-        return found - {0}
+        return found - {0, _INTERPRETER}
 
     def frames(self, codes):
         """[Frame], innermost first."""
@@ -61,7 +62,9 @@ class Raw:
         was asked for entries."""
         found, frames = [], []
         for code, where in struct.iter_unpack("=QQ", self.stack):
-            if code != _tracer.FRAME_FIRST:
+            if code == _INTERPRETER:
+                frames.append(codes.interpreter_frame(where))
+            elif code != _tracer.FRAME_FIRST:
                 frames.append(codes.frame(code & ~_tracer.FRAME_FIRST, where))
             else:
                 found.append((frames, where))
@@ -98,7 +101,7 @@ def raws(walker, pid):
 
 def _merge_interpreters(found):
     """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
-    stand behind those of the interpreter that it has called.  found: begins with the main interpreter.
+    stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
 
     The called one is the one that holds its interpreter's lock, else the one that is not the main interpreter's, which is always the first
     caller.  Where that leaves several, nobody knows the order, and they stay apart.  A state without frames runs nothing.
@@ -107,6 +110,8 @@ def _merge_interpreters(found):
         return found
     by_thread = {}
     for raw in found:
+        if raw.interpreter != found[0].interpreter and raw.stack:
+            raw.stack += struct.pack("=QQ", _INTERPRETER, raw.interpreter)
         by_thread.setdefault(raw.ident or raw.thread, []).append(raw)
     merged = []
     for raws_of_thread in by_thread.values():
