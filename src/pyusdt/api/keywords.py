@@ -53,6 +53,7 @@ class OptionKeywords(TypedDict, total=False):
     debugassert: Value
     defaultargs: bool
     define: Value
+    demangle: bool
     destructive: Value
     disasm: Value
     droptags: Value
