@@ -278,6 +278,7 @@ static struct pyusdt_base *new_base(struct pyusdt_session *session, const struct
     for (unsigned i = 0; i < session->npids; i++)
         if (!session->pids[i].base)
             pyusdt_base_invite(base, session->pids[i].pid);
+    base->cut_off = pyusdt_user_is_cut_off(session, in->uid);
     session->base[session->nbases++] = base;
     return base;
 }
@@ -323,7 +324,7 @@ int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered
     if (session->forked)
         return pyusdt_session_is_forked(error);
     *out = base;
-    return base->fd >= 0 ? 0 : settle(session, base, error);
+    return base->fd >= 0 || base->cut_off ? 0 : settle(session, base, error);
 }
 
 int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
@@ -403,7 +404,7 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
 static void retry(struct pyusdt_session *session, uint64_t now)
 {
     for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->fd < 0 && now >= session->base[i]->retry_at)
+        if (session->base[i]->fd < 0 && !session->base[i]->cut_off && now >= session->base[i]->retry_at)
             settle(session, session->base[i], NULL);
 }
 
@@ -447,7 +448,8 @@ static void invite_there(struct pyusdt_session *session, struct pyusdt_base *bas
     session->pids[session->npids].pid = pid;
     session->pids[session->npids++].host = host;
     pyusdt_base_invite(base, pid);
-    pyusdt_base_write(base);
+    if (base->fd >= 0)
+        pyusdt_base_write(base);
 }
 
 /*

@@ -240,6 +240,7 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
         (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) && pyusdt_target_is_dead(target))
         target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
     pyusdt_target_update(session, target);
+    pyusdt_target_add_work(target);
     for (uint32_t k = 0; k < target->rings; k++) {
         struct pyusdt_source *source = target->source[k];
         if (!source || given_up(source))
@@ -398,6 +399,7 @@ static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *sh
     struct pyusdt_source *source = share->heap[0];
     uint64_t second = time_of_second(share), last = second < bound ? second : bound;
     struct pyusdt_event event;
+    const uint64_t begun = source->position;
     int n = 0, r = 1, said;
 
     while (r == 1 && !*stop && n < max_events && source->next.time <= last) {
@@ -417,6 +419,7 @@ static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *sh
         n++;
         r = step(session, source);
     }
+    source->work += PYUSDT_EVENT_WORK * (uint64_t)n + (source->position - begun);
     *stop |= share->left; /* what comes behind it has its turn behind it */
     put_back(share, source, r);
     return n;

@@ -147,6 +147,18 @@ int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, in
 int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
                            void *arg, bool *stop);
 
+/* What the processes of one of the session's run directories have cost the reader so far; a user may have several. -ENOENT: no such
+ * directory. Not while threads deliver apart. */
+struct pyusdt_user_work {
+    uint32_t uid;
+    uint64_t work; /* for events and looks, in units: shares of them compare users */
+    uint64_t ns;   /* processor time, for processes that come, change and go */
+};
+int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n, struct pyusdt_user_work *work);
+
+/* Ends the tracing of all processes of a user, for good. What they have fired and was not delivered is dropped, and counted. */
+void pyusdt_session_cut_off(struct pyusdt_session *session, uint32_t uid);
+
 /* From now on several threads deliver, each its own shares, and nothing else is done with the session, until this is taken back. An
  * event of a probe or a place that the session does not know yet is left then, as is one for which fn returns PYUSDT_EVENT_LEFT. */
 void pyusdt_session_apart(struct pyusdt_session *session, bool apart);

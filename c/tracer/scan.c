@@ -181,7 +181,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         return 0;
     }
     joined = atomic_load(&target->slot->wanted) == base->header.generation;
-    if (!wants_comm(session, target) || (!joined && (session->stopped || pyusdt_target_is_dead(target) ||
+    if (!wants_comm(session, target) || (!joined && (session->stopped || base->cut_off || pyusdt_target_is_dead(target) ||
         atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
         return 0;
@@ -192,7 +192,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         look_again(base);
         return 0;
     }
-    if (session->stopped) {
+    if (session->stopped || base->cut_off) {
         pyusdt_target_detach(target);
     } else {
         if (session->own && target->visible)
@@ -225,6 +225,7 @@ static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, 
     struct scan scan = {session, base};
     struct timespec now;
     struct stat st;
+    uint64_t begun;
     int r;
 
     if (!base->started)
@@ -239,7 +240,9 @@ static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, 
     base->scanned_at = nanoseconds(now);
     base->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
     base->again_at = 0;
+    begun = pyusdt_thread_ns();
     r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);
+    base->ns += pyusdt_thread_ns() - begun;
     if (r == -E2BIG)
         pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", base->in.uid,
                                base->in.path);
@@ -254,5 +257,12 @@ void pyusdt_session_scan(struct pyusdt_session *session, bool always)
     /* Who publishes from here on sees what we wrote; who did before, we see. */
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < session->nbases; i++) /* one that comes meanwhile is behind */
-        scan_base(session, session->base[i], always);
+        if (!session->base[i]->cut_off)
+            scan_base(session, session->base[i], always);
+}
+
+void pyusdt_base_scan(struct pyusdt_session *session, struct pyusdt_base *base)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    scan_base(session, base, true);
 }

@@ -177,14 +177,12 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 }
 
 /* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
-int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_table_copy *copy;
     struct pyusdt_ctl_header header;
     int r;
 
-    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes)
-        return 0;
     r = pyusdt_ctl_copy(target, NULL, &header, &copy);
     if (r == -ENOMEM)
         pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s", target->pid, strerror(-r));
@@ -197,11 +195,24 @@ int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *tar
     }
     pyusdt_ctl_drop(target->table);
     target->table = copy;
-    if (target->life == PYUSDT_ALIVE && !session->stopped) {
+    if (target->life == PYUSDT_ALIVE && !session->stopped && !target->base->cut_off) {
         enable_wanted(session, target);
         pyusdt_bell_ring(target->ctl);
     }
     return 0;
+}
+
+int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint64_t begun;
+    int r;
+
+    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes)
+        return 0;
+    begun = pyusdt_thread_ns();
+    r = copy_grown_table(session, target);
+    target->base->ns += pyusdt_thread_ns() - begun;
+    return r;
 }
 
 int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t place)
@@ -210,8 +221,11 @@ int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_tar
 
     if (place <= target->known_places.n)
         return 0;
-    if (target->places && atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place)
+    if (target->places && atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place) {
+        uint64_t begun = pyusdt_thread_ns();
         r = pyusdt_places_copy(&target->known_places, target->places, atomic_load(&target->ctl->nplaces));
+        target->base->ns += pyusdt_thread_ns() - begun;
+    }
     if (place <= target->known_places.n)
         return 0;
     if (r != -ENOMEM)
@@ -505,10 +519,13 @@ static bool has_orphans(struct pyusdt_session *session, const struct pyusdt_targ
 
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target)
 {
+    uint64_t begun;
     bool orphans;
 
     if (target->life == PYUSDT_FINISHED)
         return;
+    begun = pyusdt_thread_ns();
+    pyusdt_target_add_work(target);
     keep_drops(session, target);
     target->base->nliving--;
     pyusdt_session_forget(session, target);
@@ -525,6 +542,7 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
     else
         unmap(target);
     target->life = PYUSDT_FINISHED;
+    target->base->ns += pyusdt_thread_ns() - begun;
 }
 
 void pyusdt_target_leave(struct pyusdt_target *target)

@@ -25,6 +25,7 @@
 #define PYUSDT_STRANGERS_COUNTED 256 /* and that are counted */
 #define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
 #define PYUSDT_KNOWN_CHAINS 4096
+#define PYUSDT_EVENT_WORK 256        /* of one event, besides its bytes */
 #define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, which may be hostile */
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
@@ -56,6 +57,7 @@ struct pyusdt_source {
     uint64_t limit;    /* bytes known to be published */
     uint64_t safe;     /* all events before this time are below limit */
     uint64_t last;     /* time of the last event looked at: the events behind it are not older */
+    uint64_t work;     /* of its events, not added to the base's yet; in units as the base's */
     uint64_t busy_since;
     uint64_t busy_limit;            /* limit when busy_since was set */
     struct pyusdt_ring_event next; /* copy of the header at position, where `waiting` */
@@ -127,6 +129,9 @@ struct pyusdt_base {
     int64_t scanned_at;    /* when it was last read */
     uint64_t again_at; /* when it is read again though it has not changed: the last look was not complete; 0: it was */
     uint32_t nliving;
+    bool cut_off;  /* its user is traced no more: users.c */
+    uint64_t work; /* of the reader for its events and processes; one unit is about the work for a byte */
+    uint64_t ns;   /* processor time of the tracer for its processes that come, change and go */
     uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
 };
 
@@ -230,6 +235,14 @@ void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 /* scan.c */
 void pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target); /* one that lives no more */
+
+/* scan.c */
+void pyusdt_base_scan(struct pyusdt_session *session, struct pyusdt_base *base); /* one directory, at once */
+
+/* users.c */
+uint64_t pyusdt_thread_ns(void); /* processor time of this thread */
+void pyusdt_target_add_work(struct pyusdt_target *target); /* of its rings, to its base */
+bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid);
 
 /* ctl.c */
 /* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of

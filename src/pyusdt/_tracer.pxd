@@ -97,6 +97,11 @@ cdef extern from "tracer/reader.h" nogil:
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
     bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
+    struct pyusdt_user_work:
+        uint32_t uid
+        uint64_t work, ns
+    int pyusdt_session_user(const pyusdt_session *session, uint32_t n, pyusdt_user_work *work)
+    void pyusdt_session_cut_off(pyusdt_session *session, uint32_t uid)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)
     void pyusdt_session_leave(pyusdt_session *session)

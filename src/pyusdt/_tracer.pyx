@@ -241,6 +241,21 @@ cdef class Session(Feed):
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
                 "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
+    def users_work(self):
+        """{uid: (work of the reader for his events, in units that compare users; processor time for his processes, s)} so far."""
+        cdef pyusdt_user_work user
+        cdef uint32_t n = 0
+        found = {}
+        while pyusdt_session_user(self.session, n, &user) == 0:
+            work, seconds = found.get(user.uid, (0, 0.0))
+            found[user.uid] = work + user.work, seconds + user.ns / 1e9
+            n += 1
+        return found
+
+    def cut_off(self, uint32_t uid):
+        """End the tracing of all processes of a user; what they have fired and was not read is counted as dropped."""
+        pyusdt_session_cut_off(self.session, uid)
+
     def stop(self):
         """Probes off; what was fired before stays readable."""
         pyusdt_session_stop(self.session)

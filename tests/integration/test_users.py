@@ -117,6 +117,55 @@ def test_all_users_now_and_later(users):
     assert "not traced" not in err and not list(users.shm.glob("*/*.session")), err
 
 
+# pydtrace whose -x maxcpu finds that a user costs too much when the file `hold` is there: it reads nothing until `go` is there, too.
+CUTTER = """
+import os, sys, time
+from pyusdt.tracing import cost
+folder, uid = sys.argv[1], int(sys.argv[2])
+looks = 0
+def passed(self):
+    global looks
+    looks += os.path.exists(folder + "/hold")
+    if looks == 3:  # what was fired before is read
+        open(folder + "/held", "x").close()
+        while not os.path.exists(folder + "/go"):
+            time.sleep(0.01)
+        self._cut_off(uid)
+        self._tell(f"user {uid} is cut off")
+    return ""
+cost.Cost.passed = passed
+sys.argv[1:3] = []
+from pyusdt.cli.pydtrace import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_user_is_cut_off(users, tmp_path, workers):
+    """His processes and those to come are traced no more, and what was not read is counted; the others go on."""
+    alice, _ = users.process(ALICE)
+    other, _ = users.process(ALICE)
+    bob, _ = users.process(BOB)
+    tracer = users.start(sys.executable, "-c", CUTTER, tmp_path, ALICE, "--strict", "-q", "-Z", "-x", "engine=embedded", "-x", f"workers={workers}",
+                         "-x", "maxcpu=1000", "-x", "switchrate=50ms", "-n", COUNT)
+    assert tracer.stdout.readline() == "begun\n"
+    users.joined(ALICE, BOB)
+    assert [fire(who, 7) for who in (alice, other, bob)] == [100, 100, 100]
+    (tmp_path / "hold").touch()
+    harness.wait_until((tmp_path / "held").exists)
+    assert [fire(who, 8) for who in (alice, other, bob)] == [100, 100, 100]
+    (tmp_path / "go").touch()
+    harness.wait_until(lambda: fire(alice, 9) == 0 and fire(other, 9) == 0)
+    late, _ = users.process(ALICE)
+    assert [fire(who, 10) for who in (alice, other, late, bob)] == [0, 0, 0, 100]
+    counts, err = ended(tracer)
+    assert {key: count for key, count in counts.items() if key[1] in (7, 8, 10)} == {
+        (ALICE, 7): 200, (BOB, 7): 100, (BOB, 8): 100, (BOB, 10): 100}  # fmt: skip
+    drops = sum(map(int, re.findall(r"^dtrace: (\d+) drops", err, re.MULTILINE)))
+    assert drops >= 200 and drops % 100 == 0 and f"user {ALICE} is cut off" in err, err
+    assert tracer.returncode in (3, -2) and not list(users.shm.glob("*/*.ring*")), (err, tracer.returncode)
+
+
 def test_processes_of_two_users_by_pid(users):
     alice, first = users.process(ALICE)
     other, _ = users.process(ALICE)

@@ -258,6 +258,15 @@ class Engine(Clock):
         """Seconds that programs of this engine have taken in traced processes, where the option programstime wants that counted."""
         return 0.0
 
+    def users_work(self) -> dict[int, tuple[int, float]]:
+        """{uid: (work for the events of his processes, in units that compare users; seconds for his processes that come and go)} so
+        far; {}: this tracing does not tell users apart, or was asked for the processes that it traces by their names."""
+        return {}
+
+    def cut_off(self, uid: int) -> None:
+        """Trace this user's processes no more.  Only users that users_work() has."""
+        raise NotImplementedError
+
     samples = False  # it has profile-n by reading processes from outside, with
     sampler: Any = None  # a tracing.samples.Samples, which is given to it
     frames_wanted = 0  # of these stacks

@@ -553,6 +553,12 @@ class EmbeddedEngine(Engine):
             self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints(),
                                              providers_of([pid for pid, *_ in targets]))
 
+    def users_work(self):
+        return self._session.users_work() if self._session and self._everyone else {}
+
+    def cut_off(self, uid):
+        self._session.cut_off(uid)
+
     def close(self):
         with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already
             self._stop_recording(time.monotonic_ns())

@@ -1,27 +1,35 @@
 """What tracing costs this process, against what its user allows (-x maxcpu).
 
-In: the times at which it is asked.  Out: whether the bound was passed, and by what.  Always: judged over whole windows, so that a
-start or a burst alone ends nothing.  The traced programs' part is not in it: they pay for each event themselves; but what the kernel
-engine's programs take there is, where a policy bounds the run.
+In: the times at which it is asked, and each user's part of the work.  Out: users who are cut off; whether the bound was passed, and by what.
+Always: judged over whole windows, so that a start or a burst alone ends nothing.  Other users' processes do not end the tracing: while
+the whole is over the bound and the tracer's own part is not, the user who costs most is cut off.  The traced programs' part is not in
+it: they pay for each event themselves; but what the kernel engine's programs take there is, where a policy bounds the run.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Work = dict[int, tuple[int, float]]  # as Engine.users_work() says
+
 WINDOW = 5.0  # s
 
 
 class Cost:
-    """most: percent of one processor; elsewhere(): seconds that are taken outside of this process."""
+    """most: percent of one processor; elsewhere(): seconds that are taken outside of this process; users_work(), cut_off(uid): as
+    Engine has them; tell(text): of who is cut off."""
 
-    def __init__(self, most: int, elsewhere: Callable[[], float] = float) -> None:
+    def __init__(self, most: int, elsewhere: Callable[[], float] = float, users_work: Callable[[], Work] = dict,
+                 cut_off: Callable[[int], object] | None = None, tell: Callable[[str], object] | None = None) -> None:  # fmt: skip
         self._most, self._elsewhere = most, elsewhere
-        self._began, self._used = time.monotonic(), self._taken()
+        self._users_work, self._cut_off, self._tell = users_work, cut_off, tell
+        self._began, self._used, self._work = time.monotonic(), self._taken(), users_work()
+        self._cut: set[int] = set()
 
     def _taken(self) -> float:
         return time.process_time() + self._elsewhere()
@@ -32,7 +40,38 @@ class Cost:
         if now - self._began < WINDOW:
             return ""
         used, took = self._taken() - self._used, now - self._began
-        self._began, self._used = now, self._used + used
-        percent = 100 * used / took
-        return (f"tracing stops: it has taken {percent:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._most} is what it may take"
-                if percent > self._most else "")
+        before, self._work = self._work, self._users_work()
+        excess = self._cut_others(used, took, before) if 100 * used / took > self._most else 0.0
+        self._began, self._used = now, self._taken()
+        return (f"tracing stops: it has taken {excess:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._most} is what it may take"
+                if excess > self._most else "")
+
+    def _cut_others(self, used: float, took: float, before: Work) -> float:
+        """Cut off other users until the rest is within the bound; percent of a processor that the rest took.  Nobody is cut off where
+        the tracer's own part is over the bound by itself."""
+        others = divide_work(used, before, self._work)
+        others.pop(os.geteuid(), None)
+        left = 100 * used / took
+        if left - sum(100 * seconds / took for seconds in others.values()) > self._most:
+            return left
+        for uid in sorted(others, key=lambda uid: others[uid], reverse=True):
+            if left <= self._most or not self._cut_off:
+                break
+            percent = 100 * others[uid] / took
+            left -= percent
+            if uid not in self._cut:
+                self._cut.add(uid)
+                self._cut_off(uid)
+                if self._tell:
+                    self._tell(f"processes of user {uid} are traced no more: they have taken {percent:.0f} % of a processor of this tracing for "
+                               f"{took:.0f} s, and -x maxcpu={self._most} is what all may take")
+        return left
+
+
+def divide_work(used: float, before: Work, after: Work) -> dict[int, float]:
+    """{uid: seconds of `used` that each user's processes took}: those that were measured, and of the rest his share of the work."""
+    none = (0, 0.0)
+    direct = {uid: max(seconds - before.get(uid, none)[1], 0.0) for uid, (_, seconds) in after.items()}
+    work = {uid: max(units - before.get(uid, none)[0], 0) for uid, (units, _) in after.items()}
+    rest, units = max(used - sum(direct.values()), 0.0), sum(work.values())
+    return {uid: direct[uid] + (rest * work[uid] / units if units else 0.0) for uid in after}

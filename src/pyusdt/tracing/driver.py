@@ -148,7 +148,8 @@ class Driver:
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
         if "maxcpu" in self.options:
-            self._cost = Cost(self.options["maxcpu"], lambda: engine.programs_time() - sink.others_time())  # from now on: what compiling took is over
+            self._cost = Cost(self.options["maxcpu"], lambda: engine.programs_time() - sink.others_time(),  # from now on: compiling is over
+                              engine.users_work, engine.cut_off, sink.notice)
         if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
             self._start(self.targets.command)
 
