@@ -433,3 +433,18 @@ def test_too_many_at_once_wait_for_nobody():
                 time.sleep(0.01)
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize(("token", "host", "own"), [
+    (b"", "10.0.0.7:9464", True), (b"", "[2001:db8::1]:9464", True), (b"", "[::1]", True), (b"", "LOCALHOST:1", True), (b"", "10.0.0.7", True),
+    (b"", socket.gethostname(), True), (b"", "evil.example:9464", False), (b"", "", False), (b"", "10.0.0.7.evil.example", False),
+    (b"", "[evil.example]", False), (b"word", "evil.example:9464", True),
+])  # fmt: skip
+def test_hosts_of_a_public_address(token, host, own):
+    from pyusdt.report.scrapes import Scrapes
+
+    server = Scrapes("0.0.0.0", 0, lambda accept: (b"", "text/plain"), token)
+    try:
+        assert server.is_own_host(host) == own
+    finally:
+        server.server_close()

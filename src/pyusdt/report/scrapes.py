@@ -45,6 +45,10 @@ class Scrapes(Server):
         super().__init__(host, port, _Handler)
         self.address = f"{'https' if context else 'http'}://{self.shown}:{self.server_port}{PATH}"
 
+    def is_own_host(self, header: str) -> bool:
+        """Who has the token may ask by any name, where others reach the address as well."""
+        return (bool(self.token) and not self.hosts) or super().is_own_host(header)
+
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the thread of the request: there a slow handshake waits alone."""
         if self._context:

@@ -3,7 +3,7 @@
 In: an address.  Out: requests, to a Handler of one's own.
 Always: each connection has a thread, at most Server.at_once for the server's own user and as many for all others, since every user
 of the machine can make some (peers.py); who is slow, says nothing or does not read holds up nobody else and is left after the
-handler's timeout; on a loopback address the Host header is checked (a page of another site that has our address by a name of its own
+handler's timeout; the Host header is checked (is_own_host(): a page of another site that has our address by a name of its own
 gets nothing); nothing that comes reaches the tracing; the standard error stays dtrace's.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.server
 import ipaddress
+import re
 import socket
 import threading
 import time
@@ -32,8 +33,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server_version, sys_version = "pydtrace", ""
 
     def do_GET(self) -> None:
-        if self.server.hosts and self.headers.get("Host") not in self.server.hosts:
-            self.refuse(421, "pydtrace has another address")
+        if not self.server.is_own_host(self.headers.get("Host", "")):
+            self.refuse(421, "pydtrace has another address: ask by IP address or by the name of its machine")
         else:
             self.answer()
 
@@ -75,6 +76,14 @@ class Server(http.server.ThreadingHTTPServer):
         self.shown = f"[{host}]" if ":" in host else host
         names = {self.shown, "127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else ()
         self.hosts = {f"{name}:{self.server_port}" for name in names}
+
+    def is_own_host(self, header: str) -> bool:
+        """Whether a Host header names this server.  A page of another site can lead its own name to any address (DNS rebinding), but it
+        cannot make a browser send an IP address or the name of this machine for it."""
+        if self.hosts:
+            return header in self.hosts
+        name = re.sub(r":\d{0,5}$", "", header).lower()
+        return name in {"localhost", self.shown.lower(), socket.gethostname().lower()} or _is_address(name)
 
     def server_bind(self) -> None:
         """Not as HTTPServer, which asks for the name of the address."""
@@ -120,6 +129,14 @@ class Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, *_: Any) -> None:
         """Who broke off is no news."""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:
