@@ -68,8 +68,23 @@ def test_text():
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 0
     version = f"3.{sys.version_info[1]}"
-    assert run.stdout.startswith(f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (python): waits in read\n")
-    assert re.search(rf"^Thread \d+ \(python\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$", run.stdout, re.MULTILINE)
+    assert run.stdout.startswith(f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (MainThread): waits in read\n")
+    assert re.search(rf"^Thread \d+ \(Thread-1.*\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$", run.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_names_of_threads(python):
+    """Those of threading, of threads of any class; of a thread that threading does not know the kernel's."""
+    with harness.running(python, "named_threads.py") as subject:
+        found = dumped(subject.pid)
+        profiled = harness.pyusdt("profile", "--wall", "--threads", "--folded", "-d", "0.2", subject.pid)
+    names = [thread["name"] for thread in found["threads"]]
+    comm = names.pop()
+    assert names == ["MainThread", "indexer", "größer ✓", "renamed while it runs", "own dict", "many", "deleted"]
+    assert comm.startswith("python") and found["threads"][-1]["frames"][-1]["function"] == "waits"
+    assert profiled.returncode == 0, profiled
+    tids = {thread["name"]: thread["tid"] for thread in found["threads"]}
+    assert {line.partition(";")[0] for line in profiled.stdout.splitlines()} == {f"{name} {tid}" for name, tid in tids.items()}
 
 
 def test_frames_are_cut():
@@ -239,7 +254,7 @@ def test_what_is_no_python():
 class Made:
     def __init__(self, frames=(), task=None, gil=False, marks=()):
         self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
-        self.native = None
+        self.native, self.name = None, task.name if task else None
 
 
 def test_words_of_tasks():
@@ -275,7 +290,7 @@ def test_what_was_stopped_does_not_wait():
             pass
         run = harness.pyusdt("dump", subject.pid)
         threads = dumped(subject.pid)["threads"]
-    assert f"\nStopped by a signal: kill -CONT {subject.pid} lets it go on\n\nThread {subject.pid} (python): stopped, in read\n" in run.stdout
+    assert f"\nStopped by a signal: kill -CONT {subject.pid} lets it go on\n\nThread {subject.pid} (MainThread): stopped, in read\n" in run.stdout
     assert "waits in" not in run.stdout and {thread["state"] for thread in threads} == {"stopped"}
 
 

@@ -236,7 +236,7 @@ def test_threads_that_wait_count_by_wall_time():
     with harness.running(sys.executable, "shares.py", 30) as subject:
         run = harness.pyusdt("profile", "--folded", "--wall", "--threads", "-d", 1, subject.pid)
     assert shares(run.stdout, "sleeps")["sleeps"] == pytest.approx(0.5, abs=0.02)
-    assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {"python N"}
+    assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {"MainThread N", "Thread-N (sleeps) N"}
     assert len({line.split(";")[0] for line in run.stdout.splitlines()}) == 2
 
 

@@ -20,6 +20,7 @@ from ..stacks.native import NativeFrame
 from ..stacks.patience import watched
 from ..stacks.process import NoPython, Python, refusal
 from ..stacks.tasks import Tasks
+from ..stacks.thread_names import ThreadNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tupl
                    else snapshot.of_process(python, walker, codes, stop))
         tasks = Tasks(python, codes).all(threads)
         waiting = Locks(python, codes).waiting(threads)
+        names = ThreadNames(python, codes)
+        for thread in threads:
+            thread.name = names.name(thread.home, thread.ident, thread.task)
         python.check()
         bound([*threads, *tasks])
         return Process(pid, python.layout["minor"], waiting), threads, tasks
@@ -113,8 +117,8 @@ def frame_line(frame: Any) -> str:
 
 def thread_text(thread: Any, waiting: dict[int, int]) -> str:
     holder = waiting.get(thread.task.tid) if thread.task else None
-    name = f"Thread {thread.task.tid} ({harmless(thread.task.name)})" if thread.task else "Thread ?"
-    lines = [f"{name}: {doing(thread, holder)}\n"]
+    name = f" ({harmless(thread.name)})" if thread.name else ""
+    lines = [f"Thread {thread.task.tid if thread.task else '?'}{name}: {doing(thread, holder)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
     lines += [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
@@ -185,7 +189,7 @@ def frame_object(frame: Any) -> dict[str, Any]:
 
 def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
     task = thread.task
-    return {"tid": task and task.tid, "name": task and task.name, "state": task and task.state, "call": task and task.call,
+    return {"tid": task and task.tid, "name": thread.name, "state": task and task.state, "call": task and task.call,
             "gil": thread.gil, "waits_for": task and waiting.get(task.tid), "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
 
 

@@ -13,6 +13,8 @@ _PROBES, _EMPTY = 64, -1
 _BASE = 232  # bytes from a type's name to what it is derived from
 _DEEPEST = 16  # types
 _HASHED = 14  # from 3.14 on a tuple keeps its hash
+_ATTRIBUTES = 256  # of an instance that are looked at
+_SHARED_KEYS = {11: 848, 12: 856, 13: 856, 14: 856, 15: 864}  # bytes from a type's name to the keys that its instances share
 
 
 class Objects:
@@ -60,7 +62,7 @@ class Objects:
 
     def items(self, address, most=MOST):
         """[(key, value)] of a dict that is no instance's, of the first so many."""
-        start, indexes, _, count, with_hash = self._table(address)
+        start, indexes, _, count, with_hash = self._table(self._keys(address))
         size = 24 if with_hash else 16
         data = self._memory.read(start + indexes, min(count, most) * size)
         return [row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]]
@@ -68,7 +70,7 @@ class Objects:
     def row(self, address, key):
         """(its keys' address, the row's, the value) of an object that is a key of a dict, itself; LookupError."""
         keys = self.word(address + self._layout["dict_keys"])
-        start, indexes, _, count, with_hash = self._table(address)
+        start, indexes, _, count, with_hash = self._table(self._keys(address))
         size, rows = 24 if with_hash else 16, start + indexes
         data = self._memory.read(rows, min(count, MOST) * size)
         for at, words in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
@@ -82,7 +84,7 @@ class Objects:
 
     def numbered(self, address, number):
         """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), looked for as a dict does; 0: none."""
-        start, indexes, size, count, with_hash = self._table(address)
+        start, indexes, size, count, with_hash = self._table(self._keys(address))
         width, at, perturb = indexes // size, number, number
         if not with_hash:
             return 0  # all its keys are texts
@@ -99,9 +101,11 @@ class Objects:
             at = 5 * at + perturb + 1
         raise LookupError(number)
 
-    def _table(self, address):
-        """(where its indexes begin, bytes of all, how many, how many entries follow them, whether these have hashes) of a dict."""
-        keys = self.word(address + self._layout["dict_keys"])
+    def _keys(self, address):
+        return self.word(address + self._layout["dict_keys"])
+
+    def _table(self, keys):
+        """(where its indexes begin, bytes of all, how many, how many entries follow them, whether these have hashes) of a dict's keys."""
         if self._layout["minor"] >= 11:
             head = self._memory.read(keys, 32)
             bits, index_bits = (min(each, _BITS) for each in head[8:10])
@@ -110,14 +114,11 @@ class Objects:
         each = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4
         return keys + 40, size * each, size, self.word(keys + 32), True
 
-    def get(self, address, name):
-        """The value of a text key of a dict."""
-        for key, value in self.items(address):
-            try:
-                if self._codes.text(key) == name:
-                    return value
-            except (OSError, ValueError):
-                continue
+    def get(self, address, name, most=MOST):
+        """The value of a text key of a dict, looked for among the first so many."""
+        for key, value in self.items(address, most):
+            if self._is_text(key, name):
+                return value
         raise LookupError(name)
 
     def module_member(self, module, name):
@@ -133,20 +134,49 @@ class Objects:
 
     def first_attribute(self, address):
         """What an instance was given first, in __init__."""
-        minor = self._layout["minor"]
+        _, values, own = self._storage(address)
+        return self.word(values) if values else self.items(own)[0][1]
+
+    def attribute(self, address, name):
+        """What an instance has in its __dict__, or would have; LookupError."""
+        keys, values, own = self._storage(address)
+        if not values:
+            return self.get(own, name, _ATTRIBUTES)
+        start, indexes, _, count, with_hash = self._table(keys)
+        size = 24 if with_hash else 16
+        data = self._memory.read(start + indexes, min(count, _ATTRIBUTES) * size)
+        for at, row in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
+            if row[-2] and self._is_text(row[-2], name) and (value := self.word(values + 8 * at)):
+                return value
+        raise LookupError(name)
+
+    def _storage(self, address):
+        """(the keys, where the values are, 0) of an instance whose class shares the keys; (0, 0, its dict) of another."""
+        minor, kind = self._layout["minor"], self.word(address + self._layout["object_type"])
         if minor <= 10:
-            return self._first_of_dict(self.word(address + self._head))
+            return self._of_dict(self.word(address + self._head))
         if minor == 11:
-            values = self.word(address - 32)
-            return self.word(values) if values else self._first_of_dict(self.word(address - 24))
-        if minor == 12:
+            values, own = self.word(address - 32), self.word(address - 24)
+        elif minor == 12:
             either = self.word(address - 24)
-            return self.word(either + 1) if either & 1 else self._first_of_dict(either)
-        return self.word(address + self._basic_size(address) + 8)
+            values, own = (either + 1, 0) if either & 1 else (0, either)
+        else:
+            inline = address + self.word(kind + self._head + 16) % (1 << 20)
+            is_valid = self._memory.read(inline, 4)[3] == 1
+            values, own = (inline + 8, 0) if is_valid else (0, self.word(address - (24 if self._head == 16 else 8)))
+        if values:
+            return self.word(kind + self._layout["type_name"] + _SHARED_KEYS[minor]), values, 0
+        return self._of_dict(own)
 
-    def _basic_size(self, address):
-        return self.word(self.word(address + self._layout["object_type"]) + self._head + 16) % (1 << 20)
+    def _of_dict(self, own):
+        """The same of the dict of an instance."""
+        values = self.word(own + self._layout["dict_values"])
+        if not values:
+            return 0, 0, own
+        return self._keys(own), values + (8 if self._layout["minor"] >= 13 else 0), 0
 
-    def _first_of_dict(self, address):
-        values = self.word(address + self._layout["dict_values"])
-        return self.word(values) if values else self.items(address)[0][1]
+    def _is_text(self, address, text):
+        try:
+            return self._codes.text(address) == text
+        except (OSError, ValueError):
+            return False

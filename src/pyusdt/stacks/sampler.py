@@ -16,6 +16,7 @@ from .capture import Capture
 from .code import Codes, unknown
 from .native import merged
 from .process import NoStacks, Python
+from .thread_names import ThreadNames
 from .whose import Whose
 
 RUNNING, GIL, ALL = "running", "gil", "all"
@@ -83,6 +84,7 @@ class Process:
         self._native = Native(self.python.memory, child) if options.native else None
         self._capture = Capture(self.python.memory, child) if options.stop and not options.native else None
         self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
+        self._names = ThreadNames(self.python, self._codes)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known = {}  # (stack, flags) -> tuple of Place
         self._believed = {}  # code object -> its identity, the same at two looks
@@ -188,7 +190,10 @@ class Process:
 
     def _thread(self, raw, task):
         """What its samples are told apart by."""
-        thread = [f"{task.name} {task.tid}" if task else "thread ?"] if self._options.threads else []
+        thread = []
+        if self._options.threads:
+            name = self._names.name(raw.home, raw.ident, task) or "thread"
+            thread = [f"{name} {task.tid if task else '?'}"]
         return ", ".join([*thread, *self._whose.names(raw)])
 
     def _stack(self, raw, task, copies, new):

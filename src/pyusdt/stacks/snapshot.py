@@ -21,12 +21,14 @@ _TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, who
 
 
 class Raw:
-    """A thread as the walker gave it.  stack: the words of its frames, as bytes; key of what was seen before."""
+    """A thread as the walker gave it.  stack: the words of its frames, as bytes; key of what was seen before.  home: the interpreter that knows
+    the thread by its name: of one that runs code of another interpreter its caller's."""
 
-    __slots__ = ("flags", "ident", "interpreter", "native", "stack", "thread")
+    __slots__ = ("flags", "home", "ident", "interpreter", "native", "stack", "thread")
 
     def __init__(self, words, stack):
         self.thread, self.interpreter, self.ident, self.native, self.flags, _ = words
+        self.home = self.interpreter
         self.stack = stack
 
     @property
@@ -73,16 +75,17 @@ class Raw:
 
 
 class Thread:
-    """address: of its PyThreadState; task: kernel_side.Task, or None where it could not be told which it is;
+    """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task: kernel_side.Task, or None where it could not be told which it is;
     marks: what is wrong with the stack; native: what there is to say of its native frames, in words, or None.  raw: None where it is none
     of Python's."""
 
-    __slots__ = ("address", "frames", "gil", "interpreter", "marks", "native", "task")
+    __slots__ = ("address", "frames", "gil", "home", "ident", "interpreter", "marks", "name", "native", "task")
 
     def __init__(self, raw, frames, task, native=None):
         self.interpreter, self.gil, self.marks = (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
-        self.address, self.frames, self.task = raw.thread if raw else 0, frames, task
-        self.native = native
+        self.address, self.ident, self.home = (raw.thread, raw.ident, raw.home) if raw else (0, 0, 0)
+        self.frames, self.task, self.native = frames, task, native
+        self.name = task.name if task else None
 
 
 def raws(walker, pid):
@@ -120,6 +123,7 @@ def _merge_interpreters(found):
         if len(busy) == 2 and len(inner) == 1:
             caller = next(raw for raw in busy if raw is not inner[0])
             inner[0].stack += caller.stack
+            inner[0].home = caller.home
             inner[0].flags |= caller.flags & ~_tracer.STACK_GIL
             busy = inner
         merged += busy
