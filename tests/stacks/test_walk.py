@@ -203,3 +203,34 @@ def test_the_id_of_a_thread_is_no_process():
         with pytest.raises(OSError) as error:
             _tracer.Memory(pid)
         assert error.value.errno == errno.ESRCH
+
+
+class Neighbours:
+    """The memory of a process, in which all that lies behind the first bytes of some objects changes between two reads."""
+
+    def __init__(self, memory, ends: dict[int, int]):
+        self._memory, self._ends = memory, ends
+
+    def read(self, address: int, size: int) -> bytes:
+        data = self._memory.read(address, size)
+        kept = self._ends.get(address, size)
+        return data[:kept] + os.urandom(max(size - kept, 0))
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_what_lies_behind_a_name_is_no_part_of_it(python):
+    """Functions that live as long as the program became "?", now and then, where the object behind their name in memory changed."""
+    program = "def f(): print('ready'); input()\ndef größer(): f()\ngrößer()"
+    with harness.started([python, "-u", "-c", program]) as subject:
+        there = Python(subject.pid)
+        codes, ends = Codes(there), {}
+        [raw] = snapshot.raws(there.walker(100, 8), subject.pid)
+        layout = there.layout
+        for code in raw.codes:
+            name = there.word(code + (layout["code_qualname"] or layout["code_name"]))
+            text = codes.text(name)
+            ends[name] = layout["unicode_ascii_data"] + len(text) if text.isascii() else layout["unicode_data"] + len(text)
+        codes._memory = Neighbours(there.memory, ends)
+        assert len(ends) == 3
+        for code in raw.codes:
+            assert len({codes.identity(code) for _ in range(3)}) == 1

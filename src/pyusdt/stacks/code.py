@@ -80,9 +80,11 @@ class Codes:
             name = self._memory.read(at, max(min(_NAME, 4096 - at % 4096), layout["unicode_data"]))
         except OSError:
             return None
-        ascii_only = name[layout["unicode_state"]] >> 5 & 3 == 3
-        length = name[layout["unicode_length"] :][:8]  # the rest of its head changes: references, hash, whether it is interned
-        return record[min(self._identity) :] + length + name[layout["unicode_ascii_data" if ascii_only else "unicode_data"] :]
+        state, length = name[layout["unicode_state"]], word_of(name, layout["unicode_length"])
+        begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
+        # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
+        text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
+        return record[min(self._identity) :] + length.to_bytes(8, "little") + text
 
     def frame(self, address, instr):
         """The Frame of a code object and a position."""
