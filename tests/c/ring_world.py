@@ -17,7 +17,7 @@ CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared
         "target/ancestry", "target/places", "target/patterns", "target/count", "target/watch", "target/text",
         "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
         "tracer/reader", "tracer/process", "tracer/directories", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
-        "tracer/replay", "tracer/flight", "tracer/record_file", "tracer/places", "tracer/counts", "tracer/remarks", "tracer/shares"]
+        "tracer/replay", "tracer/flight", "tracer/record_file", "tracer/places", "tracer/counts", "tracer/remarks", "tracer/shares", "tracer/users"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread", "-fno-omit-frame-pointer"]
 VARIANTS = {
     "plain": [],
