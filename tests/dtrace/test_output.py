@@ -291,7 +291,7 @@ def test_no_line_takes_long(data):
     data = data.replace(b"%b", RUN)
     start = time.process_time()
     assert b"".join(item.text for item in parse(data)) == data
-    assert time.process_time() - start < 0.3
+    assert time.process_time() - start < 3  # the square would take minutes
 
 
 def test_a_function_may_have_colons_in_its_name():
