@@ -17,9 +17,11 @@ import pytest
 import stacks_harness as harness
 
 from pyusdt import _tracer
+from pyusdt.data.allowance import Allowance
 from pyusdt.stacks import snapshot
 from pyusdt.stacks.code import Codes
 from pyusdt.stacks.process import Python
+from pyusdt.stacks.thread_names import ThreadNames
 
 THREADS = 20
 
@@ -234,3 +236,16 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
         assert len(ends) == 3
         for code in raw.codes:
             assert len({codes.identity(code) for _ in range(3)}) == 1
+
+
+def test_the_name_of_a_thread_stays():
+    """Where the time for reading names is used up, as for hundreds of threads: their samples would have the kernel's name from then on."""
+    with harness.running(harness.INTERPRETERS[0], "named_threads.py") as subject:
+        there = Python(subject.pid)
+        names, found = ThreadNames(there, Codes(there)), snapshot.raws(there.walker(100, 8), subject.pid)
+        before = [names.name(raw.home, raw.ident, None) for raw in found]
+        assert "indexer" in before
+        names._time = Allowance(-1.0, 1000)
+        names._known = {thread: (name, -1000.0) for thread, (name, _) in names._known.items()}
+        assert not names._time.left
+        assert [names.name(raw.home, raw.ident, None) for raw in found] == before

@@ -75,9 +75,9 @@ class Raw:
 
 
 class Thread:
-    """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task: kernel_side.Task, or None where it could not be told which it is;
-    marks: what is wrong with the stack; native: what there is to say of its native frames, in words, or None.  raw: None where it is none
-    of Python's."""
+    """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task:
+    kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack; native: what there is to say of
+    its native frames, in words, or None.  raw: None where it is none of Python's."""
 
     __slots__ = ("address", "frames", "gil", "home", "ident", "interpreter", "marks", "name", "native", "task")
 
