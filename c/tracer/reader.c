@@ -204,12 +204,20 @@ static void read_head(struct pyusdt_session *session, struct pyusdt_source *sour
         session->crowded = true;
 }
 
-static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now, bool dead)
+/* A firing that goes on is waited for, for a moment. */
+static bool stays_busy(const struct pyusdt_source *source)
 {
     bool busy = true;
 
-    for (int i = 0; i < BUSY_LOOKS && busy && !dead; i++)
+    for (int i = 0; i < BUSY_LOOKS && busy; i++)
         busy = atomic_load(&source->line->busy) != 0;
+    return busy;
+}
+
+static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now, bool dead)
+{
+    bool busy = !dead && stays_busy(source);
+
     read_head(session, source);
     if (given_up(source))
         return;
@@ -232,6 +240,25 @@ static void sample(struct pyusdt_session *session, struct pyusdt_source *source,
     }
     if (!source->waiting)
         enqueue(session, source);
+}
+
+uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t *by_probe)
+{
+    const uint32_t nprobes = source->target->table->table.nprobes;
+    uint64_t n = 0;
+
+    if (given_up(source))
+        return 0;
+    pyusdt_source_forget(source);
+    if (source->target->life == PYUSDT_ALIVE)
+        stays_busy(source);
+    read_head(session, source);
+    for (; !given_up(source) && copy_header(source) == 1; n++) {
+        if (by_probe && PYUSDT_EVENT_PROBE(source->next.probe) < nprobes)
+            by_probe[PYUSDT_EVENT_PROBE(source->next.probe)]++;
+        source->position += source->next.size;
+    }
+    return n;
 }
 
 static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target, uint64_t now, bool check_life)

@@ -234,10 +234,8 @@ void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 
 /* scan.c */
 void pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+void pyusdt_base_scan(struct pyusdt_session *session, struct pyusdt_base *base);  /* in one directory, at once */
 void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target); /* one that lives no more */
-
-/* scan.c */
-void pyusdt_base_scan(struct pyusdt_session *session, struct pyusdt_base *base); /* one directory, at once */
 
 /* users.c */
 uint64_t pyusdt_thread_ns(void); /* processor time of this thread */
@@ -278,6 +276,8 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks it,
 /* reader.c */
 void pyusdt_source_forget(struct pyusdt_source *source);
 void pyusdt_source_leave(struct pyusdt_source *source); /* stores how far it was read */
+/* Passes over the events that were not delivered. How many there were; by_probe: and of which probes, NULL: that is not told. */
+uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t *by_probe);
 void pyusdt_session_refresh(struct pyusdt_session *session); /* looks for new processes, rings, events */
 
 #pragma GCC visibility pop

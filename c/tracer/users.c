@@ -8,14 +8,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "shared/os.h"
-#include "tracer/event.h"
 #include "tracer/tracer.h"
-
-#define BUSY_LOOKS 64 /* at a busy ring: a firing takes about as long as ten looks */
 
 uint64_t pyusdt_thread_ns(void)
 {
@@ -55,34 +51,6 @@ bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid)
 
 /* ---- the end of a user's tracing ---- */
 
-/* Counts the events of a ring that were not delivered, by probe. Its process is untrusted: the first header that makes no sense ends it. */
-static uint64_t count_undelivered(const struct pyusdt_target *target, const struct pyusdt_source *source, uint64_t *by_probe)
-{
-    uint64_t position = source->position, head, n = 0;
-    struct pyusdt_ring_event event;
-    bool busy = true;
-
-    for (int i = 0; i < BUSY_LOOKS && busy && target->life == PYUSDT_ALIVE; i++)
-        busy = atomic_load(&source->line->busy) != 0;
-    head = atomic_load_explicit(&source->line->head, memory_order_acquire);
-    if (head - position > source->size)
-        head = source->limit;
-    while (head - position >= sizeof event) {
-        memcpy(&event, source->data + (position & (source->size - 1)), sizeof event);
-        if (event.probe == PYUSDT_RING_SKIP && event.size != 0 && event.size <= head - position) {
-            position += event.size;
-            continue;
-        }
-        if (!pyusdt_event_header_ok(&event, head - position))
-            break;
-        position += event.size;
-        n++;
-        if (by_probe && PYUSDT_EVENT_PROBE(event.probe) < target->table->table.nprobes)
-            by_probe[PYUSDT_EVENT_PROBE(event.probe)]++;
-    }
-    return n;
-}
-
 /* Finishes a target whose probes are off; what its rings hold is dropped. */
 static void drop_target(struct pyusdt_session *session, struct pyusdt_target *target)
 {
@@ -92,11 +60,9 @@ static void drop_target(struct pyusdt_session *session, struct pyusdt_target *ta
     pyusdt_target_update(session, target); /* rings that came since the last look */
     nprobes = target->table->table.nprobes;
     by_probe = calloc(nprobes ? nprobes : 1, sizeof *by_probe); /* without memory for it only the sum is known */
-    for (uint32_t k = 0; k < target->rings; k++) {
-        const struct pyusdt_source *source = target->source[k];
-        if (source && source->data && source->size != 0)
-            lost += count_undelivered(target, source, by_probe);
-    }
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k])
+            lost += pyusdt_source_drop(session, target->source[k], by_probe);
     pyusdt_target_finish(session, target);
     target->dropped += lost;
     if (!target->drops) {
