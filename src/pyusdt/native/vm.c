@@ -194,7 +194,7 @@ void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t set, const char *why)
 
     if (!is_new && (untold & 1u << part) == 0)
         return;
-    lacks[part] = why;
+    __atomic_store_n(&lacks[part], why, __ATOMIC_RELAXED);
     names_of(set, names, sizeof names);
     untold &= ~(1u << part);
     if (pyusdt_remark_set(part, "python", names, why, 0) != 0)
@@ -226,9 +226,10 @@ static void report_sub_interpreters(void)
 /* On the watcher's thread. */
 static int must_look(void)
 {
-    int has_come = (applied & CODE_PROBES) != 0 && lacks[PYUSDT_VM_LACK_INTERPRETERS] == NULL && has_sub_interpreters();
+    int are_on = (__atomic_load_n(&applied, __ATOMIC_RELAXED) & CODE_PROBES) != 0;
+    int is_reported = __atomic_load_n(&lacks[PYUSDT_VM_LACK_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
 
-    return has_come || pyusdt_vm_code_must_look();
+    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_look();
 }
 
 /* With the GIL: what sessions want, and what USDT tracers do. */

@@ -90,7 +90,8 @@ void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, c
 enum pyusdt_vm_part { PYUSDT_VM_LACK_CODE, PYUSDT_VM_LACK_TASKS, PYUSDT_VM_LACK_MEMORY, PYUSDT_VM_LACK_INTERPRETERS,
                      PYUSDT_VM_LACK_PARTS };
 
-#define PYUSDT_VM_HINT 4 /* the place of hints there */
+#define PYUSDT_VM_HINT 4 /* the place of hints there, behind all parts */
+_Static_assert(PYUSDT_VM_LACK_PARTS <= PYUSDT_VM_HINT && PYUSDT_VM_HINT < PYUSDT_REMARKS, "each part has a remark of its own");
 extern const char pyusdt_vm_code_names[] __attribute__((visibility("hidden"))); /* of the probes that have places, with blanks between them */
 
 /* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
