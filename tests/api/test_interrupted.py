@@ -28,10 +28,20 @@ def children():
             yield from file.read().split()
 
 
+EARLIER_CHILDREN = set()  # of this process, which tests of other files have left to it
+
+
+@pytest.fixture(autouse=True)
+def _know_earlier_children():
+    EARLIER_CHILDREN.clear()
+    EARLIER_CHILDREN.update(children())
+
+
 def left_behind():
     """What there is of a tracing by this process after it: files of its session, a thread, a command."""
     threads = [thread for thread in threading.enumerate() if thread.name == "pyusdt-trace"]
-    return [*(name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")), *threads, *children()]
+    commands = [child for child in children() if child not in EARLIER_CHILDREN]
+    return [*(name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")), *threads, *commands]
 
 
 def nothing_is_left(patience=4.0):
