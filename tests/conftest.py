@@ -26,10 +26,11 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Set, every pydtrace that the tests start would compile all its modules anew, which takes it three times as long as the rest.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Who starts the tests in the background has them ignore Ctrl-C, nohup SIGHUP, and with them all that they start, as with dtrace.
-for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-    if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, handler)
+# Tests that a shell starts in the background ignore SIGINT; those that nohup starts ignore SIGHUP. All programs that they start would
+# ignore these signals, too, as dtrace does.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
 

@@ -15,9 +15,8 @@ SCRIPT = 'pyusdt*:::user_trace-i4s4 { @ = count(); } tick-200ms { exit(0); }'
 FORGOTTEN = re.compile("bug in|Traceback")
 
 
-@pytest.mark.parametrize("limit", ["nofile=5", "nofile=6", "nofile=9", "nofile=14", f"as={20_000 << 10}", f"as={22_000 << 10}", f"as={24_000 << 10}",
-                                   f"as={30_000 << 10}", f"as={60 << 20}",
-                                   f"as={100 << 20}"])
+@pytest.mark.parametrize("limit", ["nofile=5", "nofile=6", "nofile=9", "nofile=14",
+                                   *(f"as={kib << 10}" for kib in (20_000, 22_000, 24_000, 30_000, 61_440, 102_400))])
 def test_too_little(limit):
     for engine in ["embedded", "kernel"] if os.geteuid() == 0 else ["embedded"]:
         run = harness.run(["prlimit", f"--{limit}", harness.PYDTRACE, "-x", f"engine={engine}", "-Zqn", SCRIPT])

@@ -7,7 +7,6 @@ Always: `pos` is how far the text has been read, as far as dtrace's own lexer wo
 read it, since that decides which line its messages name.
 """
 
-
 from ..errors import CompileError, printable
 from .source import Location
 
