@@ -6,47 +6,94 @@
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include <elf.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum {
-    LOOKS = 20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
-    POLL = 20,  /* microseconds between two later ones, and what the kernel adds to a sleep */
-};
+#include "stacks/holder.h"
 
-/* ---- a tracer that is stopped itself (Ctrl-Z) would not let go ---- */
+static struct pyusdt_holder *holder; /* of this process; started when a thread is to be stopped first */
+static struct pyusdt_holds own;      /* what this process holds itself */
 
-static uint32_t attached; /* threads that stand still, or are asked to */
+/* ---- Ctrl-Z waits until the threads go on ---- */
+
+static bool blocked;
 static sigset_t unblocked; /* the signals of the calling thread before */
 
 static void block_stops(void)
 {
     sigset_t stops;
 
-    if (attached++ > 0)
+    if (blocked)
         return;
     sigemptyset(&stops);
     sigaddset(&stops, SIGTSTP);
     sigaddset(&stops, SIGTTIN);
     sigaddset(&stops, SIGTTOU);
-    pthread_sigmask(SIG_BLOCK, &stops, &unblocked);
+    blocked = pthread_sigmask(SIG_BLOCK, &stops, &unblocked) == 0;
 }
 
 static void unblock_stops(void)
 {
-    if (attached > 0 && --attached == 0)
+    if (blocked)
         pthread_sigmask(SIG_SETMASK, &unblocked, NULL);
+    blocked = false;
 }
 
-/* ---- one thread ---- */
+/* ---- the holder ---- */
+
+static int need_holder(void)
+{
+    if (holder && !pyusdt_holder_is_own(holder)) { /* a forked child of the tracer */
+        pyusdt_holder_end(holder);
+        holder = NULL;
+        own.n = 0;
+    }
+    return holder ? 0 : pyusdt_holder_start(&holder);
+}
+
+static void give_up_holder(void)
+{
+    pyusdt_holder_end(holder);
+    holder = NULL;
+}
+
+pid_t pyusdt_stop_holder(void)
+{
+    return holder && pyusdt_holder_is_own(holder) ? pyusdt_holder_pid(holder) : 0;
+}
+
+/* ---- going on ---- */
+
+/* What this process holds itself, to the front. */
+static size_t split_own(struct pyusdt_stopped *threads, size_t n)
+{
+    size_t ours = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < own.n; k++)
+            if (own.hold[k].tid == threads[i].tid) {
+                pid_t tid = threads[i].tid;
+                threads[i].tid = threads[ours].tid;
+                threads[ours++].tid = tid;
+                break;
+            }
+    return ours;
+}
+
+static void let_go(struct pyusdt_stopped *threads, size_t n)
+{
+    size_t ours = split_own(threads, n);
+
+    pyusdt_holds_go_on(&own, threads, ours);
+    for (size_t i = ours; i < n; i++)
+        threads[i].result = 0;
+    if (ours < n && holder && pyusdt_holder_is_own(holder) && pyusdt_holder_go_on(holder, threads + ours, n - ours) != 0)
+        give_up_holder();
+}
+
+/* ---- stopping ---- */
 
 static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
 {
@@ -56,135 +103,97 @@ static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
     return access(path, F_OK) == 0 && pyusdt_memory_is_its(memory);
 }
 
-/* What there is to say of it now, without taking it from who else waits: false if nothing. */
-static bool look(pid_t tid, siginfo_t *said)
+/* By this process: what its holder may not stop, though its ptracer could be this one. */
+static void stop_ourselves(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
 {
-    *said = (siginfo_t){0};
-    return waitid(P_PID, (id_t)tid, said, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && said->si_pid == tid;
+    own.child = is_child ? memory->pid : 0;
+    if (own.n > 0)
+        pyusdt_holds_look(&own, INT64_MAX / 2);
+    for (size_t i = 0; i < n; i++)
+        if (threads[i].result == -EPERM)
+            pyusdt_holds_stop(&own, &threads[i], 1, INT64_MAX / 2);
 }
 
-static int wait_for_stop(pid_t tid, bool is_child, siginfo_t *said)
+/* Those of other processes are let go: one had the id until just now, or has it by now.  How many stand still. */
+static size_t keep_its(const struct pyusdt_memory *memory, struct pyusdt_stopped *threads, size_t n)
 {
-    struct timespec pause = {0, POLL * 1000};
-    bool stopped = false;
+    size_t kept = 0;
 
-    for (int i = 0; i < LOOKS && !stopped; i++)
-        stopped = look(tid, said);
-    for (int waited = 0; !stopped && !look(tid, said); waited += POLL) {
-        if (waited >= PYUSDT_STOP_PATIENCE)
-            return -EAGAIN;
-        nanosleep(&pause, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (threads[i].result < 0)
+            continue;
+        kept++;
+        if (is_of(memory, threads[i].tid)) /* while it stands its id is nobody else's */
+            continue;
+        let_go(&threads[i], 1);
+        threads[i].result = -ESRCH;
+        kept--;
     }
-    if (said->si_code == CLD_TRAPPED || said->si_code == CLD_STOPPED)
-        return 0;
-    if (!is_child)
-        waitpid(tid, NULL, WNOHANG | __WALL); /* else its own parent does not hear of it */
-    return -ESRCH;
+    return kept;
 }
 
-#ifdef __x86_64__
-static int number_them(const struct user_regs_struct *r, uint64_t *out)
+static int stop_all(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
 {
-    const uint64_t numbered[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-                                 r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
-    int n = sizeof numbered / sizeof *numbered;
+    int r = need_holder();
 
-    for (int i = 0; i < n; i++)
-        out[i] = numbered[i];
-    return n;
-}
-#else
-static int number_them(const struct user_regs_struct *r, uint64_t *out)
-{
-    for (int i = 0; i < 31; i++)
-        out[i] = r->regs[i];
-    out[31] = r->sp;
-    out[32] = r->pc;
-    return 33;
-}
-#endif
-
-static int read_registers(pid_t tid, uint64_t *out)
-{
-    struct user_regs_struct registers;
-    struct iovec part = {&registers, sizeof registers};
-
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof registers)
-        return -ESRCH; /* or a program of 32 bits */
-    return number_them(&registers, out);
-}
-
-/* With the signal that it was about to get, where it is that for which it has stopped and not our asking. */
-static void let_go(pid_t tid, const siginfo_t *said)
-{
-    bool is_signal = said->si_status >> 8 == 0;
-
-    ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)(is_signal ? said->si_status & 0x7f : 0));
-}
-
-/* Asks it to stop, unless it is one that was asked before, and was late. */
-static int attach(pid_t tid)
-{
-    siginfo_t said;
-    int failed;
-
-    block_stops();
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0) {
-        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-        return 0;
-    }
-    failed = errno;
-    if (failed == ESRCH)
-        return -ESRCH;
-    unblock_stops();
-    return look(tid, &said) ? 0 : -EPERM;
-}
-
-int pyusdt_stop(const struct pyusdt_memory *memory, pid_t tid, bool is_child, uint64_t registers[PYUSDT_STOP_REGISTERS])
-{
-    siginfo_t said;
-    int r;
-
-    if (!is_of(memory, tid))
-        return -ESRCH;
-    r = attach(tid);
-    if (r == 0)
-        r = wait_for_stop(tid, is_child, &said);
-    if (r == -ESRCH)
-        unblock_stops();
     if (r)
         return r;
-    r = is_of(memory, tid) ? read_registers(tid, registers) : -ESRCH; /* while it is stopped its id is nobody else's */
-    if (r < 0) {
-        let_go(tid, &said);
-        unblock_stops();
+    r = pyusdt_holder_stop(holder, threads, n);
+    if (r) {
+        give_up_holder();
+        return r;
     }
+    stop_ourselves(memory, is_child, threads, n);
+    return 0;
+}
+
+int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
+{
+    size_t found = 0;
+    int r;
+
+    if (memory->pid == getpid()) /* who would let it go? */
+        return -EPERM;
+    for (size_t i = 0; i < n; i++)
+        if (is_of(memory, threads[i].tid))
+            threads[found++].tid = threads[i].tid;
+    for (size_t i = found; i < n; i++)
+        threads[i] = (struct pyusdt_stopped){.result = -ESRCH};
+    if (found == 0)
+        return 0;
+    block_stops();
+    r = stop_all(memory, is_child, threads, found);
+    if (r || keep_its(memory, threads, found) == 0)
+        unblock_stops();
     return r;
 }
 
-void pyusdt_go_on(pid_t tid)
+void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
 {
-    siginfo_t said;
-
-    if (look(tid, &said))
-        let_go(tid, &said);
+    let_go(threads, n);
     unblock_stops();
 }
 
 #else /* other systems and processors have another way each; none is written yet */
 
-int pyusdt_stop(const struct pyusdt_memory *memory, pid_t tid, bool is_child, uint64_t registers[PYUSDT_STOP_REGISTERS])
+int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
 {
     (void)memory;
-    (void)tid;
     (void)is_child;
-    (void)registers;
+    (void)threads;
+    (void)n;
     return -ENOSYS;
 }
 
-void pyusdt_go_on(pid_t tid)
+void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
 {
-    (void)tid;
+    (void)threads;
+    (void)n;
+}
+
+pid_t pyusdt_stop_holder(void)
+{
+    return 0;
 }
 
 #endif

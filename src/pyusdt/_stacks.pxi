@@ -49,14 +49,28 @@ cdef extern from "stacks/walk.h" nogil:
 cdef extern from "stacks/stop.h" nogil:
     enum:
         PYUSDT_STOP_REGISTERS
+        PYUSDT_STOP_MOST
 
-    int pyusdt_stop(const pyusdt_memory *memory, pid_t tid, bint is_child, uint64_t *registers)
-    void pyusdt_go_on(pid_t tid)
+    ctypedef struct pyusdt_stopped "struct pyusdt_stopped":
+        pid_t tid
+        int result
+        uint64_t registers[PYUSDT_STOP_REGISTERS]
+
+    int pyusdt_stop(const pyusdt_memory *memory, bint is_child, pyusdt_stopped *threads, size_t n)
+    void pyusdt_go_on(pyusdt_stopped *threads, size_t n)
+    pid_t pyusdt_stop_holder()
+
+
+cdef extern from "stacks/holder.h" nogil:
+    enum:
+        PYUSDT_HOLDER_LIMIT
 
 
 STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
 STACK_CUT, STACK_LOST, STACK_RAN = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST, PYUSDT_STACK_RAN
 FRAME_FIRST = PYUSDT_FRAME_FIRST
+MOST_STOPPED = PYUSDT_STOP_MOST
+HOLD_LIMIT = PYUSDT_HOLDER_LIMIT / 1000.0  # seconds
 LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
 
 
@@ -130,21 +144,49 @@ cdef class Memory:
             raise failure(code, NULL)
 
 
-def stop(Memory memory, pid_t tid, is_child):
-    """The registers of a thread, by their numbers in DWARF, the position last; it stands still until go_on().  Raises OSError:
-    c/stacks/stop.h says which.  To be called by one thread alone, as go_on()."""
-    cdef uint64_t registers[PYUSDT_STOP_REGISTERS]
+def stop(Memory memory, tids, is_child):
+    """({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}) of at most MOST_STOPPED threads.  They stand
+    still until go_on(), or until HOLD_LIMIT is over: c/stacks/stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
+    To be called by one thread alone, as go_on().  is_child: the process was started by this one."""
     cdef bint child = is_child
-    cdef int n
-    with nogil:
-        n = pyusdt_stop(&memory.memory, tid, child, registers)
-    if n < 0:
-        raise failure(n, NULL)
-    return [registers[i] for i in range(n)]
+    cdef size_t n = len(tids)
+    cdef pyusdt_stopped *threads = stopped_of(tids)
+    cdef int code
+    try:
+        with nogil:
+            code = pyusdt_stop(&memory.memory, child, threads, n)
+        if code < 0:
+            raise failure(code, NULL)
+        found = [(threads[i].tid, threads[i].result, [threads[i].registers[k] for k in range(threads[i].result)]) for i in range(n)]
+    finally:
+        free(threads)
+    return ({tid: registers for tid, result, registers in found if result > 0}, {tid: -result for tid, result, _ in found if result < 0})
 
 
-def go_on(pid_t tid):
-    pyusdt_go_on(tid)
+def go_on(tids):
+    """{those of the threads that stood still all the time since stop()}."""
+    cdef size_t n = len(tids)
+    cdef pyusdt_stopped *threads = stopped_of(tids)
+    try:
+        with nogil:
+            pyusdt_go_on(threads, n)
+        return {threads[i].tid for i in range(n) if threads[i].result}
+    finally:
+        free(threads)
+
+
+def holder():
+    """The id of the process that holds the threads; 0: there is none."""
+    return pyusdt_stop_holder()
+
+
+cdef pyusdt_stopped *stopped_of(tids) except NULL:
+    cdef pyusdt_stopped *threads = <pyusdt_stopped *>malloc((len(tids) + 1) * sizeof(pyusdt_stopped))
+    if threads is NULL:
+        raise MemoryError
+    for i, tid in enumerate(tids):
+        threads[i].tid, threads[i].result = tid, 0
+    return threads
 
 
 cdef class Walker:

@@ -177,7 +177,7 @@ def test_a_tracer_that_is_killed_and_another_that_comes_between(notices):
         child = os.fork()
         if child == 0:
             try:
-                _tracer.stop(_tracer.Memory(subject.pid), tid, False)
+                _tracer.stop(_tracer.Memory(subject.pid), [tid], False)
                 os.write(write, b".")
                 signal.pause()
             finally:
@@ -206,9 +206,9 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
                 os.setpgid(0, 0)  # in an orphaned group SIGTSTP does nothing
                 signal.signal(signal.SIGTSTP, signal.SIG_DFL)
                 with patience.watched("the process does not answer"):  # a thread of the tracer's own, as in pyusdt profile
-                    _tracer.stop(_tracer.Memory(subject.pid), tid, False)
+                    _tracer.stop(_tracer.Memory(subject.pid), [tid], False)
                     os.kill(os.getpid(), signal.SIGTSTP)
-                    _tracer.go_on(tid)
+                    _tracer.go_on([tid])
             finally:
                 os._exit(signal.SIGTSTP in signal.sigpending())
         try:

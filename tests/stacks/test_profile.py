@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -192,9 +193,9 @@ def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
     with harness.running(sys.executable, "moves.py") as subject:
         process, real = Process(subject.pid, profile, Options(RUNNING, stop=True)), _tracer.stop
 
-        def late(*arguments):
-            real(*arguments)
-            raise BlockingIOError
+        def late(memory, tids, child):
+            real(memory, tids, child)
+            return {}, dict.fromkeys(tids, errno.EAGAIN)
 
         with monkeypatch.context() as patched:
             patched.setattr(_tracer, "stop", late)
@@ -215,9 +216,9 @@ def test_a_thread_that_stops_late(monkeypatch):
         memory = _tracer.Memory(command.pid)
         capture, real = Capture(memory, child=True), _tracer.stop
 
-        def late(*arguments):
-            real(*arguments)
-            raise BlockingIOError
+        def late(memory, tids, child):
+            real(memory, tids, child)
+            return {}, dict.fromkeys(tids, errno.EAGAIN)
 
         for let_go in (lambda: capture.copies([], False, list), capture.close):
             with monkeypatch.context() as patched:

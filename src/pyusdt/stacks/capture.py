@@ -2,11 +2,10 @@
 
 In: the memory of a process, its threads.  Out: a Copy for each.
 Always: a thread that waits in the kernel is left alone: the kernel tells where its stack is, though not all of its registers.  One that
-runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here.  Only where more registers
-are needed, and its system call starts again by itself, is a thread that waits stopped, too.
+runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here: a process of its own holds
+it (c/stacks/holder.h).  Only where more registers are needed, and its system call starts again by itself, is a thread that waits stopped, too.
 """
 
-import contextlib
 import errno
 import os
 import struct
@@ -17,7 +16,6 @@ from .native import PC, SP
 LARGEST = 1 << 20  # bytes of a stack
 ALL = 1 << 28  # of all stacks together
 _STEP = 1 << 16
-_MOST = 256  # threads that are stopped at once
 # Those that give EINTR when a thread was stopped in them (man 7 signal), epoll_wait for one, are not among them.
 _STARTS_AGAIN = {"futex", "select", "pselect6", "poll", "ppoll", "nanosleep", "clock_nanosleep", "wait4", "waitid"}
 
@@ -46,67 +44,56 @@ class Capture:
 
     @property
     def late(self):
-        """Whether a thread stands still by and by that only the next still(), copies() or close() lets go on."""
+        """Whether a thread may stand still by and by, for HOLD_LIMIT, that the next still(), copies() or close() lets go on."""
         return bool(self._late)
 
     def close(self):
         """Those that were late go on."""
-        for tid in list(self._late):
-            with contextlib.suppress(OSError):
-                self._stop(tid)
-                _tracer.go_on(tid)
+        if self._late:
+            late = self._late
+            _tracer.go_on({*self._stop(late), *late})
 
     def still(self, tids, read):
         """({threads that stood still meanwhile}, what read() gave)."""
-        stopped = []
+        stopped = {}
         try:
-            for tid in {*tids, *self._late}:
-                with contextlib.suppress(OSError):
-                    self._stop(tid)
-                    stopped.append(tid)
-            return {*stopped}, read()
+            stopped = self._stop({*tids, *self._late})
+            found = read()
         finally:
-            for tid in stopped:
-                _tracer.go_on(tid)
+            stood = _tracer.go_on(stopped)
+        return stood, found
 
     def copies(self, tids, waiting, read):
-        """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too."""
-        stopped, copies = [], {}
+        """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
+        No copy is of a thread that went on before all was read."""
+        told = {tid: ["running"] if tid in self._late else self._told(tid) for tid in {*tids, *self._late}}
+        waits = {tid: words for tid, words in told.items() if words and words[0].lstrip("-").isdigit()}
+        stopped, stood = {}, set()
         try:
-            for tid in {*tids, *self._late}:
-                registers, told = self._registers(tid, waiting, stopped)
-                if registers:
-                    copies[tid] = registers, told
+            stopped = self._stop([tid for tid, words in told.items() if words and tid not in waits])
+            registers = dict(stopped)
+            if waiting:
+                registers.update((tid, {SP: int(words[-2], 16), PC: int(words[-1], 16)}) for tid, words in waits.items())
             found = read()
-            most = min(LARGEST, ALL // max(len(copies), 1))
-            kept = {tid: Copy(registers, self._stack(registers[SP], most), told) for tid, (registers, told) in copies.items()}
+            most = min(LARGEST, ALL // max(len(registers), 1))
+            kept = {tid: Copy(each, self._stack(each[SP], most), waits.get(tid)) for tid, each in registers.items()}
         finally:
-            for tid in stopped:
-                _tracer.go_on(tid)
-        return {tid: copy for tid, copy in kept.items() if copy.told is None or copy.told == self._told(tid)}, found
+            if stopped:
+                stood = _tracer.go_on(stopped)
+        return {tid: copy for tid, copy in kept.items() if (tid in stood if copy.told is None else copy.told == self._told(tid))}, found
 
-    def _registers(self, tid, waiting, stopped):
-        """(registers, what the kernel told of a thread that waits); (None, None) where they can not be had."""
-        told = ["running"] if tid in self._late else self._told(tid)
-        if told and told[0].lstrip("-").isdigit():
-            return ({SP: int(told[-2], 16), PC: int(told[-1], 16)} if waiting else None), told
-        if told is None or len(stopped) == _MOST:
-            return None, None
+    def _stop(self, tids):
+        """{thread that stands still: its registers}."""
+        tids = [*tids][: _tracer.MOST_STOPPED]
+        self._late.difference_update(tids)
+        if not tids:
+            return {}
         try:
-            registers = self._stop(tid)
+            stopped, failed = _tracer.stop(self._memory, tids, self._child)
         except OSError:
-            return None, None
-        stopped.append(tid)
-        return registers, None
-
-    def _stop(self, tid):
-        """Its registers.  Raises OSError."""
-        self._late.discard(tid)
-        try:
-            return dict(enumerate(_tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)))
-        except BlockingIOError:
-            self._late.add(tid)
-            raise
+            return {}
+        self._late.update(tid for tid, number in failed.items() if number == errno.EAGAIN)
+        return {tid: dict(enumerate(registers)) for tid, registers in stopped.items()}
 
     def _told(self, tid):
         """The words of what the kernel says of a thread's system call; None where it may not be read."""
@@ -120,12 +107,12 @@ class Capture:
         """Of a thread that waits in a system call of this name: the Copy with all its registers, or None where that may not be."""
         if copy.told is None or not self._starts_again(tid, copy.told, call):
             return None
-        try:
-            registers = self._stop(tid)
-        except OSError:
+        stopped = self._stop([tid])
+        _tracer.go_on(stopped)
+        registers = stopped.get(tid)
+        if registers is None or (registers[SP], registers[PC]) != (copy.registers[SP], copy.registers[PC]):
             return None
-        _tracer.go_on(tid)
-        return Copy(registers, copy.data, copy.told) if (registers[SP], registers[PC]) == (copy.registers[SP], copy.registers[PC]) else None
+        return Copy(registers, copy.data, copy.told)
 
     def _starts_again(self, tid, told, call):
         """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
