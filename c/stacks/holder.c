@@ -92,6 +92,12 @@ static void raise_priority(void)
         ;
 }
 
+void pyusdt_holder_stand_apart(void)
+{
+    leave_groups();
+    raise_priority();
+}
+
 /* Other descriptors may be the end of a pipe, for which somebody waits to be closed. */
 static void close_others(int kept, int also)
 {
@@ -210,8 +216,7 @@ static void run_child(int socket, struct exchange *exchange, pid_t tracer)
         return;
     close_others(socket, child.tracer);
     prctl(PR_SET_NAME, "pyusdt-hold");
-    leave_groups();
-    raise_priority();
+    pyusdt_holder_stand_apart();
     if (make_killer(&child))
         hold(&child);
 }
@@ -332,5 +337,9 @@ int pyusdt_holder_start(struct pyusdt_holder **out)
 }
 
 #else
-typedef int pyusdt_no_holder; /* as in holds.c */
+
+void pyusdt_holder_stand_apart(void)
+{
+}
+
 #endif

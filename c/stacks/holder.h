@@ -33,6 +33,10 @@ bool pyusdt_holder_is_own(const struct pyusdt_holder *holder);
 int pyusdt_holder_stop(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n);
 int pyusdt_holder_go_on(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n);
 
+/* Whatever keeps the tracer from running does not keep the calling process, as far as its rights go: it leaves the tracer's control groups
+ * and is scheduled before others. */
+void pyusdt_holder_stand_apart(void);
+
 #pragma GCC visibility pop
 
 #endif

@@ -65,6 +65,8 @@ cdef extern from "stacks/holder.h" nogil:
     enum:
         PYUSDT_HOLDER_LIMIT
 
+    void pyusdt_holder_stand_apart()
+
 
 STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
 STACK_CUT, STACK_LOST, STACK_RAN = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST, PYUSDT_STACK_RAN
@@ -178,6 +180,11 @@ def go_on(tids):
 def holder():
     """The id of the process that holds the threads; 0: there is none."""
     return pyusdt_stop_holder()
+
+
+def stand_apart():
+    """This process leaves its control groups and is scheduled before others, as far as its rights go."""
+    pyusdt_holder_stand_apart()
 
 
 cdef pyusdt_stopped *stopped_of(tids) except NULL:

@@ -1,5 +1,6 @@
 """The kernel engine and children: what a provider's pattern stands for beside -c, and -x children from the first instruction on."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -69,30 +70,93 @@ def test_the_api_follows_children(family):
 
 
 HOLDS = """
-import sys, time
+import sys
+from pyusdt.engine.kernel import guard
 from pyusdt.engine.kernel.family import Family
+guard.LIMIT = float(sys.argv[2])
 family = Family([int(sys.argv[1])], True)
 family.begin()
 print("ready", flush=True)
-time.sleep(60)
+sys.stdin.readline()
+for pid in [pid for pid, held in family.members().items() if held]:
+    family.release(pid)
+print(family.take_late(), flush=True)
+"""
+
+# A command that is held before its first instruction, by a tracer that then waits for a line.
+HOLDS_COMMAND = """
+import sys
+from pyusdt.bpf import kernel
+from pyusdt.engine.command import Command
+from pyusdt.engine.kernel import guard
+from pyusdt.engine.kernel.attach import Attacher
+from pyusdt.engine.kernel.holding import Hold
+guard.LIMIT = float(sys.argv[1])
+command = Command(["/usr/bin/sleep", "60"])
+hold = Hold(Attacher(), "/usr/bin/sleep", command.pid)
+command.go()
+while not hold.is_held():
+    pass
+print(command.pid, flush=True)
+sys.stdin.readline()
 """
 
 
+@contextlib.contextmanager
+def tracer_of(script, *arguments):
+    with subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
+        try:
+            yield tracer
+        finally:
+            tracer.kill()
+
+
+@contextlib.contextmanager
+def held_member(limit):
+    """(a process that has become a program which was not looked at, whoever is to look)."""
+    with subprocess.Popen(["sh", "-c", "read x; exec sleep 60"], stdin=subprocess.PIPE) as process:
+        try:
+            with tracer_of(HOLDS, process.pid, limit) as tracer:
+                assert tracer.stdout.readline() == "ready\n"
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+                wait_until(lambda: _state(process.pid) == "T")
+                yield process, tracer
+        finally:
+            process.kill()
+
+
 def test_a_tracer_that_is_killed_leaves_nobody_stopped():
-    """A process becomes a program that was not looked at, and whoever is to look is killed."""
-    process = subprocess.Popen(["sh", "-c", "read x; exec sleep 60"], stdin=subprocess.PIPE)
-    tracer = subprocess.Popen([sys.executable, "-c", HOLDS, str(process.pid)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert tracer.stdout.readline() == "ready\n"
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-        wait_until(lambda: _state(process.pid) == "T")
-        tracer.send_signal(signal.SIGKILL)
+    with held_member(limit=1000) as (process, tracer):
+        tracer.kill()
         wait_until(lambda: _state(process.pid) == "S")
-    finally:
-        for each in (process, tracer):
-            each.kill()
-            each.communicate()
+
+
+def test_a_tracer_that_is_stopped_leaves_nobody_stopped():
+    """It says so once it goes on."""
+    with held_member(limit=0.2) as (process, tracer):
+        tracer.send_signal(signal.SIGSTOP)
+        wait_until(lambda: _state(process.pid) == "S")
+        tracer.send_signal(signal.SIGCONT)
+        assert tracer.communicate("\n", timeout=60)[0] == "1\n"
+
+
+def test_a_tracer_in_time_is_not_late():
+    with held_member(limit=1000) as (process, tracer):
+        assert tracer.communicate("\n", timeout=60)[0] == "0\n"
+        wait_until(lambda: _state(process.pid) == "S")
+
+
+@pytest.mark.parametrize(("limit", "number"), [(1000, signal.SIGKILL), (0.2, signal.SIGSTOP)])
+def test_a_held_command_goes_on(limit, number):
+    with tracer_of(HOLDS_COMMAND, limit) as tracer:
+        pid = int(tracer.stdout.readline())
+        try:
+            assert limit < 1 or _state(pid) == "T"
+            tracer.send_signal(number)
+            wait_until(lambda: _state(pid) == "S")
+        finally:
+            os.kill(pid, signal.SIGKILL)
 
 
 def _state(pid):

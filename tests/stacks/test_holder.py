@@ -19,6 +19,7 @@ from pyusdt.stacks.capture import Capture
 
 FREEZERS = (("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"), ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
             ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"))
+OF_GLIBC = 3 << 31  # signals 32 and 33, whose handlers glibc lets nobody change: they do something only for the process's own threads
 
 
 class Tracer:
@@ -208,7 +209,8 @@ def test_a_holder_keeps_nothing_of_its_tracer(spins):
         assert Path(f"/proc/{tracer.holder}/comm").read_text() == "pyusdt-hold\n"
         os.kill(tracer.holder, signal.SIGTERM)
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{tracer.holder}/status").read_text().splitlines())
-        assert int(status["ShdPnd"], 16) & 1 << signal.SIGTERM - 1 and int(status["SigCgt"], 16) == 0
+        assert int(status["ShdPnd"], 16) & 1 << signal.SIGTERM - 1
+        assert int(status["SigCgt"], 16) & ~OF_GLIBC == 0
 
 
 def test_the_end_of_a_command_is_its_parent_s():

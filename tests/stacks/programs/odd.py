@@ -40,11 +40,14 @@ def called_back():
     sorted(range(5), key=functools.partial(lambda n: innermost()))
 
 
+NUMBERS = itertools.count()
+
+
 def freed_code():
-    """Each function is gone after its only call; the next has its memory, mostly."""
-    for n in range(50):
+    """Each function is gone after its only call; the next has its memory, mostly, and never the same name."""
+    for n in itertools.islice(NUMBERS, 50):
         names = {"innermost": innermost}
-        exec(compile(f"def made_{n}():\n    return innermost(300)\nmade_{n}()", f"<made_{n}>", "exec"), names)  # noqa: S102 (that is what it is about)
+        exec(compile(f"def made_{n}():\n    return innermost(5000)\nmade_{n}()", f"<made_{n}>", "exec"), names)  # noqa: S102 (that is what it is about)
 
 
 def switches():

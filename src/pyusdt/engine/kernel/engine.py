@@ -22,7 +22,7 @@ from ..elf import BadFile
 from ..identity import alive, comm
 from ..scope import of_processes
 from ..ticks import LeftOut, Ticks, period, profile_period
-from . import allowed, btf, errors, operands, unwind, writing
+from . import allowed, btf, errors, guard, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .family import Family
@@ -486,6 +486,8 @@ class KernelEngine(Engine):
         while True:
             due = self._fire_ticks()
             holds = self._look_at_held()
+            if self._family:
+                self._family.beat()
             self._hear()
             records = self.maps.ring.take()
             now = time.monotonic()
@@ -703,7 +705,15 @@ class KernelEngine(Engine):
     def warnings(self):
         left_files = self._left_files[:]
         self._left_files.clear()
-        return left_files + self._refused_sites() + self._hopeless_sites() + self._return_probes.warnings() + self._unwalked() + self._left_out.told(self.exiting)
+        return left_files + self._refused_sites() + self._hopeless_sites() + self._return_probes.warnings() + self._unwalked() + self._too_late() \
+            + self._left_out.told(self.exiting)
+
+    def _too_late(self):
+        late = self._family.take_late() if self._family else 0
+        if not late:
+            return []
+        who = "1 process" if late == 1 else f"{late} processes"
+        return [f"-x children: {who} ran a new program before its probes were there: pydtrace did not look for {guard.LIMIT / 2:g} s or more"]
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []

@@ -2,7 +2,7 @@
 
 In: process ids.  Out: a map {process id: Member} in the kernel; the processes that wait for the tracer's look at their new program.
 Always: a forked child is in the map before it runs.  A process that becomes a program which was not looked at yet stops before its first
-instruction (SIGSTOP) and goes on when the tracer has looked; if the tracer ends before that, a guard process lets it go on.
+instruction (SIGSTOP) and goes on when the tracer has looked.  A guard (guard.py) lets it go on where the tracer does not.
 """
 
 import contextlib
@@ -39,6 +39,7 @@ from ...bpf.insn import (
 from ...data import program as p
 from .. import EngineError
 from . import errors
+from .guard import HELD, LET_GO, Guard
 from .raw import Kernel
 from .reading import read
 
@@ -56,6 +57,7 @@ class Family:
 
     def __init__(self, pids, hold):
         self._raw, self._hold, self._links, self._guard = Kernel(), hold, [], None
+        self._late = 0  # processes that the guard let go
         try:
             self.fd = kernel.map_create(p.MapDef("family", "hash", 4, _MEMBER.size, _MOST), kernel.NO_PREALLOC)
             self._files = kernel.map_create(p.MapDef("programs", "hash", _FILE.size, 4, _FILES), kernel.NO_PREALLOC)
@@ -70,7 +72,10 @@ class Family:
     def begin(self):
         """From now on the kernel tells of forks, and of processes that become other programs."""
         if self._hold:
-            self._guard = _start_guard(self.fd)
+            try:
+                self._guard = Guard(self.fd, _MEMBER.size)
+            except OSError as error:
+                raise EngineError(f"kernel engine: -x children: {error.strerror}") from None
         for tracepoint, code in (("sched_process_fork", self._fork), ("sched_process_exit", self._exit), ("sched_process_exec", self._exec)):
             g = Code()
             g.emit(mov(R6, R1))
@@ -128,7 +133,7 @@ class Family:
         if self._hold:
             known, file = Label(), _VALUE - 16
             g.emit(store(8, R10, file, R0), load(8, R1, R10, _VALUE + 8), store(8, R10, file + 8, R1), ld_map(R1, 1), mov(R2, R10),
-                   alu_imm("add", R2, file), call(MAP_LOOKUP_ELEM), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, 1),
+                   alu_imm("add", R2, file), call(MAP_LOOKUP_ELEM), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, HELD),
                    mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
             g.place(known)
         self._put(g)
@@ -150,19 +155,32 @@ class Family:
         self._read[:8] = written
         return changed
 
+    def beat(self):
+        """The tracer is about to look whether anybody waits."""
+        if self._guard is not None:
+            self._guard.beat()
+
+    def take_late(self):
+        """How many processes did not wait for release() since this was asked last: the guard has let them go."""
+        late, self._late = self._late, 0
+        return late
+
     def members(self):
-        """{process id: it waits for release()}."""
+        """{process id: release() is to be called}."""
         return {int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0]) for key, value in kernel.map_items(self.fd, 4, _MEMBER.size)}
 
     def release(self, pid):
         """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""
         key = struct.pack("=I", pid)
         try:
-            _, device, inode = _MEMBER.unpack(kernel.map_lookup(self.fd, key, _MEMBER.size))
+            state, device, inode = _MEMBER.unpack(kernel.map_lookup(self.fd, key, _MEMBER.size))
             kernel.map_update(self._files, _FILE.pack(device, inode), struct.pack("=I", 1))
             kernel.map_update(self.fd, key, _MEMBER.pack(0, device, inode))
         except FileNotFoundError:
             return  # it has been killed
+        if state == LET_GO:
+            self._late += 1
+            return
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGCONT)
 
@@ -174,9 +192,7 @@ class Family:
             if held:
                 self.release(pid)
         if self._guard is not None:
-            gate, pid = self._guard
-            os.close(gate)
-            os.waitpid(pid, 0)
+            self._guard.end()
             self._guard = None
 
     def close(self):
@@ -184,29 +200,3 @@ class Family:
         self._read.close()
         self._written.close()
         kernel.close_all([self.fd, self._files, self.wake])
-
-
-def _start_guard(members):
-    """(gate, process id): a process that lets those who wait go on when the gate is closed, as it is if the tracer dies."""
-    reading, gate = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(reading)
-        return gate, pid
-    try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        kept = sorted((0, 1, 2, reading, members))
-        for low, high in zip(kept, [*kept[1:], 1 << 20]):
-            os.closerange(low + 1, high)
-        null = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(null, stream)
-        os.read(reading, 1)
-        for key, value in kernel.map_items(members, 4, _MEMBER.size):
-            if _MEMBER.unpack(value)[0]:
-                with contextlib.suppress(OSError):
-                    os.kill(int.from_bytes(key, "little"), signal.SIGCONT)
-    finally:
-        os._exit(0)
