@@ -162,6 +162,7 @@ struct pyusdt_watch {
     unsigned first, n;                     /* the probes that are watched, by index: what embedded sessions want of them; */
     const struct pyusdt_probe_site *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
     int (*must_look)(void); /* on that thread: whether `changed` is to be called now, whatever anybody wants; every 200 ms. Or NULL */
+    void (*ended)(void);    /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL; one of a process */
     /* the core's: */
     struct pyusdt_watch *next;
     uint64_t seen;

@@ -32,6 +32,7 @@ static struct {
     pthread_cond_t returned;
     struct pyusdt_watch *first;
     const struct pyusdt_watch *calling; /* its `changed` runs */
+    void (*at_end)(void);               /* of the watch that has `ended` */
     pthread_t thread;
     bool runs, stops, ended;
     pid_t owner; /* of all this: a child that was made without fork() has it, too */
@@ -125,6 +126,8 @@ static void *watch_main(void *unused)
         while (pyusdt_now() - looked < LOOK_NS && !is_stopped())
             rest();
     }
+    if (watcher.at_end)
+        watcher.at_end();
     __atomic_store_n(&watcher.ended, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -189,6 +192,8 @@ int pyusdt_watch_start(struct pyusdt_watch *watch)
     watch->seen = 0;
     watch->next = watcher.first;
     watcher.first = watch;
+    if (watch->ended)
+        watcher.at_end = watch->ended;
     if (watcher.runs)
         pyusdt_bell_ring(pyusdt_core.ctl); /* it looks at the new one, too */
     else if ((r = start_thread()) != 0)

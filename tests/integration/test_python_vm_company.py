@@ -146,6 +146,28 @@ def test_as_a_module(program):
     assert refused.status == 1 and "with -I Python takes nothing" in refused.stderr, refused
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="host: _PyMem_SetDefaultAllocator() is of CPython before 3.13")
+def test_an_allocator_that_is_there_for_a_moment(program, monkeypatch):
+    """The interpreter puts another one in place while it begins; with -X dev it aborts where one frees what the other has allocated."""
+    monkeypatch.setenv("PYUSDT_VM", "1")
+    path = program("""
+        import ctypes, pyusdt, time
+        python, there = ctypes.pythonapi, ctypes.create_string_buffer(5 * ctypes.sizeof(ctypes.c_void_p))
+        sleep_with_gil = ctypes.PyDLL(None).usleep
+        def here(): pass
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            python._PyMem_SetDefaultAllocator(0, there)
+            sleep_with_gil(20000)
+            python.PyMem_SetAllocator(0, there)
+            time.sleep(0.02)
+            here()
+    """)
+    toggles = f"'{sys.executable}' -X dev {path} & while kill -0 $! 2> /dev/null; do timeout -s INT 0.3 pydtrace -q -n '{ENTRIES}' -p $!; done; wait $!"
+    run = harness.run(["sh", "-c", toggles], env={**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"})
+    assert run.status == 0 and "Fatal" not in run.stderr and "here" in run.stdout, run
+
+
 def test_by_the_environment(program):
     path = program("import sys, pyusdt; print('pyusdt.vm' in sys.modules, __import__('os').listdir('/proc/self/task').__len__())")
     assert harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "1"}).stdout == "True 2\n"

@@ -7,7 +7,10 @@
 #include "native/vm.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#include "shared/os.h"
 
 #define TEXT(n) (1u << (n))
 
@@ -248,7 +251,17 @@ static void apply(uint32_t wanted, uint32_t attached)
     generation = now;
 }
 
-/* On the watcher's thread. */
+/* ---- the watcher's thread ---- */
+
+/* The thread keeps one PyThreadState from its first call to its end.  PyGILState_Ensure() allocates a new one, and PyGILState_Release()
+ * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
+ * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
+ * So both are done while the thread that starts or stops the watcher waits. */
+static __thread int has_state;
+static _Atomic uint32_t has_begun; /* the watcher's thread has its state */
+
+enum { BEGIN_MS = 1000 }; /* how long the starter waits: a debugger may hold the thread */
+
 static void changed(void *unused)
 {
     PyGILState_STATE state;
@@ -257,7 +270,23 @@ static void changed(void *unused)
     if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
         return;
     state = PyGILState_Ensure();
+    if (!has_state)
+        PyGILState_Ensure();
+    has_state = 1;
+    atomic_store(&has_begun, 1);
+    pyusdt_os_word_wake(&has_begun);
     apply(wanted_now(), attached_now());
+    PyGILState_Release(state);
+}
+
+static void ended(void)
+{
+    PyGILState_STATE state;
+
+    if (!has_state || !Py_IsInitialized())
+        return;
+    state = PyGILState_Ensure();
+    PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has kept */
     PyGILState_Release(state);
 }
 
@@ -269,12 +298,19 @@ static int watch_start(void)
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = must_look};
+    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = must_look, .ended = ended};
+    atomic_store(&has_begun, 0);
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
-    if (r < 0)
+    if (r < 0) {
         __atomic_store_n(&watching, 0, __ATOMIC_RELEASE);
-    return r;
+        return r;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    if (atomic_load(&has_begun) == 0)
+        pyusdt_os_word_wait(&has_begun, 0, BEGIN_MS);
+    Py_END_ALLOW_THREADS
+    return 0;
 }
 
 static void watch_stop(void)
