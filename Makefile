@@ -33,7 +33,7 @@ demo: build ## trace the example web server through 2,000 requests and print its
 	$(VENV)/python examples/demo.py
 
 # Three workers on two processors: the tests wait for about a third of their time.
-test: packages build ## all tests but the hours-long ones and the sanitizers' (at most 12 minutes)
+test: packages build ## all tests but the hours-long ones and the sanitizers' (some 20 minutes on two cores)
 	$(SHORT) -n 3 --dist loadgroup tests
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
