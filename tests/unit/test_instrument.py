@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from pyusdt import get_tag, instrument
+from pyusdt.data import arrival as data_arrival
 from pyusdt.instrument import arrival, core, dbapi, http, names, queries
 from pyusdt.instrument import logging as own_logging
 
@@ -282,12 +283,14 @@ def test_a_module_that_comes(tmp_path, monkeypatch):
     """It keeps its loader; a hook that a newer framework has no place for is noted, and no more."""
     (tmp_path / "hooks_framework.py").write_text("class Application: pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(arrival, "_waiting", {})
+    monkeypatch.setattr(data_arrival, "_waiting", {})
     monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
+    finders = sys.meta_path[:]
     arrival.when_imported("hooks_framework", "pyusdt.instrument.flask", "see_requests")
     import hooks_framework
 
     assert type(hooks_framework.__spec__.loader).__name__ == "SourceFileLoader"
+    assert sys.meta_path == [each for each in finders if each is not data_arrival._finder]
     assert instrument.trouble() == "arrival._arrived: failed 1 times, last with AttributeError"
     del sys.modules["hooks_framework"]
 

@@ -29,7 +29,7 @@ PYTHON = {
     "data": (),
     "bpf": (),
     "dlang": ("bpf", "data", "debug", "options"),
-    "vm": ("_core", "_tracer"),
+    "vm": ("_core", "_tracer", "data"),
     "engine": ("_core", "_tracer", "bpf", "data", "vm"),
     "stacks": ("_tracer", "data", "engine"),
     "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),

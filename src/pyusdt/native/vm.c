@@ -59,6 +59,7 @@ static const char *lacks[PYUSDT_VM_LACK_PARTS]; /* what can not be had now, for 
 static struct pyusdt_watch watch;
 static int enabled;  /* by the program, which forks may interrupt */
 static int watching;
+static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
 
 /* ---- publishing ---- */
 
@@ -326,7 +327,7 @@ static void watch_stop(void)
 static int start_again(void *unused)
 {
     (void)unused;
-    if (enabled)
+    if (enabled && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
         watch_start();
     return 0;
 }
@@ -347,7 +348,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
         return NULL;
     }
     enabled = 1;
-    r = watch_start();
+    r = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0 ? watch_start() : 0;
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
     apply(wanted_now(), attached_now()); /* who traces already sees the next call */
@@ -356,6 +357,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
 
 static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
+    __atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
     watch_stop();
     Py_RETURN_NONE;
 }
@@ -370,9 +372,39 @@ static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 
 static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
+    if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_ACQ_REL) != 0)
+        Py_RETURN_NONE;
     if (Py_AddPendingCall(start_again, NULL) < 0) /* there are 32 already: this one is as good as they are */
         start_again(NULL);
     Py_RETURN_NONE;
+}
+
+/* Remarks for the tracers, by parts so that the names fit. */
+static void set_lack_of_all(const char *why)
+{
+    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1, code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
+    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) | PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_FREE) | PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
+
+    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, all & ~code & ~memory, why);
+}
+
+/* Before the program sets a seccomp filter for one thread.  After it nothing is called, since the filter may kill the program. */
+static PyObject *vm_leave(PyObject *self, PyObject *unused)
+{
+    if (enabled)
+        set_lack_of_all("the program has set a seccomp filter for one thread, so pyusdt's watcher has ended");
+    return vm_pause(self, unused);
+}
+
+/* The filter could not be set. */
+static PyObject *vm_return(PyObject *self, PyObject *unused)
+{
+    if (enabled)
+        set_lack_of_all(NULL); /* what is still lacking is found out again */
+    return vm_resume(self, unused);
 }
 
 static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -419,6 +451,9 @@ static PyMethodDef callables[] = {
      "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
      "OSError where the process can not be traced, RuntimeError in a sub-interpreter."},
     {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nNo thread of ours is there any more."},
+    {"vm_leave", vm_leave, METH_NOARGS,
+     "vm_leave()\n--\n\nvm_pause() for good, with remarks for the tracers."},
+    {"vm_return", vm_return, METH_NOARGS, "vm_return()\n--\n\nTakes vm_leave() back."},
     {"vm_end", vm_end, METH_NOARGS, "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
