@@ -61,6 +61,15 @@ class Build:
             subprocess.run(["gcc", *self.options(variant), HERE / f"{name}.c", *objects, "-o", program], check=True)
         return str(program)
 
+    def library(self, name, variant="plain"):
+        """A shared object with the core in it."""
+        variant = "asan" if self.sanitize else variant
+        library = self.folder / variant / f"{name}.so"
+        if not library.exists():
+            objects = self.objects(variant)
+            subprocess.run(["gcc", *self.options(variant), "-shared", HERE / f"{name}.c", *objects, "-o", library], check=True)
+        return str(library)
+
 
 class Account:
     """What ring_target counted itself (struct account in traced.h)."""
