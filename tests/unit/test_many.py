@@ -5,11 +5,13 @@ All hosts send the same bytes, so that their processes and threads have the same
 
 from __future__ import annotations
 
+import itertools
 import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import made_recordings as made
 import pytest
@@ -19,6 +21,7 @@ from pyusdt.data import program as p
 from pyusdt.dlang import sides as many
 from pyusdt.dlang.compile import Compiler
 from pyusdt.engine.remote import central, sides
+from pyusdt.engine.remote import engine as remote
 from pyusdt.engine.remote.central import CentralEngine
 from pyusdt.engine.remote.host import RUNNING, Host
 from pyusdt.engine.remote.link import Broken
@@ -163,6 +166,50 @@ def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     monkeypatch.setattr(central, "_KEPT", world.engine._many.kept(0) + 100)
     with pytest.raises(Broken, match="more probes and places than there is room for"):
         world.engine.take_events(world.hosts[0], recorded)
+
+
+class Flood:
+    """The line to a host that sends an event whenever it is read, and never ends."""
+
+    out, over, drips = 0, False, False
+
+    def __init__(self, engine, host):
+        self.most, self._engine, self._host, self._parts = 0, engine, host, itertools.repeat(made.event(0, 100, at=1))
+
+    def select(self, timeout):
+        return [(SimpleNamespace(data=self._host), 1)]
+
+    def receive(self):
+        for event in itertools.islice(self._parts, 20):
+            self._engine.take_events(self._host, event)
+        self.most = max(self.most, self._engine._held())
+        return ()
+
+    def said(self):
+        return ()
+
+    def send(self, *_, **what):
+        pass
+
+    flush = close = unregister = send
+
+
+@pytest.mark.parametrize("action", ["n++", "exit(0)"])
+def test_a_host_that_sends_without_end_when_it_is_to_end(action, monkeypatch):
+    """What waits has a bound meanwhile: it is run, or after exit() not kept.  The host is given up."""
+    for module in (central, remote):
+        monkeypatch.setattr(module, "_HELD", 10_000)
+    world = World([0], script=f"made*:::fired {{ {action}; }}")
+    engine, host = world.engine, world.hosts[0]
+    begun(world, 0)
+    send(world, 0, made.place(0, 1, "f"), made.event(0, 100, at=1))
+    run(world)
+    host.link = engine._selector = flood = Flood(engine, host)
+    engine._patience, engine._ping = SECOND // 2, lambda: None
+    engine.end()
+    while engine.more():
+        pass
+    assert flood.most < 3 * 10_000 and "h0 is given up" in engine._texts[-1] and "does not end" in engine._texts[-1]
 
 
 # --- stacks, and samples ------------------------------------------------------------------------------------

@@ -94,7 +94,9 @@ class CentralEngine(RemoteEngine):
         self._take(host, samples[0], lambda offset: samples[0].put(names, rows, offset))
 
     def _take(self, host, source, put):
-        """A portion of a source."""
+        """A portion of a source, of which nothing is run after exit()."""
+        if self.exiting:
+            return
         offset, error = host.offset.at(host.heard)
         if error >= UNKNOWN:
             raise ValueError("before its time is known")
@@ -120,12 +122,20 @@ class CentralEngine(RemoteEngine):
     # --- running the clauses -----------------------------------------------------------------------------------
     def _released(self, until=None):
         now = time.monotonic_ns()
-        is_full = sum(source.waits() for sources in self._of_host.values() for source in sources) > _HELD
-        least = now if is_full else now - _LONGEST
+        least = now if self._held() > _HELD else now - _LONGEST
         come = max(min((host.until for host in self._running() if self._is_waited_for(host, now)), default=now), least)
         if self._due and self._due[0][0] > now + _FUTURE:
             self._give_up_future(now)
         return self._run(come, least) if until is None else self._run(until)
+
+    def _held(self):
+        return sum(map(self._held_of, self._of_host))
+
+    def _held_of(self, host):
+        return sum(source.waits() for source in self._of_host.get(host, ()))
+
+    def _has_enough_of(self, host):
+        return self._held_of(host) > 2 * _HELD // max(1, len(self._of_host))
 
     def _is_waited_for(self, host, now):
         """It may still send something that is before what others have sent."""
@@ -220,6 +230,8 @@ class CentralEngine(RemoteEngine):
         return records + self._consumer.take_records()
 
     def more(self):
+        if records := self._await_ends():
+            return records
         if not self._ended and not self.exiting and (records := self._run(_ALL)):
             return records
         return super().more()

@@ -42,7 +42,7 @@ _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
 _SURE = 5  # pings
 _SILENT = 5 * _SECOND
 _FEW = 5  # hosts that an error names
-_HELD = 64 << 20  # bytes of records that wait for their order
+_HELD = 64 << 20  # bytes of what waits for its order: beyond it some goes out, and beyond twice as much nothing more is read
 _WAITING = 256 << 20  # bytes of lines of all hosts that wait for the end of their epochs
 _DRIP = 0.005  # s to wait where small parts of lines are all that came, so that a line that never ends costs little
 
@@ -218,7 +218,10 @@ class RemoteEngine(EmbeddedEngine):
         self._ping()
         self._join()
         self._try_again()
-        ready = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
+        told = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
+        ready = [host for host in told if not self._has_enough_of(host)]
+        if told and not ready:
+            time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
         for host in ready:
             self._ask(host, Host.take)
             if host.link.over and host.state not in (AWAY, GONE):
@@ -227,6 +230,14 @@ class RemoteEngine(EmbeddedEngine):
             time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
         for host in self._living():
             host.link.flush()
+
+    def _held(self):
+        """Bytes of what waits for its order."""
+        return self._order.held
+
+    def _has_enough_of(self, host):
+        """So much waits that nothing more is read of this host: it has to wait, not our memory."""
+        return self._held() > 2 * _HELD
 
     def _hung_up(self, host):
         if host.state == OVER:
@@ -416,12 +427,23 @@ class RemoteEngine(EmbeddedEngine):
                 self._texts += [f"{host.name} has not come back: lost is {host.missing}"] * host.began
         for host in self._living():
             self._ask(host, lambda host: host.link.send("stop"))
-        self._await(lambda host: False, "does not end")
         return self.more()
+
+    def _await_ends(self):
+        """What has to go out before all hosts have ended, or b"".  Those that take longer than -x hostwait are given up."""
+        while self._living() and time.monotonic_ns() < self._ends_at + self._patience:
+            self._listen(_SECOND // 20)
+            if self._held() > _HELD and (records := self._released()):
+                return records
+        for host in self._living():
+            self._give_up(host, "does not end")
+        return b""
 
     def more(self):
         if self._ended:
             return b""
+        if records := self._await_ends():
+            return records
         self._ended = True
         records = self._consumer.take_records() + self._order.release(1 << 64, 0)
         self._fire(END, max(self._ends_at, time.monotonic_ns()))

@@ -49,7 +49,7 @@ class RelayEngine(RemoteEngine):
         self._flush()
 
     def more(self):
-        return b""
+        return self._await_ends()
 
     @property
     def exiting(self):
