@@ -62,8 +62,15 @@ class Told:
     def __init__(self, rows: Callable[[], Iterable[Sequence[Any]]], foreign: Callable[[Any], list[Any]] | None = None) -> None:
         self._rows, self._foreign = rows, foreign
         self._known: list[Sequence[Any]] | None = None
+        self._answers: dict[tuple[str, ...], list[Signature | None]] = {}
 
     def __call__(self, description: Any) -> list[Signature | None]:
+        key = description.provider, description.module, description.function, description.name
+        if key not in self._answers:
+            self._answers[key] = self._find(description)
+        return self._answers[key]
+
+    def _find(self, description: Any) -> list[Signature | None]:
         provider = description.provider.rstrip("0123456789*")
         if provider == "python":
             return _of_python(description.name)

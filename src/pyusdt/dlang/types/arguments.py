@@ -62,6 +62,19 @@ def probe_argument(c, node):
     return declared_argument(c, node, number, *found)
 
 
+def check_raw_argument(c, node, number):
+    """Refuse arg<number> if no probe of the clause has so many arguments, as the processes and files that have these probes report it."""
+    counts = []
+    for probe in c.probes:
+        signature = signature_of(c.names, probe)
+        if signature is None or not signature.told:
+            return
+        counts += map(len, c.names.told(probe))
+    if counts and number >= max(counts):
+        there = f"arg0 to arg{max(counts) - 1}" if max(counts) > 1 else "arg0 only" if any(counts) else "no arguments"
+        refuse("D_ARGS_IDX", node.loc, f"arg{number} is out of range for {c.probes[0]}", f"it has {there}: pydtrace -lv shows their types")
+
+
 def is_named(c, node):
     """Whether a node is `arg.name`, and D knows no other `arg`."""
     if type(node) is not ast.Select or node.op != "." or type(node.base) is not ast.Ident or node.base.name != _NAMED:

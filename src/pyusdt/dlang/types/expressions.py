@@ -41,7 +41,10 @@ JOIN_HINT = "strjoin(a, b) joins two strings"
 def ident(c, node):
     inline = c.names.inline(node.name, node.loc)
     if inline is None:
-        return c.names.scalar(node)
+        found = c.names.scalar(node)
+        if type(found) is ast.Builtin and found.row.argument is not None:
+            arguments.check_raw_argument(c, node, found.row.argument)
+        return found
     if inline.keys is not None:
         c.names.bad_reference(node.loc, "associative array", node.name, "scalar")
     return templates.expand(node.loc, inline)
