@@ -20,7 +20,7 @@ import tempfile
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
+PYUSDT, PYDTRACE = (os.path.join(os.path.dirname(sys.executable), name) for name in ("pyusdt", "pydtrace"))
 
 
 def interpreters() -> list[str]:
@@ -86,8 +86,16 @@ def started(command: list[str], **options):
 
 
 def pyusdt(*arguments: object, **options) -> subprocess.CompletedProcess:
+    return _run(PYUSDT, *arguments, **options)
+
+
+def pydtrace(*arguments: object, **options) -> subprocess.CompletedProcess:
+    return _run(PYDTRACE, *arguments, **options)
+
+
+def _run(*command: object, **options) -> subprocess.CompletedProcess:
     options = {"timeout": 60, **options}
-    return subprocess.run([PYUSDT, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
 
 
 @contextlib.contextmanager

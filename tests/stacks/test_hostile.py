@@ -46,7 +46,7 @@ def test_native_frames_beside_nonsense(hostile, how):
     """Those of the program are there, whatever Python it shows."""
     found, _ = dump(hostile, how, "--native")
     [its_own] = [thread for thread in found["threads"] if thread["tid"]]
-    assert its_own["frames"][-1]["function"] == "_start" and its_own["native"] is None
+    assert "_start" in [frame["function"] for frame in its_own["frames"]] and its_own["native"] is None
 
 
 def test_wild_pointers(hostile):

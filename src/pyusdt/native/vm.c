@@ -1,12 +1,13 @@
 /* The provider `python`: its probes, and when which of its parts are on.  See native/vm.h.
  *
  * The core's watcher calls when somebody begins or ends to trace; its thread takes the GIL then, and sets what is wanted.  It
- * stands still around a fork (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
- * ends before the interpreter does. */
+ * stands still around os.fork() (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
+ * ends before the interpreter does.  A child of a fork() in C starts it again when it runs Python code. */
 #define PY_SSIZE_T_CLEAN
 #include "native/vm.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -60,6 +61,8 @@ static struct pyusdt_watch watch;
 static int enabled;  /* by the program, which forks may interrupt */
 static int watching;
 static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
+static int is_pending;  /* start_again() */
+static __thread int is_forking, has_turn;
 
 /* ---- publishing ---- */
 
@@ -258,10 +261,14 @@ static void apply(uint32_t wanted, uint32_t attached)
  * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
  * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
  * So both are done while the thread that starts or stops the watcher waits. */
-static __thread int has_state;
-static _Atomic uint32_t has_begun; /* the watcher's thread has its state */
+static PyThreadState *own_state; /* of the watcher's thread */
+static _Atomic uint32_t has_begun; /* it has its state */
+
+/* Held by the watcher's thread while it waits for the GIL or has it, and around fork(). */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 enum { BEGIN_MS = 1000 }; /* how long the starter waits: a debugger may hold the thread */
+enum { TURN_S = 1 };      /* and a fork, for the same reason */
 
 static void changed(void *unused)
 {
@@ -270,25 +277,30 @@ static void changed(void *unused)
     (void)unused;
     if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
         return;
+    pthread_mutex_lock(&turn);
     state = PyGILState_Ensure();
-    if (!has_state)
+    if (own_state == NULL)
         PyGILState_Ensure();
-    has_state = 1;
+    own_state = PyGILState_GetThisThreadState();
     atomic_store(&has_begun, 1);
     pyusdt_os_word_wake(&has_begun);
     apply(wanted_now(), attached_now());
     PyGILState_Release(state);
+    pthread_mutex_unlock(&turn);
 }
 
 static void ended(void)
 {
     PyGILState_STATE state;
 
-    if (!has_state || !Py_IsInitialized())
+    if (own_state == NULL || !Py_IsInitialized())
         return;
+    pthread_mutex_lock(&turn);
     state = PyGILState_Ensure();
     PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has kept */
+    own_state = NULL;
     PyGILState_Release(state);
+    pthread_mutex_unlock(&turn);
 }
 
 /* ---- beginning and end ---- */
@@ -327,10 +339,64 @@ static void watch_stop(void)
 static int start_again(void *unused)
 {
     (void)unused;
+    is_pending = 0;
     if (enabled && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
         watch_start();
     return 0;
 }
+
+/* ---- fork() in C ---- */
+
+/* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
+ * but not its thread.  Its first Python code runs the pending call, which the parent has added, since in the child the lock of the
+ * pending calls may be held for ever.  So may be the GIL's lock, if the watcher waited for the GIL: hence `turn`. */
+static void before_fork(void)
+{
+    PyThreadState *holder;
+    struct timespec end;
+
+    is_forking = __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
+    if (!is_forking)
+        return;
+    if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) && Py_AddPendingCall(start_again, NULL) < 0)
+        is_pending = 0;
+    has_turn = pthread_mutex_trylock(&turn) == 0;
+    if (has_turn)
+        return;
+    holder = PyGILState_GetThisThreadState();
+    holder = holder == _PyThreadState_UncheckedGet() ? holder : NULL;
+    if (holder != NULL)
+        PyEval_SaveThread();
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += TURN_S;
+    has_turn = pthread_mutex_timedlock(&turn, &end) == 0;
+    if (holder != NULL)
+        PyEval_RestoreThread(holder);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (is_forking && has_turn)
+        pthread_mutex_unlock(&turn);
+}
+
+static void after_fork_in_child(void)
+{
+    if (!is_forking)
+        return;
+    pthread_mutex_init(&turn, NULL);
+    own_state = NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
+    watching = 0;
+}
+
+static int handle_forks(void)
+{
+    static int r = -1;
+
+    return r == 0 ? 0 : (r = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child));
+}
+
+/* ---- for pyusdt.vm ---- */
 
 /* vm_start(audit) */
 static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
@@ -348,7 +414,9 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
         return NULL;
     }
     enabled = 1;
-    r = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0 ? watch_start() : 0;
+    r = handle_forks();
+    if (r == 0 && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
+        r = watch_start();
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
     apply(wanted_now(), attached_now()); /* who traces already sees the next call */

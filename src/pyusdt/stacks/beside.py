@@ -90,9 +90,10 @@ def _tasks(pid):
 
 def _threads(native, python, codes, raws, tasks, copies):
     found, left = [], dict(tasks)
-    for raw in raws:
-        task = left.pop(snapshot.tid_of(python, raw, tasks, len(raws) == 1), None)
-        found.append(_thread(native, raw, raw.calls(codes), task, copies))
+    for raw, task in snapshot.with_tasks(python, raws, tasks):
+        if task is not snapshot.GONE:
+            task = left.pop(task.inner, None) if task else None
+            found.append(_thread(native, raw, raw.calls(codes), task, copies))
     return found + [_thread(native, None, [], task, copies) for task in left.values()]
 
 

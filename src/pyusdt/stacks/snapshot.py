@@ -17,6 +17,7 @@ _HEAD = 6  # words of struct pyusdt_walked
 MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
 _INTERPRETER = 2  # in the place of a code's address: the frames so far are of the interpreter whose address follows
 _MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
+GONE = object()
 _TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
 
 
@@ -154,25 +155,45 @@ def of_process(python, walker, codes, stop=False):
     try:
         if stop:
             found = settled(python, walker, found)
-        found = [(raw, raw.frames(codes)) for raw in found]
+        frames = [raw.frames(codes) for raw in found]
         tasks = kernel_side.tasks(python.pid)
     except OSError as error:
         raise refusal(python.pid, error) from None
-    threads = [Thread(raw, frames, tasks.get(tid_of(python, raw, tasks, len(found) == 1))) for raw, frames in found]
+    threads = [Thread(raw, frames, task) for (raw, task), frames in zip(with_tasks(python, found, tasks), frames) if task is not GONE]
     if not python.memory.is_its():
         raise NoStacks(f"process {python.pid} has ended")
     return threads
 
 
+def with_tasks(python, found, tasks):
+    """[(raw, its task)]; None: not known; GONE: the process does not have this thread.  found: all raws.
+
+    The child of a fork() in C has the PyThreadStates of all threads of its parent, and the thread that called fork().
+    """
+    tids = [tid_of(python, raw, tasks, len(found) == 1) for raw in found]
+    is_known = not tasks.keys().isdisjoint(tids)  # else their ids are not those that the kernel shows
+    return [(raw, tasks.get(tid, GONE if tid is not None and is_known else None)) for raw, tid in zip(found, tids)]
+
+
 def tid_of(python, raw, tasks, alone):
-    """The thread's id as its process knows it; before 3.11 only glibc knows it, unless it is alone."""
-    if python.layout["thread_native"]:
+    """The thread's id as its process knows it; None: not known; 0: it has ended.  tasks: the process's threads, perhaps of a moment ago.
+
+    Before 3.11 only glibc knows the id, unless the thread is alone.  In the child of a fork() in C, Python's is that of the parent, and
+    glibc's is right.
+    """
+    if not python.layout["thread_native"]:
+        return next(iter(tasks)) if alone and len(tasks) == 1 else _tid_of_glibc(python, raw)
+    if raw.native in tasks or (found := _tid_of_glibc(python, raw)) not in tasks:
         return raw.native
-    if alone and len(tasks) == 1:
-        return next(iter(tasks))
+    return found
+
+
+def _tid_of_glibc(python, raw):
     offset = _TID_IN_PTHREAD.get(os.uname().machine)
+    if not offset:
+        return None
     try:
-        return struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0] if offset else 0
+        return struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0]
     except OSError as error:
         if error.errno == errno.EFAULT:
             return 0
