@@ -38,7 +38,16 @@ static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
         return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);
     if (st.st_uid != geteuid() && geteuid() != 0)
         return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid, (unsigned)st.st_uid);
-    return pyusdt_error_set(said, -EPERM, "process %u may not be looked at: %s", pid, strerror(-error));
+    return pyusdt_error_set(said, -EPERM, "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
+                            "control file in this user's run directory; root can trace it", pid, strerror(-error));
+}
+
+/* A process that has changed its user shows nothing to the new one, but publishes itself in his run directory. */
+static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found, struct pyusdt_error *said)
+{
+    if (!pyusdt_is_shortage(error) && error != -ESRCH && pyusdt_process_find_by_name(pid, found, NULL) == 0)
+        return 0;
+    return why_not((uint32_t)pid, error, said);
 }
 
 /* ---- what it has mapped ---- */
@@ -193,7 +202,7 @@ static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *foun
     int r = read_mappings(seen, &mapped);
 
     if (r != 0)
-        return why_not(seen->pid, r, error);
+        return find_hidden((pid_t)seen->pid, r, found, error);
     if (!mapped.own && !mapped.parents && !mapped.removed)
         return pyusdt_error_set(error, -ENODATA, "process %u has no pyusdt in it", seen->pid);
     found->inner = seen->inner;
@@ -213,7 +222,7 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
     r = pyusdt_seen_open((uint32_t)pid, &seen);
     if (r != 0)
-        return why_not((uint32_t)pid, r, error);
+        return find_hidden(pid, r, found, error);
     r = find(&seen, found, error);
     pyusdt_seen_close(&seen);
     return r;

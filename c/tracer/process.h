@@ -16,6 +16,9 @@ struct pyusdt_process_file {
 /* -ESRCH, -EPERM, -ENODATA as pyusdt_session_attach_pid(). */
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error);
 
+/* The same, but only by the names of the files in the caller's own run directory. */
+int pyusdt_process_find_by_name(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error);
+
 /* Whose it is: its effective uid; -errno where that is not known. */
 int64_t pyusdt_process_uid(uint32_t pid);
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import harness
 import pytest
+from pyusdt._tracer import find_rundir
 
 pytestmark = [pytest.mark.xdist_group("users"),
               pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
@@ -296,6 +298,58 @@ def test_a_crowd_costs_its_users_events(users, plant, said):
     assert fire(bob, 7) == 100
     counts, err = ended(tracer)
     assert counts[BOB, 7] == 100 and f"not all processes of uid {ALICE} are traced: {said}" in err, err
+
+
+# Becomes this user, in a forked child if it is told so, and fires.
+HIDDEN = """
+import os, sys, pyusdt
+if sys.argv[2:] and os.fork():
+    sys.exit(os.wait()[1])
+os.setgroups([])
+os.setgid(int(sys.argv[1]))
+os.setuid(int(sys.argv[1]))
+pyusdt.p(1)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def found_by(uid, pid):
+    """The run directory of a process as this user's tracer finds it, or why not."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.environ.pop("PYUSDT_RUNDIR", None)
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            os.write(write, find_rundir(pid).encode())
+        except OSError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read) as file:
+        said = file.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("more", [["fork"], []])
+def test_the_new_user_of_a_process(more):
+    """The kernel shows him nothing of it.  A forked child has a file in his directory, by which -p finds it."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+    with harness.running([sys.executable, "-c", HIDDEN, str(ALICE), *more], env=environment, stdin=subprocess.PIPE) as process:
+        pid = int(process.stdout.readline())
+        said = found_by(ALICE, pid)
+        other = found_by(BOB, pid)
+        process.stdin.close()
+        process.wait()
+    for path in {f"/dev/shm/pyusdt-{uid}" for uid in (ALICE, BOB)}:
+        shutil.rmtree(path, ignore_errors=True)
+    assert said == f"/dev/shm/pyusdt-{ALICE}" if more else "may not be looked at (Permission denied), like one that has changed" in said, said
+    assert "belongs to another user" in other, other
 
 
 @pytest.mark.parametrize("by_pid", [False, True])
