@@ -39,6 +39,11 @@ class Mapping:
         return int(self.where.partition("-")[2], 16)
 
     @property
+    def is_gone(self) -> bool:
+        """Its file was removed or replaced."""
+        return self.path.endswith(_DELETED)
+
+    @property
     def name(self) -> str:
         """What D calls the module."""
         return os.path.basename(self.path.removesuffix(_DELETED))
@@ -60,9 +65,13 @@ def mapping(line: str) -> Mapping | None:
 def find(pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had; may(path, pid): whether a
     path is looked at (reachable.py)."""
-    itself = f"/proc/{pid}/map_files/{mapping.where}"
     paths = [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
-    for path in [*paths, *([itself] if mapping.where else [])]:
+    paths.append(f"/proc/{pid}/exe")  # the program, though its file was removed or replaced
+    itself = ""
+    if mapping.where:
+        itself = f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}"  # any file, for root
+        paths.append(itself)
+    for path in paths:
         try:
             status = os.stat(path) if may(path, pid) else None
         except OSError:

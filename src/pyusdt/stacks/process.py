@@ -137,6 +137,7 @@ class Python:
 
     def _find(self):
         """(Mapping of the file, address of _PyRuntime, address of Py_Version or None)."""
+        lacking = ""
         for each in self.candidates():
             try:
                 found = self._symbols(each)
@@ -144,6 +145,10 @@ class Python:
                 continue
             if found:
                 return each, *found
+            if each.is_gone and not mapped.find(self.pid, each):
+                lacking = each.path
+        if lacking:
+            raise NoStacks(f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it")
         raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
                        f"loaded has the symbol {_SYMBOL}")
 
