@@ -302,6 +302,8 @@ def test_a_signal_ends_it_with_what_there_is(number):
     ([], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
     (["1", "--", "true"], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
     (["999999999"], 1, "pyusdt: no process 999999999\n"),
+    (["--", "sh", "-c", "exit 4"], 4, "(sh) has ended, and no Python was seen in it"),
+    (["--", "true"], 1, "(true) has ended, and no Python was seen in it"),
     (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
     (["--svg", "/nowhere/x.svg", "1"], 2, "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n"),
     (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),

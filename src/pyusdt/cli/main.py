@@ -154,11 +154,14 @@ def profile_command(options: Namespace) -> int:
     try:
         found = profile.collect(options)
         show(profile.output(found, options))
+    except profile.EndedUnseen as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return profile.exit_status(error.status) or 1
     except NoStacks as error:
         raise Failure(error) from None
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
-    return found.status if found.status >= 0 else 128 - found.status
+    return profile.exit_status(found.status)
 
 
 def top_command(options: Namespace) -> int:

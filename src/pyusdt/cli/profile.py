@@ -120,6 +120,20 @@ def _which(options: Namespace) -> str:
     return "all" if options.wall else "gil" if options.gil else "running"
 
 
+class EndedUnseen(NoStacks):
+    """The command has ended, and no Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
+
+    def __init__(self, command: Any) -> None:
+        super().__init__(f"process {command.pid} ({os.path.basename(command.argv[0])}) has ended, and no Python was seen in it: it was none, "
+                         "or has ended too soon")
+        self.status = os.waitstatus_to_exitcode(command.status)
+
+
+def exit_status(ended: int) -> int:
+    """That of a shell for os.waitstatus_to_exitcode()."""
+    return ended if ended >= 0 else 128 - ended
+
+
 def collect(options: Namespace) -> Profile:
     """The Profile.  Raises NoStacks where there was nothing to sample, OSError where the command can not be started."""
     if options.off_cpu:
@@ -140,6 +154,8 @@ def collect(options: Namespace) -> Profile:
     if not profile.looks:
         if sampling.stopping and why_none:
             raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
+        if command and command.poll():
+            raise EndedUnseen(command)
         raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
     return profile
 
