@@ -144,7 +144,7 @@ def dump_command(options: Namespace) -> int:
 
 
 def profile_command(options: Namespace) -> int:
-    from ..stacks.process import NoStacks
+    from ..stacks.process import EndedUnseen, NoStacks
     from . import profile
 
     wrong = profile.check(options)
@@ -154,7 +154,7 @@ def profile_command(options: Namespace) -> int:
     try:
         found = profile.collect(options)
         show(profile.output(found, options))
-    except profile.EndedUnseen as error:
+    except EndedUnseen as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return profile.exit_status(error.status) or 1
     except NoStacks as error:

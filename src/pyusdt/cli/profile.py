@@ -16,7 +16,7 @@ from ..data.profile import Profile
 from ..engine import Targets
 from ..report.aside import Aside
 from ..stacks.patience import watched
-from ..stacks.process import NoStacks
+from ..stacks.process import EndedUnseen, NoStacks
 from ..stacks.sampler import WORDS, Options, Sampler
 from .interrupts import Interrupts, command_that_waits
 
@@ -120,15 +120,6 @@ def _which(options: Namespace) -> str:
     return "all" if options.wall else "gil" if options.gil else "running"
 
 
-class EndedUnseen(NoStacks):
-    """The command has ended, and no Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
-
-    def __init__(self, command: Any) -> None:
-        super().__init__(f"process {command.pid} ({os.path.basename(command.argv[0])}) has ended, and no Python was seen in it: it was none, "
-                         "or has ended too soon")
-        self.status = os.waitstatus_to_exitcode(command.status)
-
-
 def exit_status(ended: int) -> int:
     """That of a shell for os.waitstatus_to_exitcode()."""
     return ended if ended >= 0 else 128 - ended
@@ -155,7 +146,7 @@ def collect(options: Namespace) -> Profile:
         if sampling.stopping and why_none:
             raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
         if command and command.poll():
-            raise EndedUnseen(command)
+            raise EndedUnseen(command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status))
         raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
     return profile
 

@@ -34,6 +34,14 @@ class NoProcess(NoStacks):
         return cls(f"no process {pid}")
 
 
+class EndedUnseen(NoStacks):
+    """A command that has ended before a Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
+
+    def __init__(self, pid, program, status):
+        super().__init__(f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon")
+        self.status = status
+
+
 class NoPython(NoStacks):
     """There is no Python in the process."""
 
