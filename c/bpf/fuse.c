@@ -38,7 +38,10 @@ static const struct step string[] = {
     {PYUSDT_OP_LDXDW, 0, ANY, ANY_OFF, 0}, MOV(ANY, 0),
     SET(2, ANY_IMM), MOV(1, ANY), ADD(1, ANY_IMM), MOV(3, ANY), HELPER(PROBE_READ_USER_STR),
 };
-static const struct step string_key[] = {{PYUSDT_OP_JSLT_K, 0, 0, ANY_OFF, 0}, MAP(1), MOV(2, ANY), ADD(2, ANY_IMM), HELPER(MAP_LOOKUP_ELEM)};
+static const struct step string_key[] = {
+    {PYUSDT_OP_JSLT_K, 0, 0, ANY_OFF, 0}, {PYUSDT_OP_JGE_K, 0, 0, ANY_OFF, ANY_IMM},
+    MAP(1), MOV(2, ANY), ADD(2, ANY_IMM), HELPER(MAP_LOOKUP_ELEM),
+};
 static const struct step increment[] = {
     {PYUSDT_OP_LDXDW, 1, 0, ANY_OFF, 0}, MOV(2, 1), ADD(2, ANY_IMM), {PYUSDT_OP_STXDW, 0, 2, ANY_OFF, 0},
 };
@@ -164,9 +167,9 @@ static bool is_string_key(const struct fusing *f, uint32_t slot)
     const struct pyusdt_op *op = &f->program->ops[slot];
     const struct pyusdt_map *map;
 
-    if (!is_string(f, slot) || !FOUND(f, string_key, slot + 13) || !same_address(op + 2, op + 16))
+    if (!is_string(f, slot) || !FOUND(f, string_key, slot + 13) || !same_address(op + 2, op + 17))
         return false;
-    map = &f->maps[f->insns[slot + 14].imm];
+    map = &f->maps[f->insns[slot + 15].imm];
     return map->hashed && map->def.key_size == (uint32_t)op[4].imm && map->def.key_size % 8 == 0;
 }
 

@@ -18,7 +18,7 @@
     X(COPY, 6)              /* probe_read_kernel(base + offset, size, base + offset) */ \
     X(READ_STRING, 5)       /* probe_read_user_str(base + offset, size, register) */ \
     X(STRING, 13)           /* COPY, r0 = register = *(base + offset), READ_STRING to where was copied: zeros behind a string */ \
-    X(STRING_KEY, 19)       /* STRING, on to the next where it could be read, LOOKUP by what was read */ \
+    X(STRING_KEY, 20)       /* STRING, on to the next where it could be read and is shorter than n, LOOKUP by what was read */ \
     X(INCREMENT, 4)         /* r1 = *r0, r2 = r1 + n, *r0 = r2 */ \
     X(SUM, 3)               /* r1 = *r0, r1 += register, *r0 = r1 */ \
     X(BUMP, 3)              /* r1 = *r0, r1 += n, *r0 = r1 */ \

@@ -325,10 +325,14 @@ FUSED_STRING: {
 
 FUSED_STRING_KEY: {
     STRING_REGISTERS
+    if (__builtin_expect(r[0] >= (uint64_t)(int64_t)pc[14].imm, 0)) {
+        pc += 14;
+        goto *pc->handler;
+    }
     r[2] = r[1];
-    r[1] = pc[15].wide;
+    r[1] = pc[16].wide;
     r[0] = (uintptr_t)pyusdt_map_lookup(&run->vm->maps[r[1] - PYUSDT_MAP_HANDLE], (const void *)(uintptr_t)r[2]);
-    pc += 19;
+    pc += 20;
     goto *pc->handler;
 }
 

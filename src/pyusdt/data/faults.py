@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
+LONGEST = 1023  # bytes of a string in an event: PYUSDT_MAX_STRING of include/pyusdt.h
 _FEW = 3  # faults of a kind that are told before they are counted
 _STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
@@ -141,3 +142,15 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
     tag, one, several = _DROPS[kind]
     where = f" on CPU {cpu}" if cpu is not None else ""
     return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}{where}"
+
+
+def cut_line(count: int, strsize: int) -> str:
+    """The message of strings that were longer than strsize."""
+    were = "strings were" if count > 1 else "string was"
+    return f"{count} {were} cut to {strsize - 1} bytes: -x strsize={2 * strsize} has room for more"
+
+
+def long_line(count: int) -> str:
+    """The message of strings that the traced process may have cut."""
+    strings = "strings have" if count > 1 else "string has"
+    return f"{count} {strings} the {LONGEST} bytes that an event holds at most, or up to 3 less, and may be cut"

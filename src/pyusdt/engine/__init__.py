@@ -293,6 +293,10 @@ class Engine(Clock):
         """The CPU on which what drops() says of that kind was lost, where it was one.  A ring belongs to a process."""
         return self.cpu if kind == "aggregation" else None
 
+    def cut_strings(self) -> tuple[int, int]:
+        """(strings that were cut to strsize, strings as long as an event holds at most, which may be cut)"""
+        return 0, 0
+
     def drops(self) -> dict[str, int]:
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

@@ -620,6 +620,9 @@ class EmbeddedEngine(Engine):
         return {"principal": dropped + sum(each.lost for each in self._all), "order": out_of_order,
                 "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation, "unread": self._unread()}
 
+    def cut_strings(self):
+        return self._machines.cut_strings()
+
     def _lost(self):
         """Events that did not fit, events that came too late to be in order."""
         stats = self._session.stats()

@@ -79,3 +79,8 @@ class Machines:
         """How often an aggregation, a dynamic variable, a speculation found no room."""
         each = [struct.unpack_from("=QQQ", vm.value(p.MAP_GLOBALS, 0), p.DROP_AGGREGATION) for vm in self.vms]
         return [sum(column) for column in zip(*each)]
+
+    def cut_strings(self):
+        """As Engine.cut_strings()."""
+        each = [struct.unpack_from("=QQ", vm.value(p.MAP_GLOBALS, 0), p.COUNT_CUT) for vm in self.vms]
+        return tuple(sum(column) for column in zip(*each)) if each else (0, 0)

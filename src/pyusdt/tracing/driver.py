@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..data.faults import drop_line
+from ..data.faults import cut_line, drop_line, long_line
 from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
@@ -211,6 +211,7 @@ class Driver:
             self._feed(records)
         self._tell_warnings()
         self._tell_drops()
+        self._warn_of_cut_strings()
         self._info.finish()
         self.sink.pause()
         if not self.hurry:
@@ -275,6 +276,16 @@ class Driver:
         if self._held:
             drops["speculative"] = drops.get("speculative", 0) + self._held.lost
         return drops
+
+    def _warn_of_cut_strings(self) -> None:
+        """The script's output is dtrace's, which does not mark them."""
+        cut, long = self.engine.cut_strings()
+        if "_DTRACE_TESTING" in os.environ:
+            return
+        if cut:
+            self.sink.notice(cut_line(cut, self.program.strsize))
+        if long:
+            self.sink.notice(long_line(long))
 
     def _tell_drops(self) -> None:
         for kind, count in self.drops().items():

@@ -10,6 +10,7 @@ from ...data import program as p
 from ..code.demand import STRING_LIMIT
 from ..code.emit import Place
 from ..code.integers import constant
+from ..code.strings import count_cut_string
 from ..errors import CompileError
 from .row import SubroutineRow
 
@@ -53,6 +54,7 @@ def emit_copyinstr(g, call, target):
     g.get(address, R3)
     g.helper("probe_read_user_str")
     _check(g, call, address, target)
+    count_cut_string(g, address)
     g.keep_length(target, padding)
     g.release(address)
 

@@ -12,6 +12,7 @@ from .. import ast
 
 ARGUMENTS = 12
 STRING_LIMIT = 1023  # the producer's bound on a string
+STRING_CUT = STRING_LIMIT - 3  # the shortest that it may have cut: it cuts between characters
 
 
 def children(node):

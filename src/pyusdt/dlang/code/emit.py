@@ -108,6 +108,7 @@ class Emitter:
         self._registers = list(_REGISTERS)
         self._stack = _STACK_FIRST
         self.end = Label()  # where the clause ends without a record
+        self._rare = []  # functions that make code which seldom runs, behind the clause's
         self._stubs = []  # (label, kind, instruction index, Temp or None)
         self._depth = 0
         self.fields, self.lengths = {}, []  # the record's strings by their offset in the state block, words for lengths
@@ -327,6 +328,10 @@ class Emitter:
         self._stubs.append((label, kind, len(self.code.insns), temp))
         return label
 
+    def at_end(self, make):
+        """make() is to emit code behind the clause's, where nothing runs into it."""
+        self._rare.append(make)
+
     # --- the frame ----------------------------------------------------------------------
     def prologue(self):
         self.emit(store_imm(8, R10, -8, 0))
@@ -340,6 +345,8 @@ class Emitter:
         """End the clause; puts its linked code into the program.Clause."""
         self.place(self.end)
         self.emit(mov_imm(R0, 0), exit_())
+        for make in self._rare:
+            make()
         if self._stubs:
             self._fault_stubs()
         try:

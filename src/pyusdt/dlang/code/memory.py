@@ -30,7 +30,7 @@ from ...data import types as t
 from .. import ast
 from .emit import Place
 from .integers import constant, discard, store_field
-from .strings import fault_if_null, locate_or_null, may_be_null
+from .strings import count_cut_string, fault_if_null, locate_or_null, may_be_null
 from .variables import element_key, is_dynamic, put, remove
 
 NODES = (ast.Deref, ast.MemberRef, ast.ElementRef)
@@ -358,7 +358,7 @@ def _stringof(g, expr, off, size):
         g.value(operand)
         spot, limit = Spot(R0, 0, True), g.layout.strsize
     if spot.address:
-        _string_at(g, spot, off, size, limit, expr.loc)
+        _string_at(g, spot, off, size, limit, expr.loc, not operand.type.is_array)
     else:
         _read_string(g, spot.base, spot.off, off, size, limit)
 
@@ -379,8 +379,8 @@ def _read_string(g, base, at, off, size, limit):
     g.helper("probe_read_kernel_str")
 
 
-def _string_at(g, spot, off, size, limit, loc):
-    """The string at an address that is a number."""
+def _string_at(g, spot, off, size, limit, loc, may_go_on):
+    """The string at an address that is a number; may_go_on: only strsize bounds it."""
     _move(g, spot.off)
     kept = g.push()
     done, own, shared, copy = Label(), Label(), Label(), Label()
@@ -394,6 +394,8 @@ def _string_at(g, spot, off, size, limit, loc):
     g.emit(mov_imm(R2, limit))
     g.helper("probe_read_user_str")
     g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, kept)))
+    if may_go_on:
+        count_cut_string(g, kept)
     g.jump(done)
     g.place(own)
     high = g.layout.memory[1]

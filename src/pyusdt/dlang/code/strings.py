@@ -20,6 +20,7 @@ from ...bpf.insn import (
     R2,
     R3,
     R6,
+    alu_imm,
     const,
     ja,
     jump,
@@ -28,10 +29,12 @@ from ...bpf.insn import (
     load,
     mov,
     mov_imm,
+    store,
     store_imm,
 )
 from ...data import program as p
 from .. import ast
+from .demand import STRING_CUT
 from .emit import Place
 from .integers import constant, discard
 from .layout import round_up
@@ -41,6 +44,33 @@ _NULL_MARK = int.from_bytes(b"\0\1", sys.byteorder)
 _MIRROR = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _JUMPS = {"==": "jeq", "!=": "jne", "<": "jslt", "<=": "jsle", ">": "jsgt", ">=": "jsge"}
 _INVERSE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def count_cut_string(g, address):
+    """r0: the length with its NUL of a string that was read, strsize bytes at most, at the address in a Temp.  Counts it if it goes on
+    behind, or is as long as an event holds at most; leaves r0."""
+    strsize, long, counted = g.layout.strsize, Label(), Label()
+    g.emit(jump_imm("jge", R0, min(strsize, STRING_CUT + 1), long))
+    g.place(counted)
+    mark, length, following = g.scratch, g.alloc(8), Place(False, g.alloc(8), 8)
+    g.scratch = mark
+
+    def count():
+        ended = Label()
+        g.place(long)
+        if strsize > STRING_CUT:
+            g.count_drop(p.COUNT_LONG)
+        g.emit(store(8, R6, length, R0), jump_imm("jne", R0, strsize, ended))
+        g.address(R1, following)
+        g.get(address, R3)
+        g.emit(mov_imm(R2, 1), alu_imm("add", R3, strsize - 1))
+        g.helper("probe_read_user")
+        g.emit(load(1, R0, R6, following.off), jump_imm("jeq", R0, 0, ended))
+        g.count_drop(p.COUNT_CUT)
+        g.place(ended)
+        g.emit(load(8, R0, R6, length), ja(counted))
+
+    g.at_end(count)
 
 
 # --- where strings are ---------------------------------------------------------

@@ -746,6 +746,9 @@ class KernelEngine(Engine):
         others = f" and on {len(refused) - 1} others" if len(refused) > 1 else ""
         return [f"kernel engine: no probe on {first}{others}: the kernel can not put one on the instruction there"]
 
+    def cut_strings(self):
+        return self.maps.globals.word(p.COUNT_CUT), 0
+
     def drops(self):
         kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
                  if name.startswith("DROP_") and name != "DROP_END"]

@@ -1,0 +1,51 @@
+"""Strings that are longer than strsize are counted and reported, on both engines; those that just fit are not."""
+
+import os
+import warnings
+
+import pytest
+
+import pyusdt
+
+FITS = 15  # of strsize=16
+
+
+@pytest.fixture(params=["embedded", "kernel"])
+def engine(request):
+    if request.param == "kernel":
+        request.getfixturevalue("bpf")
+    return request.param
+
+
+def warnings_of(engine, script, *texts, strsize=FITS + 1):
+    """(values of the records, what was reported)"""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pyusdt.trace(script, pid=os.getpid(), engine=engine, strsize=strsize) as t:
+            for text in texts:
+                pyusdt.p(1, text)
+    return [rec.values for rec in t], [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize("read", ["copyinstr(arg6)", "stringof(arg6)", "copyinstr(arg6, 99)"])
+@pytest.mark.parametrize("length, cut", [(FITS - 1, False), (FITS, False), (FITS + 1, True), (900, True)])
+def test_a_string_that_goes_on_is_reported(engine, read, length, cut):
+    values, told = warnings_of(engine, f"pyusdt*:::user_trace-i4s4 {{ trace({read}); }}", "x" * length)
+    assert values == [("x" * min(length, FITS),)]
+    assert told == ["1 string was cut to 15 bytes: -x strsize=32 has room for more"] * cut
+
+
+def test_keys_count_as_well(engine):
+    _, told = warnings_of(engine, "pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }", "x" * 16, "x" * 15, "y" * 17)
+    assert told == ["2 strings were cut to 15 bytes: -x strsize=32 has room for more"]
+
+
+def test_a_bound_of_the_script_cuts_nothing(engine):
+    assert warnings_of(engine, "pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6, 8)); }", "x" * 30) == ([("x" * 7,)], [])
+
+
+def test_a_string_as_long_as_an_event_holds_may_be_cut(engine):
+    """The process has cut it.  The kernel engine says nothing: most strings that long are foreign programs', whole."""
+    values, told = warnings_of(engine, "pyusdt*:::user_trace-i4s4 { trace(strlen(copyinstr(arg6))); }", "x" * 1019, "x" * 5000, strsize=2048)
+    assert values == [(1019,), (1023,)]
+    assert told == ["1 string has the 1023 bytes that an event holds at most, or up to 3 less, and may be cut"] * (engine == "embedded")
