@@ -240,6 +240,16 @@ static void jump_indirect(struct walk *w, const struct pyusdt_instruction *it, s
     }
 }
 
+/* A jump to an address: within the function, or out of it.  Returns whether the next instruction is reached, too. */
+static int follow_jump(struct walk *w, size_t at, const struct state *s, uint64_t target, int condition) {
+    if (target - w->address < w->size) {
+        reach(w, target - w->address, *s);
+    } else {
+        add_exit(w, at, condition > PYUSDT_ALWAYS ? PYUSDT_EXIT_UNCLEAR : PYUSDT_EXIT_JUMP, target, condition, 0, s->depth);
+    }
+    return condition != PYUSDT_ALWAYS;
+}
+
 /* One instruction: 1 where the next one is reached from it, 0 where not, negative: an error. */
 static int step_x86(struct walk *w, size_t at, struct state *s, size_t *next) {
     struct pyusdt_instruction it;
@@ -250,12 +260,7 @@ static int step_x86(struct walk *w, size_t at, struct state *s, size_t *next) {
     *next = at + it.size;
     int condition = pyusdt_jump_x86(&it, w->address + *next, &target);
     if (condition >= 0) {
-        if (target - w->address < w->size) {
-            reach(w, target - w->address, *s);
-        } else {
-            add_exit(w, at, condition > PYUSDT_ALWAYS ? PYUSDT_EXIT_UNCLEAR : PYUSDT_EXIT_JUMP, target, condition, 0, s->depth);
-        }
-        return condition != PYUSDT_ALWAYS;
+        return follow_jump(w, at, s, target, condition);
     }
     if (it.map == PYUSDT_ONE_BYTE) {
         if (it.opcode == 0xc3 || it.opcode == 0xc2) {
@@ -296,12 +301,7 @@ static int step_aarch64(struct walk *w, size_t at, struct state *s, size_t *next
     *next = at + 4;
     int condition = pyusdt_jump_aarch64(word, w->address + at, &target);
     if (condition >= 0) {
-        if (target - w->address < w->size) {
-            reach(w, target - w->address, *s);
-        } else {
-            add_exit(w, at, condition > PYUSDT_ALWAYS ? PYUSDT_EXIT_UNCLEAR : PYUSDT_EXIT_JUMP, target, condition, 0, s->depth);
-        }
-        return condition != PYUSDT_ALWAYS;
+        return follow_jump(w, at, s, target, condition);
     }
     if ((word & 0xfffffc1f) == 0xd65f0000 || (word & 0xfffffbff) == 0xd65f0bff) { /* ret, retaa, retab */
         add_exit(w, at, PYUSDT_EXIT_RETURN, 0, PYUSDT_ALWAYS, 0, s->depth);

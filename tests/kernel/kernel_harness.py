@@ -1,9 +1,12 @@
 """Running pydtrace with the kernel engine, and building what it traces."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+
+import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -14,6 +17,14 @@ PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 def compile_c(source, out, *options):
     """Compile a C or assembly file into a program."""
     subprocess.run([os.environ.get("CC", "gcc"), "-O2", "-g", "-o", str(out), str(source), *options], check=True)
+    return str(out)
+
+
+def compile_cxx(source, out, *options):
+    """Compile C++ text into a program; the test is skipped where there is no g++."""
+    if not shutil.which("g++"):
+        pytest.skip("host: no g++")
+    subprocess.run(["g++", "-O1", "-x", "c++", "-o", str(out), "-", *options], input=source, text=True, check=True)
     return str(out)
 
 

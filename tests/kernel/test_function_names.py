@@ -1,10 +1,7 @@
 """Functions of C++ by the names that programmers write."""
 
-import shutil
-import subprocess
-
 import pytest
-from kernel_harness import pydtrace
+from kernel_harness import compile_cxx, pydtrace
 
 SHOP = """#include <string>
 namespace shop {
@@ -26,12 +23,7 @@ ADD, PRICE = "shop::Basket::add(int)", "int shop::Basket::price<long>(long)"
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    if not shutil.which("g++"):
-        pytest.skip("host: no g++")
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / "shop.cc").write_text(SHOP)
-    subprocess.run(["g++", "-O1", "-o", folder / "shop", folder / "shop.cc"], check=True)
-    return str(folder / "shop")
+    return compile_cxx(SHOP, tmp_path_factory.mktemp("shop") / "shop")
 
 
 @pytest.mark.usefixtures("bpf")

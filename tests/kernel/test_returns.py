@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
+from kernel_harness import DATA, compile_c, compile_cxx, pydtrace, start_pydtrace
 
 from pyusdt import _core, _tracer
 from pyusdt.engine import elf
@@ -39,12 +39,7 @@ def enders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unwinds(tmp_path_factory):
-    if not shutil.which("g++"):
-        pytest.skip("host: no g++")
-    folder = tmp_path_factory.mktemp("unwinds")
-    (folder / "unwinds.cc").write_text(UNWINDS)
-    subprocess.run(["g++", "-O1", "-o", folder / "unwinds", folder / "unwinds.cc"], check=True)
-    return str(folder / "unwinds")
+    return compile_cxx(UNWINDS, tmp_path_factory.mktemp("unwinds") / "unwinds")
 
 
 def rows(out):
