@@ -11,7 +11,7 @@
 
 #include "generated/program.h"
 
-enum { HEADER = 8, WHOLE_MAX = 1 << 16 };                  /* bytes before a record; of a record that was cut */
+enum { HEADER = 8, WHOLE_MAX = 1 << 20 };                  /* bytes before a record; of a record that was cut */
 static const uint32_t BUSY = 1u << 31, DISCARD = 1u << 30; /* in the header's first word, the rest is its length */
 
 struct pyusdt_kernel_ring {

@@ -227,9 +227,9 @@ def test_uses():
 
 # --- limits ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("build", [
-    lambda: compiled(clause([do(assign(var(variable("this", f"s{i}", t.STRING)), text(b"a"))) for i in range(40)]), strsize=1024),
-    lambda: compiled(clause(trace(*[copyinstr(builtin("arg0")) for _ in range(200)]))),
-    lambda: compiled(clause([aggregate(aggregation("a", "count", [t.STRING] * 40), [text(b"a")] * 40)])),
+    lambda: compiled(clause([do(assign(var(variable("this", f"s{i}", t.STRING)), text(b"a"))) for i in range(40)]), strsize=65536),
+    lambda: compiled(clause(trace(*[copyinstr(builtin("arg0")) for _ in range(200)])), strsize=8192),
+    lambda: compiled(clause([aggregate(aggregation("a", "count", [t.STRING] * 40), [text(b"a")] * 40)]), strsize=8192),
     lambda: compiled(clause(trace(*[binary("/", builtin("arg0"), builtin("arg1")) for _ in range(3000)]))),
 ])
 def test_what_is_too_large_is_a_located_error(build):

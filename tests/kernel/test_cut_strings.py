@@ -4,6 +4,7 @@ import os
 import warnings
 
 import pytest
+from kernel_harness import DATA, compile_c, pydtrace
 
 import pyusdt
 
@@ -49,3 +50,28 @@ def test_a_string_as_long_as_an_event_holds_may_be_cut(engine):
     values, told = warnings_of(engine, "pyusdt*:::user_trace-i4s4 { trace(strlen(copyinstr(arg6))); }", "x" * 1019, "x" * 5000, strsize=2048)
     assert values == [(1019,), (1023,)]
     assert told == ["1 string has the 1023 bytes that an event holds at most, or up to 3 less, and may be cut"] * (engine == "embedded")
+
+
+@pytest.mark.parametrize("clause, wanted", [
+    ("printf(\"%s|%s\", copyinstr(arg6), stringof(arg6))", 2),
+    ("self->a = copyinstr(arg6); this->b = self->a; trace(this->b)", 1),
+    ("@[copyinstr(arg6)] = count()", None)])
+def test_the_largest_strsize(engine, clause, wanted):
+    """What a clause keeps of such strings is more than a per-CPU map's value may be, and more than the offsets of loads reach."""
+    text = "x" * 1000
+    with pyusdt.trace(f"pyusdt*:::user_trace-i4s4 {{ {clause}; }}", pid=os.getpid(), engine=engine, strsize="64k", aggsize="16m") as t:
+        pyusdt.p(1, text)
+    if wanted:
+        assert [rec.values for rec in t] == [(text,) * wanted]
+    else:
+        assert dict(t.aggregations["_"].items()) == {(text,): 1}
+
+
+def test_long_strings_of_a_foreign_program(bpf, tmp_path):
+    program = compile_c(os.path.join(DATA, "long_text.c"), tmp_path / "long_text")
+    for length in (60_000, 65_535):
+        out, err, status = pydtrace("-q", "-x", "strsize=64k", "-n", "long$target:::text { printf(\"%s\", copyinstr(arg0)); }",
+                                    "-c", f"{program} {length}")
+        assert (out.strip(), err, status) == ("x" * length, "", 0)
+    out, err, status = pydtrace("-q", "-x", "strsize=64k", "-n", "long$target:::text { printf(\"%s\", copyinstr(arg0)); }", "-c", f"{program} 70000")
+    assert (len(out.strip()), err, status) == (65_535, "dtrace: 1 string was cut to 65535 bytes\n", 0)

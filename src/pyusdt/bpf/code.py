@@ -5,7 +5,7 @@ functions in bpf/lib.  Out: `finish` gives a program that stands alone: every of
 number and each library function that it calls is appended once, behind it.
 """
 
-from .insn import PSEUDO_CALL
+from .insn import PSEUDO_CALL, Insn, alu_imm, is_load
 
 _MAX_OFF = 0x7FFF
 
@@ -34,6 +34,8 @@ class Code:
         for insn in insns:
             if insn.__class__ is tuple:
                 self.insns += insn
+            elif insn.off.__class__ is int and insn.off > _MAX_OFF:
+                self.insns += _far(insn)
             else:
                 self.insns.append(insn)
 
@@ -53,6 +55,14 @@ class Code:
         but for calls by name (lib.load).  Calls inside of it are linked as well."""
         out = resolve(self.insns)
         return link(out, library) if library else out
+
+
+def _far(insn):
+    """A load or store at an offset for which the slot has no room: its base goes there and back."""
+    base = insn.src if is_load(insn) else insn.dst
+    near = Insn(insn.opcode, insn.dst, insn.src, 0, insn.imm, insn.comment)
+    back = [] if is_load(insn) and insn.dst == base else [alu_imm("sub", base, insn.off)]
+    return [alu_imm("add", base, insn.off), near, *back]
 
 
 def resolve(insns):

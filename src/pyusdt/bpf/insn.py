@@ -157,6 +157,10 @@ def load(size, dst, base, off):
     return Insn(_LOAD[size], dst, base, off)
 
 
+def is_load(insn):
+    return insn.opcode & 7 == 1  # BPF_LDX
+
+
 def store(size, base, off, src):
     return Insn(_STORE[size], base, src, off)
 

@@ -27,6 +27,7 @@ _OWN_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 MMAPABLE = 1 << 10  # an array that user space maps; Linux 5.5
 INNER_MAP = 1 << 12  # an array behind another map may have any number of elements
+PER_CPU_MOST = 32768  # bytes of a value that a map keeps for each CPU
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
@@ -102,9 +103,10 @@ def close_all(fds):
 # --- maps ---------------------------------------------------------------------------
 
 
-def map_create(definition, flags=0):
-    """definition has name, kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
-    kind = _OWN_KINDS.get(definition.kind) or KINDS[definition.kind].number
+def map_create(definition, flags=0, kind=None):
+    """definition has name, kind, key_size, value_size, entries (program.MapDef); kind: in place of its own.  Returns an fd."""
+    kind = kind or definition.kind
+    kind = _OWN_KINDS.get(kind) or KINDS[kind].number
     name = "pyusdt_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name)
     return bpf(MAP_CREATE, _buffer(struct.pack("=7I16s", kind, definition.key_size, definition.value_size, definition.entries, flags,
                                                0, 0, name.encode()[:_NAME])))

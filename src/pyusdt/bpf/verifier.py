@@ -11,7 +11,7 @@ import os
 
 from .helpers import OWN
 from .insn import PSEUDO_CALL, call, exit_, mov_imm
-from .kernel import KPROBE, Loaded, Refused, load, map_create
+from .kernel import KPROBE, PER_CPU_MOST, Loaded, Refused, load, map_create
 
 _CALL = call(0).opcode
 OK, REFUSED, CANNOT = "ok", "refused", "cannot"
@@ -55,6 +55,11 @@ def verify(insns, maps=(), prog_type=KPROBE):
     return Verdict(OK)
 
 
+def _kind(definition):
+    """A large state block is in an array, as the kernel engine has it."""
+    return "array" if definition.kind == "percpu_array" and definition.value_size > PER_CPU_MOST else definition.kind
+
+
 def verify_program(program):
     """{clause index: Verdict} of a compiled program.Program.  The maps, which take longer to make than a clause to be
     looked at, are made once."""
@@ -63,7 +68,7 @@ def verify_program(program):
     fds = []
     try:
         for definition in program.maps:
-            fds.append(map_create(definition))
+            fds.append(map_create(definition, kind=_kind(definition)))
         return {clause.index: Verdict(CANNOT, "it calls what only the embedded engine has") if calls_own(clause.code)
                 else _verdict(clause.code, fds) for clause in program.clauses}
     except OSError as error:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
+LARGEST_STRSIZE = 65536  # as options.py allows it
 LONGEST = 1023  # bytes of a string in an event: PYUSDT_MAX_STRING of include/pyusdt.h
 _FEW = 3  # faults of a kind that are told before they are counted
 _STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
@@ -147,7 +148,8 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
 def cut_line(count: int, strsize: int) -> str:
     """The message of strings that were longer than strsize."""
     were = "strings were" if count > 1 else "string was"
-    return f"{count} {were} cut to {strsize - 1} bytes: -x strsize={2 * strsize} has room for more"
+    more = f": -x strsize={min(2 * strsize, LARGEST_STRSIZE)} has room for more" if strsize < LARGEST_STRSIZE else ""
+    return f"{count} {were} cut to {strsize - 1} bytes{more}"
 
 
 def long_line(count: int) -> str:

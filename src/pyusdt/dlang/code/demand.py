@@ -12,6 +12,7 @@ from .. import ast
 
 ARGUMENTS = 12
 STRING_LIMIT = 1023  # the producer's bound on a string
+_MOST = (1 << 16) - 1  # bytes that a session can ask for
 STRING_CUT = STRING_LIMIT - 3  # the shortest that it may have cut: it cuts between characters
 
 
@@ -75,7 +76,7 @@ def _string_read(address, size, strsize):
         address = address.operand
     if address.__class__ is ast.Builtin:
         index = address.row.argument
-        return [] if index is None else [(index, max(1, size))]
+        return [] if index is None else [(index, max(1, min(size, _MOST)))]
     indexes = set()
     for node in walk(address):
         if node.__class__ in (ast.Var, ast.AssocRef, ast.Call):
@@ -85,4 +86,4 @@ def _string_read(address, size, strsize):
             index = node.row.argument
             if index is not None:
                 indexes.add(index)
-    return [(index, max(strsize, STRING_LIMIT)) for index in indexes]
+    return [(index, min(max(strsize, STRING_LIMIT), _MOST)) for index in indexes]

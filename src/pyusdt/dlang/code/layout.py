@@ -15,9 +15,9 @@ from ...data import types as t
 from ..errors import CompileError
 from ..limits import MOST_GLOBALS
 
-STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
-KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
-_ZEROS_MIN = 256
+STATE_LIMIT = 1 << 20  # a dozen strings of the largest strsize
+KEY_LIMIT = 1 << 18  # Linux 5.15's maps take 512, there only the embedded engine has more
+_ZEROS_MIN, _ZEROS_FOR_STRINGS = 256, 4096  # what is longer is zeroed in parts
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
 _SCRATCHSIZE = 256
 _BUFFER_MAX = 1 << 30  # as c/tracer bounds a ring (docs/internals/ring.md)
@@ -57,7 +57,7 @@ class Layout:
         self.elements = self.used = None  # how many elements they have together, and where the globals count them; see _share()
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
-        self.zeros_size = max(self.string_size, _ZEROS_MIN)
+        self.zeros_size = max(min(self.string_size, _ZEROS_FOR_STRINGS), _ZEROS_MIN)
         self.zeros = self.scratch = None  # set by seal()
         self.scratch_size = 0
         self.heap = self.heap_size = self.heap_top = 0  # see use_heap

@@ -29,6 +29,7 @@ from ...bpf.insn import (
 
 _SHORT = 40  # instructions of a function that is put in the place of its calls
 _ZEROED = 512  # bytes that are zeroed word by word; of more the helper is as fast
+_REACHED = 1 << 15  # of the state block, by the offset of a store
 _FAR = 24_000  # instructions: a jump reaches 32,767
 _CALL, _EXIT, _LOAD = call(0).opcode, exit_().opcode, ld_map(R1, 0)[0].opcode
 _ADD, _SIZE = alu_imm("add", R1, 0).opcode, mov_imm(R2, 0).opcode
@@ -63,7 +64,7 @@ class Clause:
         code = self.insns[at : at + 6]
         like = [mov(R3, R6), alu_imm("add", R3, zeros), mov(R1, R6)]
         if (code[:3] == like and code[3].opcode == _ADD and code[4].opcode == _SIZE and code[5] == call(PROBE_READ_KERNEL)
-                and code[4].imm <= _ZEROED):
+                and code[4].imm <= _ZEROED and code[3].imm + code[4].imm <= _REACHED):
             stores = [store_imm(8, R6, code[3].imm + offset, 0) for offset in range(0, code[4].imm, 8)]
             self._replace(at + 5, [*stores, exit_()])
 

@@ -97,17 +97,19 @@ _CALL, _EXIT = call(0).opcode, exit_()
 
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
-    sized.Sized}; allowed: of the processes that a policy allows, None without one; leaving: leaving.MAP).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    sized.Sized}; allowed: of the processes that a policy allows, None without one; leaving: leaving.MAP).  busy: offset of the busy word in a state block; state_of_all: these
+    blocks are too large for a per-CPU map, and one array has those of all CPUs; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
     pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None; family: that
     of a family.Family, or None."""
 
-    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family", "leaving")
+    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family", "leaving", "state_of_all")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
         self.sized, self.walk, self.allowed, self.family, self.leaving = {}, None, None, None, None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
+        self.state_of_all = False
 
     def emit_pids(self, g):
         """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
@@ -364,8 +366,11 @@ class Linker:
         taken = Label()
         for level in range(LEVELS):
             following = Label() if level < LEVELS - 1 else lost
-            g.emit(store_imm(8, R10, -8, level), ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8),
-                   call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, lost))
+            if self.maps.state_of_all:
+                g.emit(call(GET_SMP_PROCESSOR_ID), mov_imm(R1, LEVELS), alu("mul", R0, R1), alu_imm("add", R0, level), store(8, R10, -8, R0))
+            else:
+                g.emit(store_imm(8, R10, -8, level))
+            g.emit(ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, lost))
             if self.maps.preempt:
                 g.emit(load(8, R1, R0, self.maps.busy), jump_imm("jne", R1, 0, following),
                        store_imm(8, R0, self.maps.busy, 1))

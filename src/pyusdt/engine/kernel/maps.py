@@ -82,6 +82,7 @@ class KernelMaps:
             self.places.walk = walk.Places(len(definitions), self.state_size, task, release() >= walk.BPF_LOOP, tables, self.places)
             self.state_size += walk.WALK_SIZE + unwind.UNWIND_SIZE * tables
             definitions += [*walks.MAPS, *walks.tables() * tables]
+        self.places.state_of_all = self.state_size > kernel.PER_CPU_MOST
         if with_returns:
             self.places.leaving = len(definitions)
             definitions.append(leaving.MAP)
@@ -107,7 +108,8 @@ class KernelMaps:
 
     def _make(self, index, d):
         if index == p.MAP_STATE:
-            return kernel.map_create(p.MapDef(d.name, d.kind, d.key_size, self.state_size, LEVELS))
+            kind, blocks = ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
+            return kernel.map_create(p.MapDef(d.name, kind, d.key_size, self.state_size, blocks))
         if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
