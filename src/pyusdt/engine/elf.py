@@ -260,7 +260,7 @@ class File:
     def functions(self):
         """[(address, size, name)] of the functions that a probe can be put on, ascending.  Of a name with several versions it is the default's."""
         rows, names = self.symbols()
-        found, older, room = {}, {}, 4 * self.size
+        found, older, current, room = {}, {}, set(), 4 * self.size
         for row, is_older in zip(rows, self._older()):
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
                 name = _text(names, row[0])
@@ -272,9 +272,16 @@ class File:
                     older[row[4], name] = row[5]
                 else:
                     found[row[4], name] = row[5]
-        current = {name for _, name in found}
+            elif row[1] & 15 == _STT_IFUNC and row[3] and not is_older:
+                current.add(_text(names, row[0]).partition("@")[0])  # what is called so now is no function at one address
+        current.update(name for _, name in found)
         found.update({key: size for key, size in older.items() if key[1] not in current})
         return sorted((address, size, name) for (address, name), size in found.items())
+
+    def chosen_functions(self):
+        """Names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
+        rows, names = self.symbols()
+        return sorted({_text(names, row[0]).partition("@")[0] for row in rows if row[1] & 15 == _STT_IFUNC and row[3]})
 
     def _older(self):
         """For each symbol that symbols() has whether it is of a version that nothing new is linked with."""

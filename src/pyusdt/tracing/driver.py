@@ -18,6 +18,7 @@ from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
+from ..engine.chosen_functions import chosen_function
 from ..engine.provider_search import file_with_provider
 from ..engine.unmatched import similar_name, similar_provider, unmatched_probe, wider
 from .actions import Actions
@@ -89,9 +90,9 @@ class Driver:
     def _hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
         engine, probes = self.engine, self._near(description)
-        hint: str | None = (similar_name(description, probes) or unmatched_probe(description, engine.name, engine.kernel)
-                            or engine.hint(description) or file_with_provider(description, self.targets.command)
-                            or similar_provider(description, probes))
+        hint: str | None = (chosen_function(description, self.targets.command) or similar_name(description, probes)
+                            or unmatched_probe(description, engine.name, engine.kernel) or engine.hint(description)
+                            or file_with_provider(description, self.targets.command) or similar_provider(description, probes))
         return hint
 
     def _near(self, description: Any) -> list[Any]:

@@ -219,14 +219,14 @@ class Finder:
             if interpreter is None:
                 break
             path = interpreter
-        self._program(path, pid, [*_libraries(path), _own_module()])
+        self._program(path, pid, [*libraries(path), _own_module()])
 
     def program(self, pid):
         """Look at a process that is about to run its program's first instruction.  Raises OSError."""
         self.process(pid)
         path = os.readlink(f"/proc/{pid}/exe")
         if _is_trusted(path, f"/proc/{pid}/exe"):
-            self._program(path, pid, _libraries(path))
+            self._program(path, pid, libraries(path))
 
     def _program(self, path, pid, libraries):
         """Add a program and its libraries, which are those of a process."""
@@ -309,6 +309,16 @@ def modules(pid):
         return set()
 
 
+def code_files(pid):
+    """The paths of the files whose code a process has mapped, where they can be looked at."""
+    try:
+        found = {line.file: line for line in map(mapped.mapping, _code(pid))}.values()
+    except OSError:
+        return []
+    places = (mapped.find(pid, each, REACHABLE) for each in found)
+    return [place[0] for place in places if place]
+
+
 def which(name):
     if "/" in name:
         return name
@@ -334,7 +344,7 @@ def script_interpreter(path):
     return words[0] if words else None
 
 
-def _libraries(path):
+def libraries(path):
     """The libraries that a program is linked with, as its own dynamic loader finds them."""
     try:
         file = elf.File(path)
