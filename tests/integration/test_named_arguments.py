@@ -162,6 +162,8 @@ for i in range(3):
     assert (done.status, done.stdout.strip()) == (0, "/a 200 GET;/a 201 GET;/a 202 GET;"), done
     done = pydtrace("-q", "-Z", "-n", "http$target:::request-done { trace(arg.nothing); }", "-c", f"{sys.executable} {path}")
     assert done.status != 0 and "D_ARGS_NAME" in done.stderr, done
+    done = pydtrace("-n", "http*:::request_done { trace(arg.route); }")
+    assert done.status == 1 and "hint: did you mean request-done?\n" in done.stderr, done
 
 
 def test_what_is_said_of_the_probes_of_frameworks_is_so():
