@@ -75,3 +75,11 @@ def test_long_strings_of_a_foreign_program(bpf, tmp_path):
         assert (out.strip(), err, status) == ("x" * length, "", 0)
     out, err, status = pydtrace("-q", "-x", "strsize=64k", "-n", "long$target:::text { printf(\"%s\", copyinstr(arg0)); }", "-c", f"{program} 70000")
     assert (len(out.strip()), err, status) == (65_535, "dtrace: 1 string was cut to 65535 bytes\n", 0)
+
+
+def test_lengths_and_parts_of_long_strings(bpf, tmp_path):
+    """A loop over each byte of such a string is more than the kernel's verifier looks at."""
+    program = compile_c(os.path.join(DATA, "long_text.c"), tmp_path / "long_text")
+    script = """long$target:::text { this->a = copyinstr(arg0);
+        printf("%d %d %s", strlen(this->a), strlen(strjoin(this->a, "abc")), substr(this->a, 59990, 20)); }"""
+    assert pydtrace("-q", "-x", "strsize=64k", "-n", script, "-c", f"{program} 60000") == ("60000 60003 " + 10 * "x" + "\n", "", 0)

@@ -32,6 +32,7 @@ from ..code.emit import Place
 from ..code.strings import is_null, locate, set_null
 from .row import SubroutineRow
 
+_COUNTED = 8192  # bytes of a string's storage: in a larger one a loop is too much for the kernel's verifier
 _TABLE = 256  # bytes of a table with one for each character
 
 
@@ -48,10 +49,17 @@ def _own(g, expr):
 def string_length(g, place):
     """r0 = the length of the string there.  By way of the state block: the verifier would otherwise go
     through the rest of the program once for each length that there can be."""
-    g.address(R1, place)
-    g.emit(mov_imm(R2, place.size))
-    g.routine("string_length")
     scratch = g.scratch
+    if place.size > _COUNTED:
+        g.state_address(R1, g.alloc(place.size))
+        g.emit(mov_imm(R2, place.size))
+        g.address(R3, place)
+        g.helper("probe_read_kernel_str")  # copies it, and gives the length with the NUL
+        g.emit(alu_imm("sub", R0, 1))
+    else:
+        g.address(R1, place)
+        g.emit(mov_imm(R2, place.size))
+        g.routine("string_length")
     unknown = g.alloc(8)
     g.emit(store(8, R6, unknown, R0), load(8, R0, R6, unknown))
     g.scratch = scratch
