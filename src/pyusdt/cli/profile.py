@@ -146,7 +146,7 @@ def collect(options: Namespace) -> Profile:
         if sampling.stopping and why_none:
             raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
         if command and command.poll():
-            raise EndedUnseen(command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status))
+            raise EndedUnseen.of(command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status))
         raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
     return profile
 

@@ -37,9 +37,13 @@ class NoProcess(NoStacks):
 class EndedUnseen(NoStacks):
     """A command that has ended before a Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
 
-    def __init__(self, pid, program, status):
-        super().__init__(f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon")
-        self.status = status
+    status = 0
+
+    @classmethod
+    def of(cls, pid, program, status):
+        made = cls(f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon")
+        made.status = status
+        return made
 
 
 class NoPython(NoStacks):
