@@ -100,9 +100,14 @@ class Function(Type):
         super().__init__("function", 0, 1)
 
 
+def _bytes_for(bits: int) -> int:
+    """Of the smallest integer that has so many bits."""
+    return 1 << (-(-bits // 8) - 1).bit_length()
+
+
 class Field:
     """A member of a Record.  offset: in bytes; width: None, or the bits of a bit-field, with `shift` ones below it that are not
-    its own: those of the kernel's structs share their bytes."""
+    its own: bit-fields share their bytes."""
 
     __slots__ = ("name", "type", "offset", "width", "shift")
 
@@ -117,24 +122,27 @@ class Field:
         if self.width is None:
             return self.type
         narrow = typedef(self.type.name, self.type)
-        narrow.rank, narrow.size = ((self.width - self.shift) / 8, *self.type.rank[1:]), self.size
+        bits = self.width - self.shift
+        narrow.rank, narrow.size = (bits / 8, *self.type.rank[1:]), _bytes_for(bits)
         return narrow
 
     @property
     def size(self) -> int:
         """The bytes that it is read and written with."""
-        return extent(self.type) if self.width is None else 1 << (-(-self.width // 8) - 1).bit_length()
+        return extent(self.type) if self.width is None else _bytes_for(self.width)
 
 
 class Body:
     """What a struct or union consists of, shared by all typedefs of it.  fields: {name: Field}, None
     while only the tag is known."""
 
-    __slots__ = ("fields", "size", "align", "end")
+    __slots__ = ("fields", "size", "align", "end", "free", "spread")
 
     def __init__(self) -> None:
         self.fields: dict[str, Field] | None = None
         self.size, self.align, self.end = 0, 1, 0
+        self.free = 0  # bits of the last byte that the last member, a bit-field, leaves to the next
+        self.spread = 0  # the end if bit-fields did not share bytes, as in dtrace, which decides the size
 
 
 class KernelBody(Body):
@@ -163,7 +171,8 @@ class Record(Type):
     """A struct or union.  kind: "struct" or "union"; body: Body.
 
     Laid out as dtrace does it, which is not C's way everywhere: a struct is aligned as its first member is,
-    nothing is added behind the last one, and bit-fields do not share their bytes."""
+    nothing is added behind the last one.  Bit-fields lie where C has them, so that those of a traced program's structs are right;
+    the size is dtrace's, whose bit-fields do not share bytes."""
 
     __slots__ = ("kind", "body")
     is_record = True
@@ -187,13 +196,43 @@ class Record(Type):
         size = field.size
         align = type.align if width is None else size
         if self.kind == "struct":
+            begin = -(-body.spread // align) * align
+            body.spread = begin + (size if width is None else -(-width // 8))
+            body.size = max(body.size, begin + size)
+        if width is not None and self.kind == "struct":
+            self._add_bits(field, width)
+            return
+        if self.kind == "struct":
             field.offset = -(-body.end // align) * align
-        body.end = field.offset + (size if width is None else -(-width // 8))
-        body.size = field.offset + size if self.kind == "struct" else max(body.size, size)
+        body.end, body.free = field.offset + (size if width is None else -(-width // 8)), 0
+        body.size = max(body.size, field.offset + size)
         if self.kind == "union" or not body.fields:
             body.align = max(body.align, align)
         assert body.fields is not None  # whoever defines its members has begun
         body.fields[name or f"#{len(body.fields)}"] = field
+
+
+    def _add_bits(self, field: Field, width: int) -> None:
+        """A bit-field goes on where the last member ended, unless it would be in two of its type's units."""
+        body, unit = self.body, 8 * field.type.size
+        begin = 8 * body.end - body.free
+        if begin // unit != (begin + width - 1) // unit:
+            begin = -(-begin // unit) * unit
+        first = begin // 8
+        if 8 * (first + _bytes_for(begin % 8 + width)) > (begin // unit + 1) * unit:
+            first = begin // unit * unit // 8
+        field.offset, field.shift = first, begin - 8 * first
+        field.width = field.shift + width
+        body.end, body.free = -(-(begin + width) // 8), -(begin + width) % 8
+        body.size = max(body.size, field.offset + field.size)
+        if not body.fields:
+            body.align = max(body.align, field.type.align)
+        assert body.fields is not None
+        body.fields[field.name or f"#{len(body.fields)}"] = field
+
+    def end_unit(self, type: Type) -> None:
+        """An unnamed bit-field of no bits: the next one begins a unit of this type."""
+        self.body.end, self.body.free = -(-self.body.end // type.size) * type.size, 0
 
 
 class Stack(Record):

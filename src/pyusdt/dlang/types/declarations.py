@@ -249,6 +249,7 @@ def add_member(names, record, node):
     if node.bits is not None:
         width = bit_width(names, node, type, shown)
         if width == 0:
+            record.end_unit(type)
             return
     if name is not None and name in record.body.fields:
         message = f"failed to define member '{name}': Duplicate member, enumerator, or variable name."

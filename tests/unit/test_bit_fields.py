@@ -1,0 +1,48 @@
+"""Bit-fields lie where C has them: the C compiler is asked."""
+
+import random
+import subprocess
+
+from pyusdt.data import types as t
+
+BASES = [f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+HEAD = """#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+static void show(const void *object, size_t size) {
+    for (size_t i = 0; i < size; i++) printf("%02x", ((const unsigned char *)object)[i]);
+    printf("\\n");
+}
+int main(void) {
+"""
+
+
+def structs():
+    """[[(name, type's name, bits or None)]]"""
+    chance, found = random.Random(1), []
+    for _ in range(300):
+        bases = [chance.choice(BASES) for _ in range(chance.randint(1, 8))]
+        found.append([(f"m{number}", base, chance.choice([None, *[chance.randint(1, 8 * t.TYPEDEFS[base].size)] * 4]))
+                      for number, base in enumerate(bases)])
+    return found
+
+
+def test_members_have_the_bits_that_c_gives_them(tmp_path):
+    text, cases = HEAD, []
+    for fields in structs():
+        record = t.Record("struct", "s")
+        record.body.fields = {}
+        members = "".join(f"{base} {name}{'' if bits is None else f': {bits}'}; " for name, base, bits in fields)
+        for name, base, bits in fields:
+            record.add(name, t.TYPEDEFS[base], bits)
+            text += f"{{ struct {{ {members}}} s; memset(&s, 0, sizeof s); s.{name} = -1; show(&s, sizeof s); }}\n"
+        cases += [(members, record, name, 8 * t.TYPEDEFS[base].size if bits is None else bits) for name, base, bits in fields]
+    (tmp_path / "bits.c").write_text(text + "}\n")
+    subprocess.run(["gcc", "-w", "-o", tmp_path / "bits", tmp_path / "bits.c"], check=True)
+    lines = subprocess.run([tmp_path / "bits"], check=True, capture_output=True, text=True).stdout.split()
+    assert len(lines) == len(cases)
+    for (members, record, name, width), line in zip(cases, lines):
+        field = record.body.fields[name]
+        wanted = int.from_bytes(bytes.fromhex(line), "little")
+        assert ((1 << width) - 1) << 8 * field.offset + field.shift == wanted, (members, name)
+        assert field.offset + field.size <= min(record.size, len(line) // 2), (members, name)
