@@ -134,8 +134,12 @@ class CentralEngine(RemoteEngine):
     def _held_of(self, host):
         return sum(source.waits() for source in self._of_host.get(host, ()))
 
-    def _has_enough_of(self, host):
-        return self._held_of(host) > 2 * _HELD // max(1, len(self._of_host))
+    def _readable(self, hosts):
+        """While too much waits, those whose events take no more than their share of it."""
+        if self._held() <= _HELD:
+            return hosts
+        share = 2 * _HELD // len(self._of_host)
+        return [host for host in hosts if self._held_of(host) <= share]
 
     def _is_waited_for(self, host, now):
         """It may still send something that is before what others have sent."""

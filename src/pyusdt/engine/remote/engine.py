@@ -219,7 +219,7 @@ class RemoteEngine(EmbeddedEngine):
         self._join()
         self._try_again()
         told = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
-        ready = [host for host in told if not self._has_enough_of(host)]
+        ready = self._readable(told)
         if told and not ready:
             time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
         for host in ready:
@@ -235,9 +235,9 @@ class RemoteEngine(EmbeddedEngine):
         """Bytes of what waits for its order."""
         return self._order.held
 
-    def _has_enough_of(self, host):
-        """So much waits that nothing more is read of this host: it has to wait, not our memory."""
-        return self._held() > 2 * _HELD
+    def _readable(self, hosts):
+        """Those of these hosts that are read now.  While too much waits here, the hosts have to wait."""
+        return [] if self._held() > 2 * _HELD else hosts
 
     def _hung_up(self, host):
         if host.state == OVER:
