@@ -348,7 +348,7 @@ static int start_again(void *unused)
 /* ---- fork() in C ---- */
 
 /* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
- * but not its thread.  Its first Python code runs the pending call, which the parent has added, since in the child the lock of the
+ * but not its thread.  The first Python code of its main thread runs the pending call, which the parent has added, since in the child the lock of the
  * pending calls may be held for ever.  So may be the GIL's lock, if the watcher waited for the GIL: hence `turn`. */
 static void before_fork(void)
 {
