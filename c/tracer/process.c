@@ -21,7 +21,7 @@ int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *
         return r;
     close(found.in.dir);
     snprintf(path, size, "%s", found.in.path);
-    return 0;
+    return found.published ? 0 : 1;
 }
 
 static int compare_name(void *arg, const char *text, const struct pyusdt_name *name)

@@ -252,7 +252,8 @@ struct pyusdt_looked {
 typedef int pyusdt_look_fn(void *arg, const struct pyusdt_looked *looked);
 int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error);
 
-/* The run directory of a process that has pyusdt in it, for people to read. Errors as for attach_pid. */
+/* The run directory of a process that has pyusdt in it, for people to read. 1: it will publish itself there with its first probe, as a
+ * forked child does; 0: it has done so. Errors as for attach_pid. */
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error);
 
 #pragma GCC visibility pop

@@ -579,14 +579,22 @@ def look():
     return out
 
 
-def find_rundir(pid_t pid):
-    """The run directory of a process that has pyusdt in it, for people to read: what opens it is a descriptor."""
+def find_published(pid_t pid):
+    """(run directory, whether it has published itself) of a process that has pyusdt in it.  A forked child does so with its first probe.
+
+    The path is for people to read: what opens the directory is a descriptor.
+    """
     cdef char path[512]
     cdef pyusdt_error err
     cdef int code = pyusdt_find_rundir(pid, path, sizeof(path), &err)
     if code < 0:
         raise failure(code, &err)
-    return os.fsdecode(<bytes>path)
+    return os.fsdecode(<bytes>path), code == 0
+
+
+def find_rundir(pid_t pid):
+    """The run directory of find_published()."""
+    return find_published(pid)[0]
 
 
 include "_record.pxi"

@@ -304,6 +304,29 @@ input()
 """
 
 
+def test_doctor_of_a_forked_child_that_has_not_fired(tmp_path):
+    """It has no file of its own yet, and can be traced."""
+    tmp_path.chmod(0o700)
+    program = "import os, pyusdt\nif os.fork(): os.wait()\nelse: print(os.getpid(), flush=True); input(); pyusdt.p(1)"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+        child = int(process.stdout.readline())
+        done = run("doctor", "-p", str(child), PYUSDT_RUNDIR=str(tmp_path))
+        with subprocess.Popen([os.path.join(os.path.dirname(PYUSDT), "pydtrace"), "-x", "engine=embedded", "-p", str(child), "-n",
+                               'pyusdt$target:::user_trace-i4s4 { printf("it fired"); exit(0); }', "--ready"],
+                              env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+            said = []
+            while "ready" not in "".join(said[-1:]):
+                said.append(tracer.stderr.readline())
+                assert said[-1], said
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            out = tracer.communicate(timeout=60)[0]
+        process.stdin.close()
+    assert "it fired" in out and any(f"process {child} has fired nothing since it was forked" in line for line in said), (out, said)
+    assert f"ok  embedded engine  pydtrace -p {child} works: {tmp_path}\n" in done.stdout, done
+
+
 def test_doctor_says_that_a_control_file_is_damaged(tmp_path):
     tmp_path.chmod(0o700)
     with subprocess.Popen([sys.executable, "-c", DAMAGED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -275,11 +275,11 @@ def process(pid: int) -> list[Finding]:
 
 
 def _process_embedded(pid: int) -> Finding:
-    from .._tracer import find_rundir, list_probes
+    from .._tracer import find_published, list_probes
 
     try:
-        folder = find_rundir(pid)
-        if not list_probes(None, pid):
+        folder, is_published = find_published(pid)
+        if is_published and not list_probes(None, pid):
             return Finding("embedded engine", False, f"what the process says in {folder} of its probes is damaged",
                            "start the program again; whoever runs it can write there")
     except PermissionError as error:

@@ -171,7 +171,8 @@ class EmbeddedEngine(Engine):
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
                                            counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
-            if self._pids and not known:
+            unpublished = [pid for pid in self._pids if not _tracer.find_published(pid)[1]]
+            if self._pids and not known and not unpublished:
                 self.lack = f"what process {self._pids[0]} says of its probes is damaged: pyusdt doctor -p"
             elif self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
@@ -188,7 +189,9 @@ class EmbeddedEngine(Engine):
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
         self.counted = [clause for clause in self._counting
                         if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)]
-        if self._session.resumed:  # whose probes were accepted when it began
+        if unpublished:
+            self.notes.append(f"process {unpublished[0]} has fired nothing since it was forked: which probes it has is known when it does")
+        if self._session.resumed or unpublished:  # whose probes were accepted when it began, or are not known yet
             self.awaited = [desc for desc, count in self.matched if count == 0]
 
     def _bufsize(self):
