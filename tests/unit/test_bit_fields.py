@@ -1,7 +1,9 @@
 """Bit-fields lie where C has them: the C compiler is asked."""
 
+import os
 import random
 import subprocess
+import sys
 
 from pyusdt.data import types as t
 
@@ -46,3 +48,22 @@ def test_members_have_the_bits_that_c_gives_them(tmp_path):
         wanted = int.from_bytes(bytes.fromhex(line), "little")
         assert ((1 << width) - 1) << 8 * field.offset + field.shift == wanted, (members, name)
         assert field.offset + field.size <= min(record.size, len(line) // 2), (members, name)
+
+
+SCRIPT = """struct flags { unsigned a : 3; unsigned b : 5; unsigned c : 8; int : 0; int d; };
+BEGIN {
+    this->p = (struct flags *)alloca(16);
+    *(uint64_t *)this->p = 0x7000001ff;
+    printf("%d %d %d %d\\n", this->p->a, this->p->b, this->p->c, this->p->d);
+    this->p->b = 2;
+    printf("%x\\n", *(uint32_t *)this->p);
+    exit(0);
+}
+"""
+
+
+def test_what_a_program_has_written_is_read():
+    """And written.  The real dtrace can do neither by a pointer to its own memory."""
+    pydtrace = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+    run = subprocess.run([pydtrace, "-x", "engine=embedded", "-qn", SCRIPT], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stdout.rstrip(), run.stderr) == (0, "7 31 1 7\n117", ""), run
