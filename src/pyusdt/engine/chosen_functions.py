@@ -22,27 +22,28 @@ def chosen_function(desc: Any, command: Any = None) -> str | None:
     """A hint for a description of functions that a file chooses among when it is loaded, or None."""
     if not re.fullmatch(r"pid\d+", desc.provider) or not desc.function:
         return None
-    for path in _code_files(int(desc.provider[3:]), command):
-        if desc.module and not glob(desc.module, os.path.basename(path)):
+    for path, inode, modules in _code_files(int(desc.provider[3:]), command):
+        if desc.module and not any(glob(desc.module, module) for module in modules):
             continue
-        if name := next((name for name in _chosen(path) if glob(desc.function, name)), None):
-            return (f"{harmless(name)} of {harmless(os.path.basename(path))} stands for one of several functions, chosen when it is loaded (IFUNC): "
+        if name := next((name for name in _chosen(path, inode) if glob(desc.function, name)), None):
+            return (f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC): "
                     "name the function itself, if the file or its debug file names it")
     return None
 
 
-def _code_files(pid: int, command: Any) -> list[str]:
-    from .kernel.probes import code_files, libraries, which
+def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
+    """As kernel.probes.code_files(); a command does not run yet."""
+    from .kernel.probes import code_files, libraries, short_names, which
 
-    if command:
-        program = os.path.realpath(which(command.argv[0]))
-        return [program, *libraries(program)]
-    return code_files(pid)
+    if not command:
+        return code_files(pid)
+    program = os.path.realpath(which(command.argv[0]))
+    return [(path, None, short_names(os.path.basename(path), path == program)) for path in (program, *libraries(program))]
 
 
-def _chosen(path: str) -> list[str]:
+def _chosen(path: str, inode: int | None) -> list[str]:
     try:
-        file = File(path)
+        file = File(path, inode)
     except (OSError, BadFile):
         return []
     try:

@@ -92,10 +92,8 @@ class TracedFile:
 
     @property
     def short_names(self):
-        """libc.so.6 is libc.so and libc too, and a process's program is a.out; as in dtrace."""
-        parts = self.name.split(".")
-        names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
-        return (*names, "a.out") if self.main else tuple(names)
+        """As short_names()."""
+        return short_names(self.name, self.main)
 
     @property
     def returns(self):
@@ -309,14 +307,22 @@ def modules(pid):
         return set()
 
 
+def short_names(name, is_program):
+    """What D calls a file: libc.so.6 is libc.so and libc too, and a process's program is a.out; as in dtrace."""
+    parts = name.split(".")
+    names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return (*names, "a.out") if is_program else tuple(names)
+
+
 def code_files(pid):
-    """The paths of the files whose code a process has mapped, where they can be looked at."""
+    """[(path, inode, short_names())] of the files whose code a process has mapped, where they can be looked at."""
     try:
         found = {line.file: line for line in map(mapped.mapping, _code(pid))}.values()
+        program = os.readlink(f"/proc/{pid}/exe")
     except OSError:
         return []
-    places = (mapped.find(pid, each, REACHABLE) for each in found)
-    return [place[0] for place in places if place]
+    places = ((each, mapped.find(pid, each, REACHABLE)) for each in found)
+    return [(place[0], place[1].st_ino, short_names(each.name, each.path == program)) for each, place in places if place]
 
 
 def which(name):
