@@ -62,11 +62,19 @@ def mapping(line: str) -> Mapping | None:
     return Mapping(*fields) if len(fields) == 6 and fields[4] != "0" else None
 
 
+def _is_program(pid: int, mapping: Mapping) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/exe") == mapping.path
+    except OSError:
+        return False
+
+
 def find(pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had; may(path, pid): whether a
     path is looked at (reachable.py)."""
     paths = [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
-    paths.append(f"/proc/{pid}/exe")  # the program, though its file was removed or replaced
+    if mapping.is_gone and _is_program(pid, mapping):
+        paths.append(f"/proc/{pid}/exe")
     itself = ""
     if mapping.where:
         itself = f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}"  # any file, for root
