@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
-LARGEST_STRSIZE = 65536  # as options.py allows it
-LONGEST = 1023  # bytes of a string in an event: PYUSDT_MAX_STRING of include/pyusdt.h
 _FEW = 3  # faults of a kind that are told before they are counted
 _STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
@@ -148,11 +146,11 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
 def cut_line(count: int, strsize: int) -> str:
     """The message of strings that were longer than strsize."""
     were = "strings were" if count > 1 else "string was"
-    more = f": -x strsize={min(2 * strsize, LARGEST_STRSIZE)} has room for more" if strsize < LARGEST_STRSIZE else ""
+    more = f": -x strsize={min(2 * strsize, p.STRSIZE_LIMIT)} has room for more" if strsize < p.STRSIZE_LIMIT else ""
     return f"{count} {were} cut to {strsize - 1} bytes{more}"
 
 
 def long_line(count: int) -> str:
     """The message of strings that the traced process may have cut."""
     strings = "strings have" if count > 1 else "string has"
-    return f"{count} {strings} the {LONGEST} bytes that an event holds at most, or up to 3 less, and may be cut"
+    return f"{count} {strings} the {p.STRING_LIMIT} bytes that an event holds at most, or up to 3 less, and may be cut"

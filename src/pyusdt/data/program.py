@@ -80,6 +80,10 @@ FRAME_MARK_CODE = 0x2A7  # in its place: a native frame; the place is a megabyte
 FRAME_TARGET_SHIFT, FRAME_PLACE_SHIFT = 37, 20
 FRAME_MARK_SHIFT = 53
 
+# --- strings ------------------------------------------------------------------
+STRING_LIMIT = 1023  # bytes of one in an event: PYUSDT_MAX_STRING of include/pyusdt.h
+STRSIZE_LIMIT = 65536  # the largest strsize, as options.py allows it
+
 # --- the globals map: map 1, one element --------------------------------------
 # Counts of what was lost, each a u64 to which the programs of all CPUs add; then the variables.
 DROP_RECORD = 0  # records that found no room in the output

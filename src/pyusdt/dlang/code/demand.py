@@ -6,12 +6,11 @@ Always: too much rather than too little.  A string that is read at an address th
 the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
 """
 
-from ...data.program import SAMPLED_TASK
+from ...data.program import SAMPLED_TASK, STRING_LIMIT
 from ...data.types import is_kernels
 from .. import ast
 
 ARGUMENTS = 12
-STRING_LIMIT = 1023  # the producer's bound on a string
 _MOST = (1 << 16) - 1  # bytes that a session can ask for
 STRING_CUT = STRING_LIMIT - 3  # the shortest that it may have cut: it cuts between characters
 

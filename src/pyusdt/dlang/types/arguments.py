@@ -7,7 +7,6 @@ says that it is one is "" where it is absent.  `arg` is D's to give away: what t
 """
 
 from ...data import types as t
-from ...data.meant import nearest
 from ...data.ready_made import TABLE
 from .. import ast, constants
 from ..builtins.copyinstr import ARGUMENT
@@ -105,19 +104,14 @@ def named_argument(c, node):
     return declared_argument(c, node, number, signature, probe)
 
 
-def _similar_probe(probe):
-    """Of a framework's provider, whose probes are known before a program runs: the name that is nearly this one's, or None."""
-    known = TABLE.get(probe.provider.rstrip("0123456789*"), {})
-    return None if probe.name in known else nearest(probe.name, known)
-
-
 def place_of(c, node, probe):
     """(signature of a probe, number of the argument that is called so)"""
     signature = signature_of(c.names, probe)
     if signature is None:
         hint = "they are known while a process that tells them runs; else declare them: provider NAME { probe NAME(string route); };"
-        if near := _similar_probe(probe):
-            hint = f"did you mean {near}?"
+        frameworks = TABLE.get(probe.provider.rstrip("0123456789*"), {})  # known before a program runs
+        if probe.name not in frameworks:
+            hint = c.names.similar(probe.name, frameworks) or hint
         refuse("D_ARGS_NAME", node.loc, f"the arguments of {probe} have no names that are known", hint)
     names = [name for name, _ in signature.outputs]
     if node.name not in names:
