@@ -43,7 +43,7 @@ _GLOB = set("*?[\\")  # a name without these is no pattern
 _A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
 _SHOWN = ("user", "language")  # the stacks that it has
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
-_EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
+_EVERY_ARGUMENT = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
 
 
 def is_own(description):
@@ -171,9 +171,11 @@ class EmbeddedEngine(Engine):
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
                                            counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
-            unpublished = [pid for pid in self._pids if not _tracer.find_published(pid)[1]]
-            if self._pids and not known and not unpublished:
-                self.lack = f"what process {self._pids[0]} says of its probes is damaged: pyusdt doctor -p"
+            without = {*self._pids} - {row[0] for row in known}
+            damaged = [pid for pid in without if _tracer.find_published(pid)[1] and not _tracer.list_probes(None, pid)]
+            unpublished = sorted(without - {*damaged})
+            if damaged and not known:
+                self.lack = f"what process {damaged[0]} says of its probes is damaged: pyusdt doctor -p"
             elif self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
         except OSError as error:
