@@ -22,6 +22,7 @@ OUT = {
     "landlock": "True True\n",
     "filtered_by_prctl": "0\n1 True\n",
     "filtered_by_number": "0\n1 True\n",
+    "filtered_while_disabled": "0\n1 True\n",
 }
 
 

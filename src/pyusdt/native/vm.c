@@ -2,7 +2,8 @@
  *
  * The core's watcher calls when somebody begins or ends to trace; its thread takes the GIL then, and sets what is wanted.  It
  * stands still around os.fork() (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
- * ends before the interpreter does.  A child of a fork() in C starts it again when it runs Python code. */
+ * ends before the interpreter does.  A child of a fork() in C starts it again when its main thread runs
+ * Python code. */
 #define PY_SSIZE_T_CLEAN
 #include "native/vm.h"
 
@@ -61,6 +62,7 @@ static struct pyusdt_watch watch;
 static int enabled;  /* by the program, which forks may interrupt */
 static int watching;
 static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
+static unsigned leaves; /* of them those that do not end: the program has set seccomp filters for one thread */
 static int is_pending;  /* start_again() */
 static __thread int is_forking, has_turn;
 
@@ -348,8 +350,9 @@ static int start_again(void *unused)
 /* ---- fork() in C ---- */
 
 /* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
- * but not its thread.  The first Python code of its main thread runs the pending call, which the parent has added, since in the child the lock of the
- * pending calls may be held for ever.  So may be the GIL's lock, if the watcher waited for the GIL: hence `turn`. */
+ * but not its thread.  A pending call starts another; it runs with the first Python code of the child's main thread.  The parent adds
+ * it before the fork, because another thread may hold the lock of the pending calls at the fork, and nobody would release it in the
+ * child.  The same is true of the GIL's lock while the watcher waits for the GIL; so the fork takes `turn` first. */
 static void before_fork(void)
 {
     PyThreadState *holder;
@@ -398,6 +401,20 @@ static int handle_forks(void)
 
 /* ---- for pyusdt.vm ---- */
 
+static const char has_filter[] = "the program has set a seccomp filter for one thread, so pyusdt's watcher has ended";
+
+/* Remarks for the tracers, by parts so that the names fit. */
+static void set_lack_of_all(const char *why)
+{
+    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1, code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
+    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) | PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_FREE) | PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
+
+    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, all & ~code & ~memory, why);
+}
+
 /* vm_start(audit) */
 static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
 {
@@ -420,6 +437,8 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
     apply(wanted_now(), attached_now()); /* who traces already sees the next call */
+    if (leaves != 0)
+        set_lack_of_all(has_filter);
     Py_RETURN_NONE;
 }
 
@@ -447,30 +466,20 @@ static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
-/* Remarks for the tracers, by parts so that the names fit. */
-static void set_lack_of_all(const char *why)
-{
-    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1, code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
-    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) | PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) |
-                            PYUSDT_VM_BIT(PYUSDT_VM_FREE) | PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
-
-    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
-    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
-    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, all & ~code & ~memory, why);
-}
-
 /* Before the program sets a seccomp filter for one thread.  After it nothing is called, since the filter may kill the program. */
 static PyObject *vm_leave(PyObject *self, PyObject *unused)
 {
+    leaves++;
     if (enabled)
-        set_lack_of_all("the program has set a seccomp filter for one thread, so pyusdt's watcher has ended");
+        set_lack_of_all(has_filter);
     return vm_pause(self, unused);
 }
 
 /* The filter could not be set. */
 static PyObject *vm_return(PyObject *self, PyObject *unused)
 {
-    if (enabled)
+    leaves--;
+    if (enabled && leaves == 0)
         set_lack_of_all(NULL); /* what is still lacking is found out again */
     return vm_resume(self, unused);
 }

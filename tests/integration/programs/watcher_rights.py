@@ -143,6 +143,18 @@ def filtered_by_number():
     filtered(lambda program: libc.syscall(SECCOMP, 1, 0, program))
 
 
+def filtered_while_disabled():
+    """enable() afterwards starts no thread, and tracers are told."""
+
+    def call(program):
+        pyusdt.vm.disable()
+        result = libc.prctl(22, 2, program)
+        pyusdt.vm.enable()
+        return result
+
+    filtered(call)
+
+
 assert wait_for(watcher)
 wait_for(lambda: watcher()["NoNewPrivs"] == "1")
 globals()[sys.argv[1]]()
