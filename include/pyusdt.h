@@ -233,14 +233,20 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 
 /* ---- remarks: what a process says of its probes to those who trace them ---- */
 
-#define PYUSDT_REMARKS 5
+#define PYUSDT_REMARKS 7
+
+enum pyusdt_remark {
+    PYUSDT_REMARK_LACK,  /* why this process does not fire the probes, or not always */
+    PYUSDT_REMARK_HINT,  /* what helps a tracer that has seen none of them fire */
+    PYUSDT_REMARK_SHARED /* what a tracer should know whose script has self-> variables */
+};
 
 /*
- * Tells tracers that want one of these probes `text`, for a person: why this process does not fire them, or not always; hint: only
- * if they have seen none of them fire.  which: below PYUSDT_REMARKS; text: NULL takes it back.  names: with blanks between them.
- * Texts stay for the life of the process, so a caller has few of them.  -ENOSPC, -EAGAIN: there is no room, or not now.
+ * Tells tracers that want one of these probes `text`, for a person.  which: below PYUSDT_REMARKS; text: NULL takes it back.
+ * provider: "": each of the process's.  names: with blanks between them; "": each of the provider's.  Texts stay for the life of
+ * the process, so a caller has few of them.  -ENOSPC, -EAGAIN: there is no room, or not now.
  */
-int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint);
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, enum pyusdt_remark kind);
 
 /* ---- stacks ---- */
 

@@ -21,7 +21,7 @@
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
 #ifndef PYUSDT_LAYOUT_VERSION /* tests make another build */
-#define PYUSDT_LAYOUT_VERSION 10
+#define PYUSDT_LAYOUT_VERSION 11
 #endif
 #define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
 
@@ -71,11 +71,10 @@ _Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 && offsetof(stru
 
 /*
  * A remark is kept as a place: module is the provider, function the names of probes with blanks between them, file the text for a
- * person, and line one of PYUSDT_REMARK_….  No event comes from it.
+ * person, and line says which enum pyusdt_remark it is.  No event comes from it.
  */
-#define PYUSDT_REMARK_LACK UINT32_MAX       /* these probes do not fire here, or not always */
-#define PYUSDT_REMARK_HINT (UINT32_MAX - 1) /* what helps a tracer that has seen none of them fire */
-#define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_HINT)
+#define PYUSDT_REMARK_LINE(kind) (UINT32_MAX - (uint32_t)(kind))
+#define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_LINE(PYUSDT_REMARK_SHARED))
 
 struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
     uint32_t module;

@@ -349,14 +349,14 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
     return question.number;
 }
 
-int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, enum pyusdt_remark kind)
 {
     uint32_t number = 0;
 
     if (which >= PYUSDT_REMARKS)
         return -EINVAL;
     if (text != NULL)
-        number = pyusdt_place(provider, names, text, hint ? PYUSDT_REMARK_HINT : PYUSDT_REMARK_LACK);
+        number = pyusdt_place(provider, names, text, PYUSDT_REMARK_LINE(kind));
     if (text != NULL && number == 0)
         return -ENOSPC;
     if (!pyusdt_is_published(0) || !pyusdt_core_lock(true))

@@ -212,8 +212,8 @@ const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n
 /* The same about other users' processes and those of containers, of which the first few are kept; how many there are. */
 const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n, uint32_t *count);
 
-/* The n-th hint that a process has for a session in which none of the probes fired that it wants; NULL: there are no more. */
-const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n);
+/* The n-th of what processes say of the wanted probes that holds for some sessions alone, by its kind; NULL: there are no more. */
+const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n, enum pyusdt_remark *kind);
 
 /* Whether the process that has this id now is one of the targets: ids are used again. */
 int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);

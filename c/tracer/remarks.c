@@ -2,7 +2,7 @@
  * What traced processes say of their probes (include/pyusdt.h, "remarks").
  *
  * In:  the remarks in a target's control file, which was made by somebody else: see tracer.h.
- * Out: for those of probes that the session wants, a message for the user, or a hint that the caller shows where nothing fired.
+ * Out: for those of probes that the session wants, a message for the user, or a hint that the caller shows where it applies.
  * Always: bounded: a process has PYUSDT_REMARKS remarks at a time, a session keeps so many messages and hints.
  */
 #define _GNU_SOURCE
@@ -35,7 +35,8 @@ static int is_of(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
     const char *name = search->table->strings + desc->name;
 
     (void)probe;
-    search->found = *name != '\0' && strcmp(search->table->strings + desc->provider, search->provider) == 0 && has_name(search->names, name);
+    search->found = *name != '\0' && (*search->provider == '\0' || strcmp(search->table->strings + desc->provider, search->provider) == 0) &&
+                    (*search->names == '\0' || has_name(search->names, name));
     return search->found;
 }
 
@@ -52,16 +53,16 @@ static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_
 }
 
 /* Once each, as messages are. */
-static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target, const char *hint)
+static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target, enum pyusdt_remark kind, const char *hint)
 {
     char text[PYUSDT_PLACE_FILE + 32];
 
     snprintf(text, sizeof text, "process %u %s", target->pid, hint);
     for (uint32_t i = 0; i < session->nhints; i++)
-        if (strcmp(session->hint[i], text) == 0)
+        if (strcmp(session->hint[i].text, text) == 0)
             return;
-    if (session->nhints < PYUSDT_TROUBLES_MAX && (session->hint[session->nhints] = strdup(text)) != NULL)
-        session->nhints++;
+    if (session->nhints < PYUSDT_TROUBLES_MAX && (session->hint[session->nhints].text = strdup(text)) != NULL)
+        session->hint[session->nhints++].kind = kind;
 }
 
 void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target)
@@ -76,14 +77,17 @@ void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_ta
         if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 || !pyusdt_places_get(&target->known_places, number, &remark) ||
             !is_wanted(session, target, &remark))
             continue;
-        if (remark.line == PYUSDT_REMARK_LACK)
+        if (remark.line == PYUSDT_REMARK_LINE(PYUSDT_REMARK_LACK))
             pyusdt_session_trouble(session, "process %u: %s", target->pid, remark.file);
-        else if (remark.line == PYUSDT_REMARK_HINT)
-            keep_hint(session, target, remark.file);
+        else if (PYUSDT_IS_REMARK(remark.line))
+            keep_hint(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
     }
 }
 
-const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n)
+const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n, enum pyusdt_remark *kind)
 {
-    return n < session->nhints ? session->hint[n] : NULL;
+    if (n >= session->nhints)
+        return NULL;
+    *kind = session->hint[n].kind;
+    return session->hint[n].text;
 }

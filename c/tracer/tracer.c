@@ -371,7 +371,7 @@ void pyusdt_session_free(struct pyusdt_session *session)
     for (uint32_t i = 0; i < PYUSDT_STRANGERS_TOLD; i++)
         free(session->strangers.text[i]);
     for (uint32_t i = 0; i < session->nhints; i++)
-        free(session->hint[i]);
+        free(session->hint[i].text);
     pyusdt_containers_free(session->containers);
     free(session->targets);
     free(session->living);

@@ -168,7 +168,10 @@ struct pyusdt_session {
         uint64_t hash[PYUSDT_STRANGERS_COUNTED]; /* of each text that was counted */
         uint32_t n;
     } strangers; /* messages about other users' processes and those of containers, which may be as many as these users like */
-    char *hint[PYUSDT_TROUBLES_MAX]; /* and those that help where nothing fired: remarks.c */
+    struct {
+        char *text;
+        enum pyusdt_remark kind;
+    } hint[PYUSDT_TROUBLES_MAX]; /* what else processes say of their probes: remarks.c */
     uint32_t nhints;
     uint32_t others; /* of these: about processes that have another build of pyusdt */
     bool full;         /* there were more of them than fit */

@@ -1,11 +1,17 @@
-# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h, native/stack.h, native/vm.h).
+# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h, native/remarks.h, native/stack.h, native/vm.h).
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
     unsigned pyusdt_demand(unsigned probe)
     void pyusdt_let_go()
     int pyusdt_flight(char *path, size_t size)
-    int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)
+    enum pyusdt_remark:
+        PYUSDT_REMARK_LACK
+    int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, pyusdt_remark kind)
+
+cdef extern from "native/remarks.h":
+    enum:
+        PYUSDT_FRAMEWORK_LACK
 
 cdef extern from "native/fire.h":
     int pyusdt_set_strict(int on)

@@ -44,16 +44,10 @@ def flight() -> str | None:
     return os.fsdecode(<bytes>path) if code else None
 
 
-def remark(unsigned which, provider: str, names: str, text: str | None, bint hint=False) -> None:
-    """Tell tracers of these probes (names with blanks between them) why they do not fire here; None: they do.  Texts stay, so be few.
-
-    which: 0 to 2 are native/vm.c's, 3 the frameworks', 4 the programs' that this one starts.  hint: only those who saw nothing fire.
-    """
-    cdef const char *chars = NULL
-    said = b"" if text is None else text.encode("utf-8", "replace")
-    if text is not None:
-        chars = said
-    pyusdt_remark_set(which, provider.encode(), names.encode(), chars, hint)
+def remark(provider: str, names: str, text: str) -> None:
+    """Tell tracers of a framework's probes (names with blanks between them) why they do not fire here.  The text stays, so be few."""
+    said = text.encode("utf-8", "replace")
+    pyusdt_remark_set(PYUSDT_FRAMEWORK_LACK, provider.encode(), names.encode(), said, PYUSDT_REMARK_LACK)
 
 
 def strict(bint on=True) -> bool:

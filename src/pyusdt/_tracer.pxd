@@ -109,7 +109,9 @@ cdef extern from "tracer/reader.h" nogil:
     void pyusdt_session_shown(pyusdt_session *session)
     const char *pyusdt_session_told(const pyusdt_session *session, uint32_t n)
     const char *pyusdt_session_stranger_told(const pyusdt_session *session, uint32_t n, uint32_t *count)
-    const char *pyusdt_session_hint(const pyusdt_session *session, uint32_t n)
+    enum pyusdt_remark:
+        PYUSDT_REMARK_HINT
+    const char *pyusdt_session_hint(const pyusdt_session *session, uint32_t n, pyusdt_remark *kind)
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
     int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     ctypedef void pyusdt_other_fn(void *arg, uint32_t pid, const char *sentence)

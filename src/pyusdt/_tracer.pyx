@@ -290,12 +290,15 @@ cdef class Session(Feed):
         return said, count
 
     def hints(self):
-        """What processes say that helps where none of the wanted probes fired: texts, all that there were."""
-        said, n = [], 0
-        while (text := pyusdt_session_hint(self.session, n)) != NULL:
-            said.append(text.decode("utf-8", "replace"))
+        """What processes say of the wanted probes, all that there was: (texts that help where none of these fired, texts for scripts
+        that have self-> variables)."""
+        cdef pyusdt_remark kind
+        cdef uint32_t n = 0
+        silent, shared = [], []
+        while (text := pyusdt_session_hint(self.session, n, &kind)) != NULL:
+            (silent if kind == PYUSDT_REMARK_HINT else shared).append(text.decode("utf-8", "replace"))
             n += 1
-        return said
+        return silent, shared
 
     @property
     def resumed(self):

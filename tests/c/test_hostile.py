@@ -105,7 +105,7 @@ def test_scribbled_shared_memory(world, seed):
 def fields(**changes):
     """A control file's header (c/shared/layout.h) that is right but for the changes, with one probe."""
     size = 320 + 64 * 64 + 8 + 36 + 32
-    header = {"magic": 0x316c746375737970, "version": 10, "size": size, "pid": os.getpid(), "instance": 0,
+    header = {"magic": 0x316c746375737970, "version": 11, "size": size, "pid": os.getpid(), "instance": 0,
               "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),
               "pidns": os.stat("/proc/self/ns/pid").st_ino, "state": 1, "nprobes": 1, "ndescs": 1, "slots": 320,
               "words": 320 + 4096, "descs": 320 + 4096 + 8, "strings": 320 + 4096 + 44, "strings_size": 32, "gid": 0}
@@ -121,7 +121,7 @@ def fields(**changes):
 
 
 FORGERIES = {
-    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 11},
+    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 12},
     "size": {"size": 1 << 31}, "pid": None, "no probes": {"nprobes": 0}, "many probes": {"nprobes": 1 << 31},
     "probes but no descs": {"ndescs": 0}, "many descs": {"ndescs": 1 << 30}, "slots out": {"slots": 1 << 30},
     "slots odd": {"slots": 321}, "words out": {"words": 4_294_967_288}, "words odd": {"words": 4417},

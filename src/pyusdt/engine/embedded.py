@@ -79,7 +79,7 @@ class EmbeddedEngine(Engine):
             raise EngineError("copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
                               "its firing: they need -x engine=kernel")
         self._machines = Machines(program, self._how_many())
-        filled = program.uses - {"errno", "kernel", p.SAMPLED_TASK}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
+        filled = program.uses - {"errno", "kernel", p.SAMPLED_TASK, p.OF_THREAD}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [(*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks]
         self._all = [_tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown) for vm in self._machines.vms]
         self._consumer = self._all[0]  # who does all but what a crew shares
@@ -528,6 +528,7 @@ class EmbeddedEngine(Engine):
         if self._ticks:
             self._take_counts()
         self._look_for_silence()
+        self._look_for_tasks()
         self._fire(END, self._ends_at)
         self._stop_recording(self._ends_at)
         return self._consumer.take_records()
@@ -555,8 +556,13 @@ class EmbeddedEngine(Engine):
         targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
         troubles = self._session.troubles()
         if not troubles:
-            self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints(),
+            self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints()[0],
                                              providers_of([pid for pid, *_ in targets]))
+
+    def _look_for_tasks(self):
+        """Which processes fired in tasks that share a thread, and with it the variables self->x of the clauses."""
+        if self._session and p.OF_THREAD in self.program.uses:
+            self._lacking += self._session.hints()[1]
 
     def users_work(self):
         return self._session.users_work() if self._session and self._everyone else {}

@@ -57,5 +57,5 @@ def see_callbacks(events: Any) -> None:
 
 
 def tell_of_foreign_loop(module: Any) -> None:
-    remark(3, "loop", " ".join(TABLE["loop"]),
+    remark("loop", " ".join(TABLE["loop"]),
            f"{module.__name__} is loaded, whose event loop tells nothing of its callbacks: only those of asyncio's own loops are seen")

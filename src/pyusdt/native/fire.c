@@ -6,6 +6,7 @@
 
 #include "native/convert.h"
 #include "native/pending.h"
+#include "native/tasks.h"
 
 int pyusdt_strict_flag;
 
@@ -145,6 +146,7 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
         return NULL;
     if (!pyusdt_firing_begin(&firing, probe, pyusdt_attached(probe)))
         Py_RETURN_FALSE;
+    pyusdt_notice_tasks();
     pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
         firing.args.value[PYUSDT_ARG_INTEGER + i] = integer(values[i]);

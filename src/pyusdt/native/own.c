@@ -10,6 +10,7 @@
 #include "native/fire.h"
 #include "native/pending.h"
 #include "native/probe.h"
+#include "native/tasks.h"
 
 void pyusdt_own_free(struct pyusdt_own *own)
 {
@@ -170,6 +171,7 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
     own_firing.own = own;
     if (!pyusdt_firing_begin_at(&own_firing.firing, &own->site))
         Py_RETURN_FALSE;
+    pyusdt_notice_tasks();
     if ((own_firing.firing.reads & EVERY_ARGUMENT) >> own->nargs != 0)
         pyusdt_firing_no_more(&own_firing.firing, own->nargs); /* seldom: who reads more than a probe has? */
     if (!fire_plain(&own_firing, args, nargs)) {

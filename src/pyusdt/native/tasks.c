@@ -5,6 +5,8 @@
  * much; an attribute of the task's would be seen by the application. */
 #include "native/tasks.h"
 
+#include "native/pending.h"
+#include "native/remarks.h"
 #include "shared/core.h"
 
 /* Called by the weak reference of a task that has ended.  place: the dictionary, and the key. */
@@ -127,4 +129,61 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, 
         Py_DECREF(entry);
     }
     Py_DECREF(address);
+}
+
+/* ---- tasks that share a thread ---- */
+
+uint32_t pyusdt_task_looks;
+
+/* What a function of a loaded module returns: New reference, or NULL, perhaps with an exception. */
+static PyObject *call_loaded(const char *module_name, const char *function_name, PyObject *argument)
+{
+    PyObject *name = PyUnicode_FromString(module_name), *module = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *function = module != NULL ? PyObject_GetAttrString(module, function_name) : NULL, *result = NULL;
+
+    if (function != NULL)
+        result = argument != NULL ? PyObject_CallOneArg(function, argument) : PyObject_CallNoArgs(function);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    return result;
+}
+
+/* The address of the running asyncio task, else of the running greenlet that is not a thread's first; NULL: there is neither. */
+static const void *running(void)
+{
+    PyObject *loop = call_loaded("asyncio.events", "_get_running_loop", NULL), *found = NULL;
+    const void *address;
+
+    if (loop != NULL && loop != Py_None) {
+        found = call_loaded("asyncio.tasks", "current_task", loop);
+    } else if (!PyErr_Occurred()) {
+        found = call_loaded("greenlet", "getcurrent", NULL);
+        if (found != NULL && is_first(found))
+            Py_CLEAR(found);
+    }
+    address = found != Py_None ? found : NULL;
+    Py_XDECREF(loop);
+    Py_XDECREF(found); /* who runs does not end now */
+    return address;
+}
+
+void pyusdt_look_for_tasks(void)
+{
+    static _Thread_local const void *before;
+    struct pyusdt_pending pending;
+    const void *now;
+
+    pyusdt_pending_save(&pending);
+    now = running();
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    pyusdt_pending_restore(&pending);
+    if (before == NULL)
+        before = now;
+    if (now == NULL || now == before)
+        return;
+    if (pyusdt_remark_set(PYUSDT_TASKS_SHARE, "", "", "fires probes in several asyncio tasks or greenlets of a thread, which share self->: task->x is "
+                                          "a variable of each of them", PYUSDT_REMARK_SHARED) == 0)
+        __atomic_store_n(&pyusdt_task_looks, PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
 }

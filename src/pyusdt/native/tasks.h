@@ -9,11 +9,30 @@
 
 #include "native/context.h"
 
+#define PYUSDT_TASK_LOOKS 64
+#define PYUSDT_TASKS_TOLD UINT32_MAX
+
 /* New reference to bytes, or NULL with an exception. */
 PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task);
 
 /* Fills in the number and the name of a greenlet.  The first greenlet of a thread is the thread itself: nothing is filled in.
  * An exception may be pending. */
 void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, struct pyusdt_task *task);
+
+/* Once two asyncio tasks or greenlets of one thread have fired, tells so those tracers whose scripts have self-> variables, which are
+ * the thread's.  Called at each firing: looks at the first ones and at one of 64 of the others, until it is told. */
+void pyusdt_look_for_tasks(void);
+
+static inline void pyusdt_notice_tasks(void)
+{
+    extern uint32_t pyusdt_task_looks __attribute__((visibility("hidden")));
+    uint32_t n = __atomic_load_n(&pyusdt_task_looks, __ATOMIC_RELAXED);
+
+    if (n == PYUSDT_TASKS_TOLD)
+        return;
+    __atomic_store_n(&pyusdt_task_looks, (n + 1) % PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
+    if (n < PYUSDT_TASK_LOOKS || n % PYUSDT_TASK_LOOKS == 0)
+        pyusdt_look_for_tasks();
+}
 
 #endif

@@ -195,7 +195,7 @@ static void names_of(uint32_t set, char *names, size_t size)
 }
 
 /* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
-void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t set, const char *why)
+void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t set, const char *why)
 {
     static uint32_t untold; /* parts whose remark could not be set */
     char names[PYUSDT_PLACE_FUNCTION + 1];
@@ -206,7 +206,7 @@ void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t set, const char *why)
     __atomic_store_n(&lacks[part], why, __ATOMIC_RELAXED);
     names_of(set, names, sizeof names);
     untold &= ~(1u << part);
-    if (pyusdt_remark_set(part, "python", names, why, 0) != 0)
+    if (pyusdt_remark_set(part, "python", names, why, PYUSDT_REMARK_LACK) != 0)
         untold |= 1u << part;
     if (is_new && why != NULL && (pyusdt_vm_attached & set) != 0)
         PySys_WriteStderr("pyusdt: python: %s\n", why);

@@ -23,6 +23,7 @@
 
 #include <Python.h>
 
+#include "native/remarks.h"
 #include "pyusdt.h"
 
 /* In the order of the provider's table; the first ones are of code and have places. */
@@ -86,16 +87,10 @@ void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe 
 /* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
 void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
 
-/* The parts of the provider that may lack something, each at a place of its own among the process's remarks. */
-enum pyusdt_vm_part { PYUSDT_VM_LACK_CODE, PYUSDT_VM_LACK_TASKS, PYUSDT_VM_LACK_MEMORY, PYUSDT_VM_LACK_INTERPRETERS,
-                     PYUSDT_VM_LACK_PARTS };
-
-#define PYUSDT_VM_HINT 4 /* the place of hints there, behind all parts */
-_Static_assert(PYUSDT_VM_LACK_PARTS <= PYUSDT_VM_HINT && PYUSDT_VM_HINT < PYUSDT_REMARKS, "each part has a remark of its own");
 extern const char pyusdt_vm_code_names[] __attribute__((visibility("hidden"))); /* of the probes that have places, with blanks between them */
 
 /* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
-void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t probes, const char *why);
+void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t probes, const char *why);
 
 /* ---- vm_code.c ---- */
 

@@ -171,7 +171,7 @@ __attribute__((noinline)) static void hint_at(const struct names *names, enum py
         return;
     __atomic_fetch_add(&hints, 1, __ATOMIC_RELAXED);
     snprintf(text, sizeof text, "has run %.80s:%.120s: is that what is meant by %s?", names->module.address, names->function.address, asked);
-    pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, 1);
+    pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
 }
 
 __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)

@@ -326,7 +326,7 @@ static void leave_hint(PyObject *argv, const char *what, int goes, int waited)
                                     : "name python* in the place of python$target, with -x pychildren");
     if (option != 0 || !goes) {
         hints++;
-        pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, 1);
+        pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
     }
     Py_DECREF(words);
 }

@@ -6,7 +6,7 @@ Always: too much rather than too little.  A string that is read at an address th
 the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
 """
 
-from ...data.program import SAMPLED_TASK, STRING_LIMIT
+from ...data.program import OF_THREAD, SAMPLED_TASK, STRING_LIMIT
 from ...data.types import is_kernels
 from .. import ast
 
@@ -44,6 +44,8 @@ def demand_of(clause, strsize):
             uses.add("kernel")
         if node.__class__ is ast.AssocRef and node.symbol.scope == "task" and clause.probes[0].name.startswith("profile-"):
             uses.add(SAMPLED_TASK)
+        if node.__class__ in (ast.Var, ast.AssocRef) and node.symbol.scope == "self":
+            uses.add(OF_THREAD)
         if node.__class__ is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)
