@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -70,6 +71,29 @@ def test_text():
     version = f"3.{sys.version_info[1]}"
     assert run.stdout.startswith(f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (MainThread): waits in read\n")
     assert re.search(rf"^Thread \d+ \(Thread-1.*\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$", run.stdout, re.MULTILINE)
+
+
+def test_processes_and_their_descendants():
+    """Each once, with children that are no Pythons left out, but named ones refused."""
+    with harness.running(sys.executable, "tree.py") as subject:
+        other, middle, leaf = map(int, subject.said.split())
+        tree = [json.loads(line) for line in harness.pyusdt("dump", "--json", "--subprocesses", subject.pid).stdout.splitlines()]
+        native = harness.pyusdt("dump", "--native", "--subprocesses", subject.pid)
+        named = harness.pyusdt("dump", leaf, other, middle, leaf)
+    assert [each["pid"] for each in tree] == [subject.pid, middle, leaf]
+    assert all(any(frame["function"] == "job" for frame in each["threads"][0]["frames"]) for each in tree[1:])
+    assert re.findall(r"^Process (\d+)", native.stdout, re.MULTILINE) == [str(each) for each in (subject.pid, other, middle, leaf)]
+    assert re.findall(r"^Process (\d+)", named.stdout, re.MULTILINE) == [str(leaf), str(middle)] and f"\n\nProcess {middle}" in named.stdout
+    assert named.returncode == 1 and f"process {other} (cat) is no CPython" in named.stderr and named.stderr.count("\n") == 1
+
+
+def test_process_that_nobody_has_waited_for():
+    """It was called no CPython."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        for command in ("dump", "profile"):
+            run = harness.pyusdt(command, ended.pid)
+            assert (run.returncode, run.stderr) == (1, f"pyusdt: process {ended.pid} has ended, and its parent has not waited for it\n")
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)

@@ -1,6 +1,6 @@
 """pyusdt dump: where the threads of a Python process are now.
 
-In: a process id.  Out: text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread
+In: process ids.  Out: for each process text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread
 whose stack does not hold still; what its names say is shown harmless; a stack that changed while it was read says so; no more than ROOM
 characters of names are shown.
 """
@@ -12,18 +12,19 @@ from collections import namedtuple
 
 from .._tracer import Memory
 from ..data.harmless import harmless
-from ..stacks import beside, snapshot
+from ..stacks import beside, kernel_side, snapshot
 from ..stacks.code import Codes
-from ..stacks.kernel_side import FROZEN
 from ..stacks.locks import Locks, circles
 from ..stacks.native import NativeFrame
 from ..stacks.patience import watched
-from ..stacks.process import NoPython, Python, refusal
+from ..stacks.process import NoPython, NoStacks, Python, refusal
 from ..stacks.tasks import Tasks
 from ..stacks.thread_names import ThreadNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
     from typing import Any
 
 _TRIES = 64  # a moment's patience for stacks that move
@@ -38,7 +39,7 @@ SAID = {
 _GOES_ON = {
     "stopped": " by a signal: kill -CONT {} lets it go on",
     "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
-    FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
+    kernel_side.FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
 }
 _OTHERS = "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
@@ -70,6 +71,19 @@ def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tupl
         python.check()
         bound([*threads, *tasks])
         return Process(pid, python.layout["minor"], waiting), threads, tasks
+
+
+def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | NoStacks]:
+    """What look() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
+    they may be no Pythons, and they may end."""
+    asked = list(dict.fromkeys(options.pids))
+    found = [child for pid in asked for child in kernel_side.descendants(pid)] if options.subprocesses else []
+    for pid in dict.fromkeys([*asked, *found]):
+        try:
+            yield look(pid, options.frames, options.native, not options.no_stop)
+        except NoStacks as error:
+            if pid in asked:
+                yield error
 
 
 def _native_threads(pid: int) -> list[Any]:
@@ -162,7 +176,7 @@ def halted(pid: int, threads: list[Any]) -> list[str]:
     wait (cgroups' first version)."""
     tasks = [thread.task for thread in threads if thread.task]
     states = {task.state for task in tasks if task.halted}
-    if FROZEN not in states and not all(task.halted for task in tasks):
+    if kernel_side.FROZEN not in states and not all(task.halted for task in tasks):
         return []
     return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted(states)]
 

@@ -132,14 +132,20 @@ def doctor_command(options: Namespace) -> int:
 
 
 def dump_command(options: Namespace) -> int:
-    from ..stacks.process import NoStacks
     from . import dump
 
-    try:
-        found = dump.look(options.pid, options.frames, options.native, not options.no_stop)
-    except NoStacks as error:
-        raise Failure(error) from None
-    show(dump.as_json(*found) if options.json else dump.text(*found))
+    refused = []
+    shown = 0
+    for each in dump.looks(options):
+        if isinstance(each, Exception):
+            refused.append(each)
+            continue
+        show(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
+        shown += 1
+    for error in refused[:-1]:
+        print(f"{PROGRAM}: {harmless(str(error))}", file=sys.stderr)
+    if refused:
+        raise Failure(refused[-1])
     return 0
 
 
@@ -375,7 +381,7 @@ COMMANDS = {
     "top": Command(top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"),
     "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
     "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
-    "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
+    "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of Python processes, now"),
     "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
     "scripts": Command(scripts_command, lambda _: None, "the scripts that are installed with pyusdt, and their questions"),
     "show": Command(show_command, _script_arguments, "one of these scripts"),

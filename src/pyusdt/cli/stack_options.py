@@ -48,12 +48,13 @@ def _frames(parser: argparse.ArgumentParser) -> None:
 
 
 def dump(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pid", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
+    parser.add_argument("pids", nargs="+", type=process_id, metavar="PID", help="processes with CPython 3.9 to 3.15 in them")
+    parser.add_argument("--subprocesses", action="store_true", help="with the Pythons among their descendants; with --native, with all")
     _frames(parser)
     stops = parser.add_mutually_exclusive_group()
     stops.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
     stops.add_argument("--no-stop", action="store_true", help="do not stop what runs, not even where its stack does not hold still")
-    parser.add_argument("--json", action="store_true", help="one object of JSON")
+    parser.add_argument("--json", action="store_true", help="an object of JSON in a line for each process")
 
 
 def profile(parser: argparse.ArgumentParser) -> None:

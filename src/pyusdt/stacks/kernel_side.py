@@ -111,3 +111,28 @@ def _call(folder, names):
         return names.get(int(first), f"system call {int(first)}") if first.isdigit() else None
     except (OSError, LookupError):
         return None
+
+
+def children(pid):
+    """The processes that a process has started and that run."""
+    found = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as file:
+                found += map(int, file.read().split())
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+def descendants(pid):
+    """The same of their processes, and of theirs; parents first."""
+    found, known = [], {pid}
+    later = [pid]
+    while later:
+        for child in children(later.pop(0)):
+            if child not in known:
+                known.add(child)
+                found.append(child)
+                later.append(child)
+    return found

@@ -13,6 +13,7 @@ import struct
 from .. import _tracer
 from ..data.harmless import harmless
 from ..engine import elf, mapped
+from ..engine.identity import alive
 
 _SYMBOL, _VERSION = "_PyRuntime", "Py_Version"
 _TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
@@ -161,6 +162,8 @@ class Python:
                 lacking = each.path
         if lacking:
             raise NoStacks(f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it")
+        if not alive(self.pid):
+            raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
         raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
                        f"loaded has the symbol {_SYMBOL}")
 

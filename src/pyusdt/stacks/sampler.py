@@ -224,18 +224,6 @@ class Process:
         return self._profile.place(Place((frame.name, frame.file, frame.line if self._options.lines else None)))
 
 
-def children(pid):
-    """The processes that a process has started and that run."""
-    found = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children") as file:
-                found += map(int, file.read().split())
-    except (OSError, ValueError):
-        pass
-    return found
-
-
 class Unseen:
     """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
     less what was seen of those that were.  seconds: of all."""
@@ -307,7 +295,7 @@ class Sampler:
     def add_children(self):
         """Those of all that are here, and theirs; what ended before a look is counted."""
         for pid in [*self._processes, *self._waiting]:
-            found = children(pid)
+            found = kernel_side.children(pid)
             self._unseen.look(pid, found)
             for child in found:
                 self.add(child)
