@@ -1,4 +1,4 @@
-"""Interpreters whose files were removed or replaced while they run, as by an upgrade of a package."""
+"""Interpreters whose files were removed or replaced while they run, as by an upgrade of a package, or do not export their symbols."""
 
 import os
 import re
@@ -21,6 +21,11 @@ def copied(python, folder):
     return [str(folder / os.path.basename(real)), "-u", PROGRAM], {**os.environ, "PYTHONHOME": home, "LD_LIBRARY_PATH": str(folder)}
 
 
+def is_static(python):
+    with open(os.path.realpath(python), "rb") as file:
+        return b"\0_PyRuntime\0" in file.read()
+
+
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 @pytest.mark.parametrize("replaced", [False, True])
 def test_its_files_are_gone(python, replaced, tmp_path):
@@ -33,5 +38,16 @@ def test_its_files_are_gone(python, replaced, tmp_path):
             path.unlink()
             if replaced:
                 shutil.copy("/bin/true", path)
+        run = harness.pyusdt("dump", subject.pid)
+    assert run.returncode == 0 and f"\n    <module> ({PROGRAM}:4)\n" in run.stdout, run
+
+
+@pytest.mark.parametrize("python", filter(is_static, harness.INTERPRETERS), ids=harness.name_of)
+def test_symbol_is_not_exported(python, tmp_path):
+    """As in a static Python of hidden visibility: its section says where the runtime is."""
+    command, environment = copied(python, tmp_path)
+    path = tmp_path / os.path.basename(command[0])
+    path.write_bytes(path.read_bytes().replace(b"\0_PyRuntime\0", b"\0_PyRuntimX\0"))
+    with harness.started(command, env=environment) as subject:
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 0 and f"\n    <module> ({PROGRAM}:4)\n" in run.stdout, run

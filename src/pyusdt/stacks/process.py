@@ -16,6 +16,7 @@ from ..engine import elf, mapped
 from ..engine.identity import alive
 
 _SYMBOL, _VERSION = "_PyRuntime", "Py_Version"
+_SECTION = ".PyRuntime"  # in which the symbol is, and nothing else: it is there if the symbol is not exported
 _TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
 _OF_FOLDER = re.compile(r"python3\.(\d+)")
 
@@ -83,6 +84,8 @@ class _Symbols:
 
     def __init__(self, file):
         self.runtime, self.version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
+        if self.runtime is None and _SECTION in file.sections:
+            self.runtime = file.sections[_SECTION][1]
         self.segments = file.segments
 
 
@@ -165,7 +168,7 @@ class Python:
         if not alive(self.pid):
             raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
         raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
-                       f"loaded has the symbol {_SYMBOL}")
+                       f"loaded has the symbol {_SYMBOL} or the section {_SECTION}")
 
     def candidates(self):
         """The mappings that begin a libpython, or the program."""
