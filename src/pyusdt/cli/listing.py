@@ -41,10 +41,12 @@ def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]
     parts = (description.provider, description.module, description.function, description.name)
 
     def is_meant(probe: Any) -> bool:
-        if all(map(glob, parts, probe)):
-            return True
-        others = getattr(probe, "modules", ())  # libc.so.6 is libc.so, too, and a program a.out
-        return any(all(map(glob, parts, (probe[0], other, *probe[2:]))) for other in others)
+        if not (glob(parts[0], probe[0]) and glob(parts[3], probe[3])):
+            return False
+        stands = getattr(probe, "stands", None)  # by its symbol, and as C++ and Rust write it
+        if not (glob(parts[2], probe[2]) or stands and stands(parts[2])):
+            return False
+        return any(glob(parts[1], module) for module in (probe[1], *getattr(probe, "modules", ())))  # libc.so.6 is libc.so, too, and a program a.out
 
     return [number for number, probe in enumerate(probes, 1) if is_meant(probe)][::-1]
 

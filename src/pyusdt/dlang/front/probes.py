@@ -20,7 +20,7 @@ def describe(text, loc, lexer, level="name"):
     if len(parts) > 1 and parts[0] == "":
         # As dtrace reads from the right, it never sees an empty first part.
         parts = parts[1:]
-    if len(parts) > last + 1 and last == 3 and "" in parts[3:-1]:  # C++, Rust: a::b
+    if len(parts) > last + 1 and last == 3 and "" in parts[3:-1] and any(parts[2:-1]):  # C++, Rust: a::b
         parts = [*parts[:2], ":".join(parts[2:-1]), parts[-1]]
     if len(parts) > last + 1:
         hint = "a probe description has at most four parts, provider:module:function:name"

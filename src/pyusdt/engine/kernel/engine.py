@@ -59,7 +59,7 @@ class KernelEngine(Engine):
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
         self._left_files = []  # what was not told yet of files that are not looked at
         self._finder = Finder(self._left_files.append, options.get("demangle", True))
-        self.matcher = Matcher(program.clauses)
+        self.matcher = Matcher(program.clauses, options.get("demangle", True))
         self.function_sizes = self.matcher.function_sizes
         self._return_probes = ReturnProbes(self._finder, self.matcher)
         self._system, self._system_idents = None, {}  # SystemSide, {names: id}

@@ -11,16 +11,16 @@ from ...data import program as p
 from .. import EngineError
 from . import operands
 from .errors import unreachable
-from .match import Matcher
+from .match import Matcher, names_function
 from .probes import Finder, files_of, name_files
 from .system import SystemSide
 
 
 class Function(tuple):
     """A probe of a function, (provider, module, function, name).  modules: what else D may call its module, and this;
-    types: as signatures() has them, None for a function's."""
+    types: as signatures() has them, None for a function's; stands(pattern): whether a description's function stands for its own."""
 
-    modules, types = (), None
+    modules, types, stands = (), None, None
 
 
 def known(pids, descriptions=None, files=(), command=None, tell=lambda text: None, demangles=True):
@@ -41,7 +41,7 @@ def known(pids, descriptions=None, files=(), command=None, tell=lambda text: Non
     found = []
     if descriptions:
         clause = p.Clause(0, descriptions, None)
-        finder.add_functions(Matcher([clause]).functions_of, pids)
+        finder.add_functions(Matcher([clause], demangles).functions_of, pids)
         found = list(SystemSide(descriptions).probes)
     return found + [_probe(site, pid) for site in finder.sites for pid in _pids(site.file, pids)]
 
@@ -67,6 +67,7 @@ def signatures(description, pids, options, argv=()):
 def _probe(site, pid):
     found = Function((f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name))
     found.modules = site.modules
+    found.stands = lambda pattern: pattern in ("", "*") or names_function(pattern, site.function, site.file.demangles)
     if site.note.provider != "pid":
         found.types = tuple(("", type) for type in operands.types(site.note.arguments))
     return found

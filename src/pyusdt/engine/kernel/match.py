@@ -14,9 +14,10 @@ _HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
 
 
 class Matcher:
-    """clauses: [program.Clause]"""
+    """clauses: [program.Clause]; demangles: as names_function() has it."""
 
-    def __init__(self, clauses):
+    def __init__(self, clauses, demangles=True):
+        self._demangles = demangles
         self._descriptions = [(clause.index, desc) for clause in clauses for desc in clause.probes]
         self._providers = {}
         self._sites = {}
@@ -44,7 +45,7 @@ class Matcher:
         def wanted(function, size, offsets):
             found = {}  # in the order of the descriptions, as dtrace fires those of one place
             for desc in asked:
-                if names_function(desc.function, function) if size else desc.function == function:
+                if names_function(desc.function, function, self._demangles) if size else desc.function == function:
                     places = offsets() if may_be_offset(desc.name) else ()
                     if desc.function in (function, demangled(function)):
                         self.function_sizes[desc] = size
@@ -69,7 +70,7 @@ class Matcher:
                 (index, desc) for index, desc in self._descriptions
                 if _tracer.glob(desc.name, site.note.name)
                 and any(_tracer.glob(desc.module, module) for module in site.modules)
-                and (desc.function in ("", "*") or names_function(desc.function, site.function))]
+                and (desc.function in ("", "*") or names_function(desc.function, site.function, self._demangles))]
         return found
 
     def how_many(self, sites):
@@ -121,11 +122,13 @@ def _pids_of(file):
     return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
 
 
-def names_function(pattern, symbol):
-    """Whether a description's function stands for one: by its symbol, or as it is written in C++ or Rust, with its parameters or without."""
+def names_function(pattern, symbol, demangles):
+    """Whether a description's function stands for one: by its symbol, or as it is written in C++ or Rust, with its parameters or without.
+    demangles: functions are shown so, and patterns stand for what is shown."""
     if _tracer.glob(pattern, symbol):
         return True
-    if not is_written(pattern) or not may_be(pattern, symbol):
+    written = is_written(pattern) or demangles and not _GLOB.isdisjoint(pattern)
+    if not written or not may_be(pattern, symbol):
         return False
     text = demangled(symbol)
     ways = text, without_value(text)
