@@ -71,6 +71,7 @@ static unsigned read_opcode(const uint8_t *code, struct pyusdt_instruction *it, 
         it->half |= byte == 0x66;
         it->short_address |= byte == 0x67;
         it->notrack |= byte == 0x3e;
+        it->lock |= byte == 0xf0;
         if (++at > 14) {
             return 0;
         }
@@ -98,6 +99,7 @@ static unsigned read_opcode(const uint8_t *code, struct pyusdt_instruction *it, 
         *kind = vector_kind(map, byte);
         it->map = PYUSDT_OTHER;
         it->half = 0;
+        it->vector = 1;
     }
     it->opcode = byte;
     return *kind & BAD ? 0 : at + 1;
@@ -172,6 +174,34 @@ size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32
         at += length;
     }
     return count;
+}
+
+/* --- what Linux does with an instruction under a uprobe ----------------------------------------
+ *
+ * It knows instructions by their opcode's first byte, and looks a vector instruction's up among those of one byte: it refuses vpxor as
+ * `out`, and vpcmpeqb, taken for `je`, is not executed at all. */
+
+static const uint8_t refused_by_linux[256] = {
+    [0x06 ... 0x07] = 1, [0x0e ... 0x0f] = 1, [0x16 ... 0x17] = 1, [0x1e ... 0x1f] = 1, [0x26 ... 0x27] = 1, [0x2e ... 0x2f] = 1,
+    [0x36 ... 0x37] = 1, [0x3e ... 0x4f] = 1, [0x60 ... 0x62] = 1, [0x66 ... 0x67] = 1, [0x6c ... 0x6f] = 1, [0x82] = 1, [0x9a] = 1,
+    [0xc4 ... 0xc5] = 1, [0xcc ... 0xcf] = 1, [0xd4 ... 0xd6] = 1, [0xe4 ... 0xe7] = 1, [0xea] = 1, [0xec ... 0xf1] = 1, [0xf4] = 1,
+    [0xfa ... 0xfb] = 1,
+};
+
+/* Jumps, nop, popf, returns, calls. */
+static const uint8_t taken_for_another[256] = {
+    [0x70 ... 0x7f] = 1, [0x90] = 1, [0x9d] = 1, [0xc2 ... 0xc3] = 1, [0xca ... 0xcb] = 1, [0xe8 ... 0xe9] = 1, [0xeb] = 1, [0xff] = 1,
+};
+
+int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left) {
+    struct pyusdt_instruction it;
+    if (machine != PYUSDT_X86_64 || pyusdt_instruction_x86(code, left, &it) == 0) {
+        return 1;
+    }
+    if (it.vector) {
+        return !refused_by_linux[it.opcode] && !taken_for_another[it.opcode];
+    }
+    return !it.lock && !(it.map == PYUSDT_ONE_BYTE && refused_by_linux[it.opcode]);
 }
 
 /* --- jumps ---------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * Always: nothing outside of the bytes is read; what is not known ends the list of instructions, so that no probe is put into the
  * middle of one.
  * Source: Intel's Software Developer's Manual, volume 2, chapter 2 and appendix A; AMD's volume 3 for XOP; Arm's Architecture
- * Reference Manual, C4.1.
+ * Reference Manual, C4.1; for uprobes Linux's arch/x86/kernel/uprobes.c.
  *
  * Exits are found by following the code from its beginning, with the depth of the stack.  A jump that leaves the function ends it
  * only where the stack is as at its beginning: elsewhere the function goes on there (a part that the compiler has put apart).  Code
@@ -39,6 +39,9 @@ struct pyusdt_exit {
 
 /* Where the instructions begin: the first `room` of them into `offsets`; how many there are. */
 size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room);
+
+/* Whether Linux's uprobes can be on the instruction at `code`, and leave what it does as it is; 1 where that is not known. */
+int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left);
 
 /* The exits of a function or a part of one.  address: of the first byte; depth: of the stack there; whole: all of the bytes are the
  * function's, else what its first instruction leads to.  How many there are, of which the first `room` are in `exits`; -EINVAL:

@@ -131,6 +131,7 @@ cdef extern from "tracer/instructions.h" nogil:
     ctypedef struct pyusdt_range "struct pyusdt_range":
         uint64_t address, size
 
+    int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left)
     size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
     int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int depth, int whole, pyusdt_exit *exits,
                          size_t room)
@@ -152,6 +153,11 @@ def instruction_offsets(bytes code, int machine):
     with nogil:
         count = pyusdt_instructions(machine, data, size, found, size)
     return offsets[: 4 * count]
+
+
+def takes_uprobe(bytes code, int machine):
+    """Whether a uprobe can be on the first instruction of the code, and leaves what it does as it is; True where that is not known."""
+    return bool(pyusdt_takes_uprobe(machine, code, len(code)))
 
 
 def function_exits(bytes code, int machine, uint64_t address, int depth=0, bint whole=True):

@@ -1,12 +1,7 @@
 """Functions of C++ by the names that programmers write."""
 
-import glob
-import subprocess
-
 import pytest
 from kernel_harness import compile_cxx, pydtrace
-
-from pyusdt.engine import elf
 
 SHOP = """#include <string>
 namespace shop {
@@ -77,29 +72,3 @@ def test_what_is_no_such_description(shop):
         assert status == 1 and ("syntax error" in err or "Overspecified" in err), err
     _, err, status = pydtrace("-qn", "pid$target:a.out:shop::none(int):entry { }", "-c", shop)
     assert status == 1 and "shop::none(int)" in err, err
-
-
-CHOOSER = """static int one(int n) { return n + 1; }
-static int (*choose(void))(int) { return one; }
-__attribute__((visibility("default"))) int chosen(int) __attribute__((ifunc("choose")));
-int main(void) { return chosen(0) != 1; }
-"""
-
-
-@pytest.mark.usefixtures("bpf")
-def test_a_function_that_is_chosen_when_the_file_is_loaded(tmp_path):
-    """The symbol is the code that chooses, so there is no such probe, and the hint says why."""
-    (tmp_path / "chooser.c").write_text(CHOOSER)
-    program = tmp_path / "chooser"
-    subprocess.run(["gcc", "-O1", "-o", program, tmp_path / "chooser.c"], check=True)
-    for module, shown in (("chooser", "chosen of chooser"), ("libc", "strlen of libc.so.6")):
-        _, err, status = pydtrace("-qn", f"pid$target:{module}:{shown.split()[0]}:entry {{ }}", "-c", program)
-        assert status == 1 and "does not match any probes" in err and f"{shown} stands for one of several functions" in err, err
-
-
-@pytest.mark.usefixtures("bpf")
-def test_a_default_version_that_is_chosen():
-    """glibc's memcpy() has an older version that is an ordinary function, which no program calls."""
-    file = next(path for path in glob.glob("/lib/*/libc.so.6"))
-    names = {name for _, _, name in elf.File(file).functions()}
-    assert "memcpy" not in names and "memcpy" in elf.File(file).chosen_functions() and "malloc" in names

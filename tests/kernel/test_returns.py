@@ -1,5 +1,6 @@
 """Return probes: at the instructions where functions end, so that nothing of the program is changed."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -136,13 +137,15 @@ def test_parts_of_functions_do_not_return(tmp_path):
 @X86
 @pytest.mark.usefixtures("bpf")
 def test_all_functions_of_the_c_library():
-    """What was entered has returned, but for what ends the program or was under way."""
+    """What was entered has returned, but for what ends the program or was under way.  (Of the functions that the processor decides on some
+    go on in others, and some begin with an instruction that can have no probe.)"""
     out, err, status = pydtrace("-x", "strsize=128", "-x", "aggsize=16m", "-qn", "pid$target:libc.so.6::entry { @[probefunc] = sum(1); } "
                                 "pid$target:libc.so.6::return { @[probefunc] = sum(-1); @all[\"all\"] = count(); }", "-c", "/bin/ls /", timeout=60)
     found = rows(out)
     [returned] = found.pop("all")
     assert status == 0 and returned > 100, err
-    left = {name: values for name, values in found.items() if values != (0,)}
+    chosen = elf.File(next(iter(glob.glob("/lib/*/libc.so.6")))).chosen_functions()
+    left = {name: values for name, values in found.items() if values != (0,) and name not in chosen}
     assert set(left) <= {"_Exit", "_exit", "exit", "__libc_start_main", "execve", "execv", "execvp", "execvpe", "read", "__read", "_start"}, left
 
 

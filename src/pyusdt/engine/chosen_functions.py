@@ -1,54 +1,64 @@
-"""Functions that a file chooses among when it is loaded (STT_IFUNC), as strlen() of glibc: for hints.
+"""Functions that a file chooses among when it is loaded (STT_IFUNC), as strlen() of glibc.
 
-In: a description of pid functions, the command of -c or None.  Out: a hint that names the symbol and its file.
-Always: no probe is put on such a symbol: it is the code that chooses, which runs once.
+In: a file, processes that have it mapped.  Out: which function each name stands for.
+Always: no probe is put on such a symbol: it is the code that chooses, which runs once.  What a process says was chosen counts where a
+function begins there by the file's own tables: elsewhere a probe would change an instruction.
 """
 
 from __future__ import annotations
 
 import os
-import re
 
-from .._tracer import glob
-from ..data.harmless import harmless
-from .elf import BadFile, File
+from . import mapped
+from .elf import File, linked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
+
+_WORD = 8
+Function = tuple[int, int, str]  # address as linked, size, name
 
 
-def chosen_function(desc: Any, command: Any = None) -> str | None:
-    """A hint for a description of functions that a file chooses among when it is loaded, or None."""
-    if not re.fullmatch(r"pid\d+", desc.provider) or not desc.function:
-        return None
-    for path, inode, modules in _code_files(int(desc.provider[3:]), command):
-        if desc.module and not any(glob(desc.module, module) for module in modules):
-            continue
-        if name := next((name for name in _chosen(path, inode) if glob(desc.function, name)), None):
-            return (f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC): "
-                    "name the function itself, if the file or its debug file names it")
-    return None
-
-
-def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
-    """As kernel.probes.code_files(); a command does not run yet."""
-    from .kernel.probes import code_files, libraries, short_names, which
-
-    if not command:
-        return code_files(pid)
-    program = os.path.realpath(which(command.argv[0]))
-    return [(path, None, short_names(os.path.basename(path), path == program)) for path in (program, *libraries(program))]
-
-
-def _chosen(path: str, inode: int | None) -> list[str]:
-    try:
-        file = File(path, inode)
-    except (OSError, BadFile):
+def chosen_functions(file: File, inode: int, processes: Iterable[int]) -> list[Function]:
+    """What the names stand for in these processes, and in this one, which the same machine has chosen for."""
+    if not (names := file.chosen_functions()):
         return []
+    choices, found = file.choices(), set()
+    for pid in (os.getpid(), *processes):
+        for bias in _biases(pid, file, inode):
+            for name, chooser in names.items():
+                address = _word(pid, bias + choices[chooser]) - bias if chooser in choices else 0
+                frame = file.frame(address)
+                if frame and frame[0] == address:
+                    found.add((address, frame[1] - address, name))
+    return sorted(found)
+
+
+def _biases(pid: int, file: File, inode: int) -> set[int]:
+    """By how much the addresses of a process are above those that the file is linked for; none where it has not mapped the file."""
     try:
-        return file.chosen_functions()
-    except (OSError, BadFile):
-        return []
+        lines = mapped.lines(pid)
+    except OSError:
+        return set()
+    found = set()
+    for each in map(mapped.mapping, lines):
+        if each and each.inode == inode and "x" in each.access and (place := mapped.find(pid, each)) and place[1].st_dev == file.device:
+            address = linked(file.segments, each.access, each.offset)
+            if address is not None:
+                found.add(each.start - address)
+    return found
+
+
+def _word(pid: int, address: int) -> int:
+    """Of a process's memory; 0 where there is none."""
+    try:
+        fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return int.from_bytes(os.pread(fd, _WORD, address), "little")
+    except (OSError, OverflowError):
+        return 0
     finally:
-        file.close()
+        os.close(fd)

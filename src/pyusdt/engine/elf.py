@@ -23,6 +23,8 @@ _SECTION = struct.Struct("=IIQQQQIIQQ")
 _SEGMENT = struct.Struct("=IIQQQQQQ")
 _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
+_RELOCATION = struct.Struct("=QQq")
+_CHOSEN = {62: 37, 183: 1032}  # {e_machine: R_…_IRELATIVE}
 _LOAD, _INTERPRETER, _THREAD_LOCAL = 1, 3, 7  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
 _SYMTAB = 2
@@ -105,7 +107,7 @@ class File:
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
             raise BadFile("another file is in its place")
-        self.size = status.st_size
+        self.size, self.device = status.st_size, status.st_dev
         self._read_header()
 
     def close(self):
@@ -279,9 +281,19 @@ class File:
         return sorted((address, size, name) for (address, name), size in found.items())
 
     def chosen_functions(self):
-        """Names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
+        """{name: the code that chooses} of the names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
         rows, names = self.symbols()
-        return sorted({_text(names, row[0]).partition("@")[0] for row in rows if row[1] & 15 == _STT_IFUNC and row[3]})
+        return {_text(names, row[0]).partition("@")[0]: row[4] for row in rows if row[1] & 15 == _STT_IFUNC and row[3]}
+
+    def choices(self):
+        """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls."""
+        found = {}
+        for name in (".rela.plt", ".rela.dyn"):
+            if name in self.sections:
+                _, _, offset, size, _ = self.sections[name]
+                rows = _RELOCATION.iter_unpack(self.read(offset, size - size % _RELOCATION.size))
+                found.update((chooser, where) for where, kind, chooser in rows if kind == _CHOSEN.get(self.machine))
+        return found
 
     def _older(self):
         """For each symbol that symbols() has whether it is of a version that nothing new is linked with."""

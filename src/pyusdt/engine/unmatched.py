@@ -6,6 +6,7 @@ Always: a name that a process gave itself is shown harmless.
 
 from __future__ import annotations
 
+import os
 import re
 
 from .._core import vm_probes
@@ -13,6 +14,7 @@ from .._tracer import glob
 from ..data.harmless import harmless
 from ..data.meant import nearest
 from ..data.ready_made import TABLE
+from .elf import BadFile, File
 from .python import is_of_python
 
 TYPE_CHECKING = False
@@ -172,3 +174,40 @@ def _has_kernel_probe(desc: Any) -> bool:
     from .kernel.system import SystemSide
 
     return bool(SystemSide([desc]).probes)
+
+
+def chosen_function(desc: Any, command: Any = None) -> str | None:
+    """A hint for a description of functions that a file chooses among when it is loaded, or None."""
+    if not re.fullmatch(r"pid\d+", desc.provider) or not desc.function:
+        return None
+    for path, inode, modules in _code_files(int(desc.provider[3:]), command):
+        if desc.module and not any(glob(desc.module, module) for module in modules):
+            continue
+        if name := next((name for name in _names(path, inode) if glob(desc.function, name)), None):
+            return (f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
+                    f"it is not known here which{': -p of the running process may tell' if command else ''}")
+    return None
+
+
+def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
+    """As kernel.probes.code_files(); a command does not run yet."""
+    from .kernel.probes import code_files, libraries, short_names, which
+
+    if not command:
+        found: list[tuple[str, int | None, tuple[str, ...]]] = code_files(pid)
+        return found
+    program = os.path.realpath(which(command.argv[0]))
+    return [(path, None, short_names(os.path.basename(path), path == program)) for path in (program, *libraries(program))]
+
+
+def _names(path: str, inode: int | None) -> list[str]:
+    try:
+        file = File(path, inode)
+    except (OSError, BadFile):
+        return []
+    try:
+        return sorted(file.chosen_functions())
+    except (OSError, BadFile):
+        return []
+    finally:
+        file.close()

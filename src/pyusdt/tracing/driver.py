@@ -18,9 +18,8 @@ from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
-from ..engine.chosen_functions import chosen_function
 from ..engine.provider_search import file_with_provider
-from ..engine.unmatched import similar_name, similar_provider, unmatched_probe, wider
+from ..engine.unmatched import chosen_function, similar_name, similar_provider, unmatched_probe, wider
 from .actions import Actions
 from .cost import Cost
 from .sink import Info

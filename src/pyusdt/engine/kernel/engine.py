@@ -28,6 +28,7 @@ from .clauses import demanded
 from .family import Family
 from .holding import Hold
 from .hurry import Hurry
+from .instructions import LONGEST, takes_uprobe
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
@@ -297,10 +298,21 @@ class KernelEngine(Engine):
             level, clauses, shared, file, pid = key
             event, places = groups[key]
             self.attaching(done, total)
-            self._attach(clauses, shared, event, file, places[::-1], pid, level == URETPROBE)
+            if fitting := self._fitting(file, places[::-1]):
+                self._attach(clauses, shared, event, file, fitting, pid, level == URETPROBE)
             done += len(places)
         if total:
             self.attaching(total, total)
+        if self.attacher.refused and not self.attacher.fds:
+            self._give_up(EngineError(*self._refused_sites()))
+
+    def _fitting(self, file, places):
+        """Those of the places whose instruction may have a probe."""
+        fitting: list[Place] = []
+        for place in places:
+            fits = takes_uprobe(file.code(place.offset, LONGEST), file.elf.machine)
+            (fitting if fits else self.attacher.refused).append(place)
+        return fitting
 
     def _places(self, site, clauses, pid, never):
         """[(level, Place, Event)] of a site; level: of probes at one place those of a lower one fire first."""
@@ -744,7 +756,8 @@ class KernelEngine(Engine):
             return []
         first = ":".join(self.probe(refused[0].cookie))
         others = f" and on {len(refused) - 1} others" if len(refused) > 1 else ""
-        return [f"kernel engine: no probe on {first}{others}: the kernel can not put one on the instruction there"]
+        why = "the instruction there can have none: the kernel refuses it, or takes it for another"
+        return [f"kernel engine: no probe on {first}{others}: {why}"]
 
     def cut_strings(self):
         return self.maps.globals.word(p.COUNT_CUT), 0

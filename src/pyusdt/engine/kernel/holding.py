@@ -36,6 +36,7 @@ from ...data import program as p
 from .. import elf
 from .attach import Place
 from .guard import HELD, Guard
+from .instructions import LONGEST, takes_uprobe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Hold:
             offset = file.offset(file.entry)
             if offset is None:
                 raise elf.BadFile("its first instruction is not in the file")
+            if not takes_uprobe(file.read(offset, LONGEST), file.machine):
+                raise elf.BadFile("its first instruction can have no probe")
             self._program = attacher.load(g.finish(), [self._held])
             attacher.attach(self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0)
         finally:

@@ -13,6 +13,7 @@ from ...data.demangle import demangled
 from ...data.harmless import harmless
 from ...data.shares import Shares, one
 from .. import EngineError, elf, mapped
+from ..chosen_functions import chosen_functions
 from ..reachable import REACHABLE
 from . import instructions, operands
 from .returns import Returns
@@ -108,9 +109,9 @@ class TracedFile:
         except elf.BadFile:
             return b""
 
-    def add_functions(self, wanted, most=elf.LARGEST):
+    def add_functions(self, wanted, most=elf.LARGEST, processes=()):
         """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
-        a table of symbols that is read; the bytes of the file's."""
+        a table of symbols that is read; the bytes of the file's.  processes: named ones, that are asked what they have chosen (IFUNC)."""
         self.searched, table = True, 0
         if self.elf is None and not self.left:
             try:
@@ -120,7 +121,9 @@ class TracedFile:
         arguments = operands.FUNCTION_ARGUMENTS.get(self.elf.machine) if self.elf else None
         try:
             table = self.elf.symbols_size if arguments else 0
-            functions = self.elf.functions() if arguments and table <= most else []
+            functions = []
+            if arguments and table <= most:
+                functions = [*self.elf.functions(), *chosen_functions(self.elf, self._inode, self.pids.intersection(processes))]
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
@@ -197,7 +200,7 @@ class Finder:
             if file.searched or not (wanted := wanted_of(file, pids)):
                 continue
             most = elf.LARGEST if pids or file.asked else self._symbols.room(file.owner)
-            size = file.add_functions(wanted, most)
+            size = file.add_functions(wanted, most, pids)
             if size > most:
                 self._tell_of(file.owner, file.path)
             else:
