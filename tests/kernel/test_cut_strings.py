@@ -41,6 +41,14 @@ def test_keys_count_as_well(engine):
     assert told == ["2 strings were cut to 15 bytes: -x strsize=32 has room for more"]
 
 
+@pytest.mark.parametrize("behind, cut", [("y" * (FITS - 4), False), ("y" * (FITS - 3), True), ("", False)])
+def test_strings_that_are_joined(engine, behind, cut):
+    script = f'pyusdt*:::user_trace-i4s4 {{ trace(strjoin(copyinstr(arg6), "{behind}")); }}'
+    values, told = warnings_of(engine, script, "four")
+    assert values == [(("four" + behind)[:FITS],)]
+    assert told == ["1 string was cut to 15 bytes: -x strsize=32 has room for more"] * cut
+
+
 def test_a_bound_of_the_script_cuts_nothing(engine):
     assert warnings_of(engine, "pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6, 8)); }", "x" * 30) == ([("x" * 7,)], [])
 

@@ -191,9 +191,9 @@ def emit_strjoin(g, call, target):
     length = g.push()
     string_length(g, target)
     _bound(g, R0, g.layout.strsize - 1)
-    fits = Label()
+    fits, cut = Label(), Label()
     g.get(length, R2)
-    g.emit(mov_imm(R4, g.layout.strsize - 1), alu("sub", R4, R0), jump("jle", R2, R4, fits), mov(R2, R4))
+    g.emit(mov_imm(R4, g.layout.strsize - 1), alu("sub", R4, R0), jump("jgt", R2, R4, cut))
     g.place(fits)
     _bound(g, R2, g.layout.strsize - 1)
     g.address(R1, target)
@@ -201,6 +201,13 @@ def emit_strjoin(g, call, target):
     g.address(R3, b)
     g.helper("probe_read_kernel")
     g.release(length)
+
+    def count():
+        g.place(cut)
+        g.count_drop(p.COUNT_CUT)
+        g.emit(mov(R2, R4), ja(fits))
+
+    g.at_end(count)
 
 
 def copy_whole(g, source, target):
