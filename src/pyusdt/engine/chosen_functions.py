@@ -7,46 +7,50 @@ function begins there by the file's own tables: elsewhere a probe would change a
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from . import mapped
 from .elf import File, linked
+from .reachable import REACHABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORD = 8
+_MAPPINGS = 4  # of one file's code, that a process is looked at for: one is usual
 Function = tuple[int, int, str]  # address as linked, size, name
 
 
 def chosen_functions(file: File, inode: int, processes: Iterable[int]) -> list[Function]:
     """What the names stand for in these processes, and in this one, which the same machine has chosen for."""
-    if not (names := file.chosen_functions()):
+    mapped_by = [(pid, bias) for pid in (os.getpid(), *processes) for bias in _biases(pid, file, inode)]
+    if not mapped_by or not (names := file.chosen_functions()):
         return []
-    choices, found = file.choices(), set()
-    for pid in (os.getpid(), *processes):
-        for bias in _biases(pid, file, inode):
-            for name, chooser in names.items():
-                address = _word(pid, bias + choices[chooser]) - bias if chooser in choices else 0
-                frame = file.frame(address)
-                if frame and frame[0] == address:
-                    found.add((address, frame[1] - address, name))
+    choices, found = file.choices(set(names.values())), set()
+    for pid, bias in mapped_by:
+        for name, chooser in names.items():
+            address = _word(pid, bias + choices[chooser]) - bias if chooser in choices else 0
+            frame = file.frame(address)
+            if frame and frame[0] == address:
+                found.add((address, frame[1] - address, name))
     return sorted(found)
 
 
-def _biases(pid: int, file: File, inode: int) -> set[int]:
-    """By how much the addresses of a process are above those that the file is linked for; none where it has not mapped the file."""
+def _biases(pid: int, file: File, inode: int) -> list[int]:
+    """By how much the addresses of a process are above those that the file is linked for: of the first mappings of its code, or none."""
     try:
         lines = mapped.lines(pid)
     except OSError:
-        return set()
-    found = set()
-    for each in map(mapped.mapping, lines):
-        if each and each.inode == inode and "x" in each.access and (place := mapped.find(pid, each)) and place[1].st_dev == file.device:
-            address = linked(file.segments, each.access, each.offset)
-            if address is not None:
-                found.add(each.start - address)
+        return []
+    mappings = (each for each in map(mapped.mapping, lines) if each and each.inode == inode and "x" in each.access)
+    found = []
+    for each in itertools.islice(mappings, _MAPPINGS):
+        place = mapped.find(pid, each, REACHABLE)
+        address = linked(file.segments, each.access, each.offset)
+        if place and place[1].st_dev == file.device and address is not None:
+            found.append(each.start - address)
     return found
 
 

@@ -285,14 +285,16 @@ class File:
         rows, names = self.symbols()
         return {_text(names, row[0]).partition("@")[0]: row[4] for row in rows if row[1] & 15 == _STT_IFUNC and row[3]}
 
-    def choices(self):
-        """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls."""
+    def choices(self, choosers):
+        """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls; choosers:
+        a set, of which is asked."""
         found = {}
         for name in (".rela.plt", ".rela.dyn"):
             if name in self.sections:
                 _, _, offset, size, _ = self.sections[name]
                 rows = _RELOCATION.iter_unpack(self.read(offset, size - size % _RELOCATION.size))
-                found.update((chooser, where) for where, kind, chooser in rows if kind == _CHOSEN.get(self.machine))
+                found.update((chooser, where) for where, kind, chooser in rows
+                             if kind == _CHOSEN.get(self.machine) and chooser in choosers)
         return found
 
     def _older(self):
