@@ -8,7 +8,7 @@ import pytest
 P = "pyusdt$target:::user_trace"
 TASKS = f'{P}-n1 {{ task->name = copyinstr(arg6); }} {P}-n2 {{ printf("%s\\n", task->name); }}'
 THREADS = TASKS.replace("task->", "self->")
-SHARED = "fires probes in several asyncio tasks or greenlets of a thread, which share self->"
+SHARED = "fires probes in several asyncio tasks or greenlets of a thread, which share self->x"
 COMMAND = ["-c", harness.program("tasks.py")]
 
 
@@ -66,6 +66,20 @@ def test_greenlets_share_their_threads_variables(pydtrace, tmp_path, own, variab
                    "-c", in_file(tmp_path, GREENLETS.format(own=own, greenlets=greenlets)))
     assert got.status == 0 and got.stdout.split() == [str(2 * greenlets)], got
     assert (SHARED in got.stderr) == told, got
+
+
+@pytest.mark.parametrize(("greenlets", "told"), [(1, True), (0, False)])
+def test_functions_of_greenlets_share_as_well(pydtrace, tmp_path, greenlets, told):
+    """The first greenlet of a thread is one of them."""
+    pytest.importorskip("gevent", reason="host: no gevent for this CPython")
+    program = f"""import gevent
+def first(): pass
+def serve(): gevent.sleep(0.01)
+first()
+gevent.joinall([gevent.spawn(serve) for n in range({greenlets})])
+"""
+    got = pydtrace("-qn", "python$target:__main__::function-entry { self->n = 1; @n = count(); }", "-c", in_file(tmp_path, program))
+    assert got.status == 0 and (SHARED in got.stderr) == told, got
 
 
 def test_tasks_of_threads_of_their_own_share_nothing(pydtrace, tmp_path):

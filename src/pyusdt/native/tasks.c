@@ -149,41 +149,59 @@ static PyObject *call_loaded(const char *module_name, const char *function_name,
     return result;
 }
 
-/* The address of the running asyncio task, else of the running greenlet that is not a thread's first; NULL: there is neither. */
-static const void *running(void)
+/* The running asyncio task of the thread's loop; *has_loop: whether there is one.  New reference, or NULL, perhaps with an exception. */
+static PyObject *running_task(int *has_loop)
 {
-    PyObject *loop = call_loaded("asyncio.events", "_get_running_loop", NULL), *found = NULL;
-    const void *address;
+    PyObject *loop = call_loaded("asyncio.events", "_get_running_loop", NULL), *task = NULL;
 
-    if (loop != NULL && loop != Py_None) {
-        found = call_loaded("asyncio.tasks", "current_task", loop);
-    } else if (!PyErr_Occurred()) {
-        found = call_loaded("greenlet", "getcurrent", NULL);
-        if (found != NULL && is_first(found))
-            Py_CLEAR(found);
-    }
-    address = found != Py_None ? found : NULL;
+    *has_loop = loop != NULL && loop != Py_None;
+    if (*has_loop)
+        task = call_loaded("asyncio.tasks", "current_task", loop);
+    if (task == Py_None)
+        Py_CLEAR(task);
     Py_XDECREF(loop);
-    Py_XDECREF(found); /* who runs does not end now */
-    return address;
+    return task;
+}
+
+/* Whether another one has fired on this thread before.  before: the thread's; now: an address, or NULL for none. */
+static int is_another(const void **before, const void *now)
+{
+    if (*before == NULL)
+        *before = now;
+    return now != NULL && now != *before;
+}
+
+static void look(int with_tasks)
+{
+    static _Thread_local const void *task_before, *greenlet_before;
+    struct pyusdt_pending pending;
+    int has_loop = 0, are_several;
+    PyObject *task, *greenlet = NULL;
+
+    pyusdt_pending_save(&pending);
+    task = with_tasks ? running_task(&has_loop) : NULL;
+    if (!has_loop && !PyErr_Occurred())
+        greenlet = call_loaded("greenlet", "getcurrent", NULL);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    are_several = is_another(&task_before, task) || is_another(&greenlet_before, greenlet);
+    Py_XDECREF(task); /* who runs does not end now */
+    Py_XDECREF(greenlet);
+    pyusdt_pending_restore(&pending);
+    if (are_several &&
+        pyusdt_remark_set(PYUSDT_TASKS_SHARE, "", "",
+                          "fires probes in several asyncio tasks or greenlets of a thread, which share self->x; of user_trace probes task->x is a "
+                          "variable of each", PYUSDT_REMARK_SHARED) == 0)
+        __atomic_store_n(&pyusdt_task_looks, PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
 }
 
 void pyusdt_look_for_tasks(void)
 {
-    static _Thread_local const void *before;
-    struct pyusdt_pending pending;
-    const void *now;
+    look(1);
+}
 
-    pyusdt_pending_save(&pending);
-    now = running();
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    pyusdt_pending_restore(&pending);
-    if (before == NULL)
-        before = now;
-    if (now == NULL || now == before)
-        return;
-    if (pyusdt_remark_set(PYUSDT_TASKS_SHARE, "", "", "fires probes in several asyncio tasks or greenlets of a thread, which share self->: task->x is "
-                                          "a variable of each of them", PYUSDT_REMARK_SHARED) == 0)
-        __atomic_store_n(&pyusdt_task_looks, PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
+void pyusdt_look_for_greenlets(void)
+{
+    if (__atomic_load_n(&pyusdt_task_looks, __ATOMIC_RELAXED) != PYUSDT_TASKS_TOLD)
+        look(0);
 }

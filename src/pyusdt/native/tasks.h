@@ -23,6 +23,9 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, 
  * the thread's.  Called at each firing: looks at the first ones and at one of 64 of the others, until it is told. */
 void pyusdt_look_for_tasks(void);
 
+/* The same for greenlets alone, where coroutines tell of their turns themselves.  Called at the first event of each function. */
+void pyusdt_look_for_greenlets(void);
+
 static inline void pyusdt_notice_tasks(void)
 {
     extern uint32_t pyusdt_task_looks __attribute__((visibility("hidden")));

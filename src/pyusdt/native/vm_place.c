@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "native/convert.h"
+#include "native/tasks.h"
 
 #define HINTS_MAX 3
 #define FUNCTION_TABLE 4096 /* functions of C that are remembered; more are looked up at each call */
@@ -181,7 +182,9 @@ __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place
 
     names_set(&names, running_module(), qualified_name(code), code->co_filename);
     sessions = place_ask(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
-    if (sessions == 0 && pyusdt_vm_index(probe) != 0)
+    if (sessions != 0)
+        pyusdt_look_for_greenlets();
+    else if (pyusdt_vm_index(probe) != 0)
         hint_at(&names, probe);
 #if PY_VERSION_HEX >= 0x030c0000
     pyusdt_vm_place_of_module(place, running_module());
