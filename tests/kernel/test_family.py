@@ -9,9 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace, wait_until
+from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 import pyusdt
+from pyusdt.engine.kernel import attach, unwind
 
 pytestmark = pytest.mark.usefixtures("bpf")
 EVERYBODY = {(1, 0): 1, (0, 1): 1, (0, 2): 1, (0, 77): 1}
@@ -162,3 +163,26 @@ def test_a_held_command_goes_on(limit, number):
 def _state(pid):
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(") ")[2][0]
+
+FRAMES = re.compile(r"`(\w+)[.\w]*(?:\+0x[0-9a-f]+)?$", re.MULTILINE)  # without .isra.0 and its like
+
+
+@pytest.mark.parametrize("scope", ["-p", "children", "everyone"])
+def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
+    """What a child's code is the tracer knows by its parent, which fires nothing itself; and so its names, when all are over."""
+    if why := unwind.cannot(os.uname().machine, attach.release()):
+        pytest.skip(f"host: {why}")
+    process = running(program=compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"))
+    assert process.stdout.readline() == "ready\n"
+    options, provider = {"-p": ([], "forking*"), "children": (["-x", "children"], "forking$target"), "everyone": ([], "forking*")}[scope]
+    named = ["-p", process.pid] if scope != "everyone" else []
+    tracer = start_pydtrace(*options, "-q", "-n", f'tick-{2000 if scope == "everyone" else 200}ms /!on/ {{ on = 1; printf("on\\n"); }} {provider}:::work {{ @[arg0, ustack(4)] = count(); }}',
+                            *named, wait_for="on")
+    for _ in range(3):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "over\n"
+    tracer.send_signal(signal.SIGINT)
+    out, err = tracer.communicate(timeout=20)
+    stack = ["deepest", "middle", "main", "__libc_start_call_main"]
+    assert FRAMES.findall(out) == stack * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "3", "2", "3"], (out, err)

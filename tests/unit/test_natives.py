@@ -69,7 +69,7 @@ def world(monkeypatch):
     monkeypatch.setattr(natives.mapped, "find", made.find)
     monkeypatch.setattr(natives, "_table", made.table)
     monkeypatch.setattr(natives, "moved", lambda known, mapping: 0)
-    monkeypatch.setattr(natives.unwound, "parts", lambda stamp, delay, found: found)
+    monkeypatch.setattr(natives.unwound, "parts", lambda stamp, delay, is_whole, found: found)
     yield made
     made.gate.set()
 

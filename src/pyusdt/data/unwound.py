@@ -27,11 +27,12 @@ ROWS = 1 << 20  # of a table, at most
 SIGNAL_BP, SIGNAL_SP, SIGNAL_PC = 120, 160, 168
 
 # The value of the map of processes, by pid.  STAMP: of the address space, as in walked.py; DELAY: ns after which code that is in no part is
-# asked for again; COUNT: of the parts (u32), which are ascending: START, SIZE (u32): of the code in memory; BASE: of the table's first address;
+# asked for again; COUNT: of the parts, which are ascending; WHOLE: 1 where all that there is of the process is in it, and no table is waited
+# for, so that a forked child's may be the same.  Of a part: START, SIZE (u32): of the code in memory; BASE: of the table's first address;
 # TABLE (u32): its number, 0: there is none; LENGTH (u32): its rows.
-STAMP, DELAY, COUNT, PARTS = 0, 8, 16, 24
+STAMP, DELAY, COUNT, WHOLE, PARTS = 0, 8, 16, 24, 32
 START, BASE, SIZE, TABLE, LENGTH = 0, 8, 16, 20, 24
-_HEAD, _PART = struct.Struct("=QQQ"), struct.Struct("=QQIIQ")
+_HEAD, _PART = struct.Struct("=QQQQ"), struct.Struct("=QQIIQ")
 PART_SIZE = _PART.size
 MOST = 512  # parts, a power of two
 VALUE_SIZE = PARTS + MOST * PART_SIZE
@@ -46,8 +47,8 @@ def rule(kind: int, begin: int = 0, saved: int = 0) -> int:
     return kind | saved << KIND_BITS | begin << KIND_BITS + SAVED_BITS
 
 
-def parts(stamp: int, delay: int, found: Sequence[tuple[int, int, int, int, int]]) -> bytes:
+def parts(stamp: int, delay: int, is_whole: bool, found: Sequence[tuple[int, int, int, int, int]]) -> bytes:
     """The map's value.  delay: ns; found: (start, base, size, table, rows), ascending, at most MOST."""
-    value = _HEAD.pack(stamp, delay, len(found))
+    value = _HEAD.pack(stamp, delay, len(found), is_whole)
     return (value + b"".join(_PART.pack(start, base & (1 << 64) - 1, min(size, (1 << 32) - 1), table, rows)
                              for start, base, size, table, rows in found)).ljust(VALUE_SIZE, b"\0")

@@ -25,6 +25,7 @@ REASONS = {LOST: "lost", CUT: "cut", UNSEEN: "not looked at yet"}
 
 # The number of frames of a record that asks: what the process is, where its code is.
 ASK_INTERPRETER, ASK_CODE = 0, 1 << 30
+FORKED = ASK_CODE + 1  # in its place: the process is a child of the one that follows, whose code it has
 
 # The value of the map of processes; by pid.  STAMP: of the address space that it is about, 0: of the one that is there; UNTIL: when to ask
 # again where RUNTIME, the address of the pointer to the first interpreter, is 0: it is no Python, or PENDING: it is not known yet.

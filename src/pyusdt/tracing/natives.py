@@ -144,16 +144,18 @@ class Natives(Looks):
         before = self._processes.pop(pid, (stamp, 0, None))
         same = before[2] == [(each.where, each.file) for each, _ in parts] and before[0] == stamp
         delay = min(2 * before[1], _LONGEST) if same else _FIRST
-        if not all(of_file or mapping.path.startswith("[") for mapping, of_file in parts):
+        is_whole = all(of_file or mapping.path.startswith("[") for mapping, of_file in parts)
+        if not is_whole:
             note(pid)  # names of what is made at run time
         found = [self._part(pid, mapping, of_file) for mapping, of_file in parts]
         if len(found) > unwound.MOST:
             self._tell(f"process {pid} has its code in more than {unwound.MOST} places")
+            is_whole = False
             found = sorted(sorted(found, key=lambda each: not each[3])[: unwound.MOST])
         if len(self._processes) >= self.room:
             self.forget(self._processes.popitem(last=False)[0])
         self._processes[pid] = stamp, delay, [(each.where, each.file) for each, _ in parts]
-        self.answer(pid, unwound.parts(stamp, delay, found))
+        self.answer(pid, unwound.parts(stamp, delay, is_whole and all(part[3] != unwound.LATER for part in found), found))
 
     def _part(self, pid: int, mapping: mapped.Mapping, of_file: bool) -> tuple[int, int, int, int, int]:
         """A part of its code, with the table if there is one."""

@@ -26,6 +26,7 @@ from . import allowed, btf, errors, guard, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .family import Family
+from .forks import Forks
 from .holding import Hold
 from .hurry import Hurry
 from .instructions import LONGEST, takes_uprobe
@@ -47,6 +48,7 @@ _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0 
 _HELD = 0.002  # s between two looks at a command that is about to be held
 _VALUE = 1  # of a return probe's arguments, what the function returns
 _MAPPING, _REST = 4096, 4  # processes that wait for a look; how much longer than a look the pause behind it is
+_STRANGERS = 64  # processes that were not named, whose code is looked for before they fire
 _MORE_PROBES = 4096  # ids that files found later may take
 
 
@@ -68,7 +70,7 @@ class KernelEngine(Engine):
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
         self._given_up = []  # why sites are not traced, as far as it was not told yet
-        self._walks = self._hold = None  # Walks, Hold, once tracing begins
+        self._walks = self._hold = self._forks = None  # Walks, Hold, Forks, once tracing begins
         self._statistics = None  # Statistics, where what the programs take is bounded
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
@@ -418,11 +420,12 @@ class KernelEngine(Engine):
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
         if self.walks:
             places = self.maps.places.walk
-            self._walks = Walks(self.maps.fds, places.processes, self.interpreters, bool(places.tables))
+            self._walks = Walks(self.maps.fds, places.processes, self.interpreters, bool(places.tables), self._finder.forked)
             self._poller.register(self._walks.fd, select.POLLIN)
             self._learn()
             self.interpreters.settle()
             self.interpreters.natives.settle()
+            self._learn_strangers()
         if self.options.get("programstime"):
             self._statistics = Statistics()
             if self._statistics.lack:
@@ -445,6 +448,7 @@ class KernelEngine(Engine):
             self._hold_command()
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
+        self._follow_forks()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
 
     def _hold_command(self):
@@ -477,6 +481,22 @@ class KernelEngine(Engine):
             self._ask(pid)
         if self._command and self.maps.places.walk.tables:
             self.interpreters.natives.expect([file.path for file in self._finder.files.values() if self._command.pid in file.pids])
+
+    def _learn_strangers(self):
+        """Where the code of processes is that were not named and have probes that are asked for, before they fire or fork: of the oldest."""
+        if self._everyone and self.maps.places.walk.tables:
+            pids = set().union(*(file.pids for file in self._finder.files.values() if self.matcher.how_many(file.sites))) - {os.getpid()}
+            for pid in sorted(pids)[:_STRANGERS]:
+                self.interpreters.natives.ask(pid, 0)
+
+    def _follow_forks(self):
+        """Last, so that a process is known while what else there is at its end runs."""
+        if not self._walks or self._walks.parts is None or self.maps.places.namespace:
+            return  # the kernel tells of forks by the machine's own ids
+        try:
+            self._forks = Forks(*self._walks.parts, self._walks.fd, task(self._system.kernel))
+        except (OSError, kernel.Refused):
+            pass  # children are looked at when they fire
 
     def _ask(self, pid):
         self.interpreters.ask(pid, 0)
@@ -648,6 +668,9 @@ class KernelEngine(Engine):
         if self._hold:
             self._hold.close()
             self._hold = None
+        if self._forks:
+            self._forks.close()
+            self._forks = None
         if self._walks:
             self._walks.close()
         if self.interpreters:
@@ -712,7 +735,7 @@ class KernelEngine(Engine):
         return self.interpreters.name(pid, address) if self.interpreters and pid else None
 
     def maps_of(self, pid):
-        return self._finder.maps.get(pid, ())
+        return self._finder.maps_of(pid)
 
     def warnings(self):
         left_files = self._left_files[:]

@@ -107,9 +107,9 @@ class Family:
 
     def _exit(self, g, left):
         """A process that has ended is none: its id can become another's."""
-        from .raw import _is_last_thread
+        from .raw import is_last_thread
 
-        _is_last_thread(g, self._raw, left)
+        is_last_thread(g, self._raw, left)
         g.emit(load(8, R7, R6, 0))
         read(g, 4, R7, self._raw.member("task_struct", "tgid"))
         g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))

@@ -8,6 +8,7 @@ namespace's file of the same name is another file; what can not be read is passe
 import glob
 import os
 import resource
+from collections import OrderedDict
 
 from ...data.demangle import demangled
 from ...data.harmless import harmless
@@ -22,6 +23,7 @@ _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
 _SYMBOLS = 64 << 20  # bytes of the tables of symbols that are looked through for functions of processes that nobody has named
 _LINES = 1 << 12  # of a process's maps, that are kept
+_FORKS = 1 << 14  # children that were not looked at
 
 
 class Site:
@@ -145,10 +147,10 @@ class TracedFile:
 
 class Finder:
     """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
-    that tell of code}, as last seen; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
+    that tell of code}, as last seen; forks: of children that were not looked at, their parent's; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
 
     def __init__(self, tell, demangles=True):
-        self.files, self.maps, self._demangles = {}, {}, demangles
+        self.files, self.maps, self.forks, self._demangles = {}, {}, OrderedDict(), demangles
         self._tell, self._told = tell, set()
         self._known, self._open = Shares(_FILES), Shares(_descriptors())
         self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
@@ -173,6 +175,17 @@ class Finder:
                 file.main = file.main or each.path == program
                 changed.append(file)
         return changed
+
+    def forked(self, child, parent):
+        """A child has its parent's code, and an id that another may have had."""
+        lines = self.maps_of(parent)
+        self.maps.pop(child, None)
+        self.forks[child] = lines
+        if len(self.forks) > _FORKS:
+            self.forks.popitem(last=False)
+
+    def maps_of(self, pid):
+        return self.maps.get(pid) or self.forks.get(pid, ())
 
     def add(self, path, name=None, status=None):
         """A file by its path; the TracedFile, None where there is no room for it."""

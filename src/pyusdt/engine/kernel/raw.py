@@ -198,7 +198,7 @@ def _is_process(g, kernel, left):
            alu("sub", R1, R0), jump_imm("jne", R1, 0, left))
 
 
-def _is_last_thread(g, kernel, left):
+def is_last_thread(g, kernel, left):
     """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
     both be taken for the last one."""
     if release() >= (6, 16):
@@ -353,7 +353,7 @@ def fixed(kernel):
     found = [
         Fixed(kernel, "proc", "create", "sched_process_fork", arguments={0: _word(1)}),
         Fixed(kernel, "proc", "exec-success", "sched_process_exec"),
-        Fixed(kernel, "proc", "exit", "sched_process_exit", [_is_last_thread], {0: _exit_reason}),
+        Fixed(kernel, "proc", "exit", "sched_process_exit", [is_last_thread], {0: _exit_reason}),
         Fixed(kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word(1)}),
         Fixed(kernel, "proc", "lwp-exit", "sched_process_exit"),
         Fixed(kernel, "proc", "signal-discard", "signal_generate", [_word_is(4, 1)], {0: _word(2), 1: _word(0)}),

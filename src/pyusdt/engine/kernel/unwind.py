@@ -94,12 +94,15 @@ class Unwind(walk.Frames):
 
     def _whole(self) -> tuple[Any, list[tuple[int, Any]]]:
         g, calls = Code(), []
-        new, same, none, done, known = Label(), Label(), Label(), Label(), Label()
+        new, found, same, none, done, known = (Label() for _ in range(6))
         _, _, most = self.words
         g.emit(mov(R6, R1))
         self._stamp(g, none)
         g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM),
-               jump_imm("jeq", R0, 0, new), load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
+               jump_imm("jne", R0, 0, found), ld_map(R1, self._places.forked), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM),
+               jump_imm("jeq", R0, 0, new))
+        g.place(found)
+        g.emit(load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
         g.place(same)
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
         self._registers(g, none)

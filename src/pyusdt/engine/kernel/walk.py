@@ -68,16 +68,16 @@ WALK_SIZE = RECORD + RECORD_MOST
 
 
 class Places:
-    """processes, sent, ring, parts, tables: indexes of maps, the last two None where there are none; area: offset of WALK_SIZE bytes in
+    """processes, sent, ring, parts, tables, forked: indexes of maps, the last three None where there are none; area: offset of WALK_SIZE bytes in
     the state block; mm, exec_id, tls: offsets of these in the kernel's task, tls None where threads are known by their number; loops:
     whether there is bpf_loop(); maps: link.Maps."""
 
-    __slots__ = ("area", "exec_id", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
+    __slots__ = ("area", "exec_id", "forked", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
 
     def __init__(self, first, area, task, loops, tables, maps):
         """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
-        self.parts, self.tables = (first + 3, first + 4) if tables else (None, None)
+        self.parts, self.tables, self.forked = (first + 3, first + 4, first + 5) if tables else (None, None, None)
         self.area, self.loops, self.maps = area, loops, maps
         self.mm, self.exec_id, self.tls = task
 

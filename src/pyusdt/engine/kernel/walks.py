@@ -7,6 +7,7 @@ Always: nothing here reads a process; what a process makes last costs the tracer
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import struct
@@ -20,6 +21,7 @@ from .attach import ON_DEMAND, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _PROCESSES, _STACKS, _RING = 4096, 1 << 16, 1 << 19
@@ -31,9 +33,10 @@ _KNOWN, _KNOWN_AT_ONCE = 1024, 128  # processes whose code is known, where the k
 
 
 def tables() -> list[p.MapDef]:
-    """The maps behind MAPS, of which processes have which tables."""
-    return [p.MapDef(PARTS, "hash", 4, unwound.VALUE_SIZE, _KNOWN if release() >= ON_DEMAND else _KNOWN_AT_ONCE),
-            p.MapDef("tables", ARRAY_OF_MAPS, 4, 4, _TABLES)]
+    """The maps behind MAPS, of which processes have which tables; the last is of forked children (forks.py), which leave the others their room."""
+    known = _KNOWN if release() >= ON_DEMAND else _KNOWN_AT_ONCE
+    return [p.MapDef(PARTS, "hash", 4, unwound.VALUE_SIZE, known), p.MapDef("tables", ARRAY_OF_MAPS, 4, 4, _TABLES),
+            p.MapDef(PARTS, "hash", 4, unwound.VALUE_SIZE, known // 2)]
 
 
 def _table(rows: int) -> int:
@@ -75,7 +78,7 @@ class Tables:
                 kernel.map_update(self._parts, struct.pack("=I", pid), value)
 
     def _forget(self, pid: int) -> None:
-        with self._lock:
+        with self._lock, contextlib.suppress(FileNotFoundError):  # it has ended (forks.py)
             if self._open:
                 kernel.map_delete(self._parts, struct.pack("=I", pid))
 
@@ -102,15 +105,16 @@ class Tables:
 
 class Walks:
     """fds: of all maps; first: the index of the first of MAPS; interpreters: tracing.interpreters.Interpreters; with_tables: those of tables()
-    are there, too."""
+    are there, too; forked(child, parent): of processes that have the same code."""
 
-    def __init__(self, fds: list[int], first: int, interpreters: Any, with_tables: bool) -> None:
+    def __init__(self, fds: list[int], first: int, interpreters: Any, with_tables: bool, forked: Callable[[int, int], None]) -> None:
         self._processes, self.fd = fds[first], fds[first + 2]
         self._ring = _tracer.KernelRing(self.fd, _RING)
-        self._interpreters = interpreters
+        self._interpreters, self._forked = interpreters, forked
         interpreters.answer, interpreters.hear = self._answer, self.take
         behind = first + len(MAPS)
         self._tables = Tables(fds[behind : behind + 2], interpreters.natives) if with_tables else None
+        self.parts = (fds[behind], fds[behind + 2]) if with_tables else None
 
     def _answer(self, pid: int, value: bytes) -> None:
         kernel.map_update(self._processes, struct.pack("=I", pid), value)
@@ -122,6 +126,9 @@ class Walks:
             depth, pid, first = struct.unpack_from("=IIQ", data, at)
             if depth == walked.ASK_CODE:
                 self._interpreters.natives.ask(pid, first)
+                at += 24
+            elif depth == walked.FORKED:
+                self._forked(pid, first)
                 at += 24
             elif depth:
                 self._interpreters.see(pid, struct.unpack_from(f"={depth}Q", data, at + 8))
