@@ -327,6 +327,33 @@ def test_doctor_of_a_forked_child_that_has_not_fired(tmp_path):
     assert f"ok  embedded engine  pydtrace -p {child} works: {tmp_path}\n" in done.stdout, done
 
 
+FORKED_IN_C = """import ctypes, threading
+import pyusdt, pyusdt.vm
+pyusdt.vm.enable()
+def forks():
+    global child
+    child = ctypes.PyDLL(None).fork()
+    if child == 0:
+        ctypes.CDLL(None).pause()
+thread = threading.Thread(target=forks)
+thread.start()
+thread.join()
+print(child, flush=True)
+input()
+ctypes.CDLL(None).kill(child, 9)
+"""
+
+
+def test_doctor_of_a_child_without_the_providers_thread():
+    """Another thread than the main one has forked in C."""
+    with subprocess.Popen([sys.executable, "-c", FORKED_IN_C], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        said, of_parent = (run("doctor", "-p", str(pid)).stdout for pid in (child, process.pid))
+        process.communicate(b"\n")
+    missing = "--  provider python  nothing fires: its thread pyusdt-watch is not there"
+    assert missing in said and missing not in of_parent, (said, of_parent)
+
+
 def test_doctor_says_that_a_control_file_is_damaged(tmp_path):
     tmp_path.chmod(0o700)
     with subprocess.Popen([sys.executable, "-c", DAMAGED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -15,8 +15,10 @@ import shutil
 import subprocess
 import sys
 
-from ..engine import elf
+from ..engine import EngineError, elf
 from ..engine.kernel.errors import CAPABILITIES, effective
+
+_WATCHER = "pyusdt-watch"  # the thread, as c/target/watch.c names it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -271,7 +273,7 @@ def process(pid: int) -> list[Finding]:
     findings = [Finding(f"process {pid}", True, f"{name}, of uid {owner}")]
     if owner != os.geteuid() and os.geteuid() != 0:
         return [*findings, Finding("its owner", False, "is somebody else", "trace it as that user, or as root")]
-    return [*findings, _process_embedded(pid), _process_sites(pid), *_process_namespaces(pid)]
+    return [*findings, _process_embedded(pid), *_process_watcher(pid), _process_sites(pid), *_process_namespaces(pid)]
 
 
 def _process_embedded(pid: int) -> Finding:
@@ -291,6 +293,21 @@ def _process_embedded(pid: int) -> Finding:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "its program must `import pyusdt` (or load the NIF), and have a run directory")
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
+
+
+def _process_watcher(pid: int) -> Iterator[Finding]:
+    """Of a process that has the provider python without the thread that switches its probes on."""
+    from . import found
+
+    try:
+        has_provider = any(each.provider.startswith("pyvm") for each in found.in_process(pid))
+        threads = [_read(f"/proc/{pid}/task/{thread}/comm") for thread in os.listdir(f"/proc/{pid}/task")]
+    except (OSError, EngineError):
+        return
+    if has_provider and _WATCHER not in threads:
+        yield Finding("provider python", None, f"nothing fires: its thread {_WATCHER} is not there",
+                      "the process was forked in C, by another thread than the main one or without running Python code since; or "
+                      "pyusdt.vm.paused() is under way")
 
 
 def _process_sites(pid: int) -> Finding:
