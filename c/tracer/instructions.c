@@ -71,6 +71,7 @@ static unsigned read_opcode(const uint8_t *code, struct pyusdt_instruction *it, 
         it->half |= byte == 0x66;
         it->short_address |= byte == 0x67;
         it->notrack |= byte == 0x3e;
+        it->segment |= byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e;
         it->lock |= byte == 0xf0;
         if (++at > 14) {
             return 0;
@@ -201,7 +202,10 @@ int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left) {
     if (it.vector) {
         return !refused_by_linux[it.opcode] && !taken_for_another[it.opcode];
     }
-    return !it.lock && !(it.map == PYUSDT_ONE_BYTE && refused_by_linux[it.opcode]);
+    if (it.lock || (it.segment && !(it.map == PYUSDT_TWO_BYTES && it.opcode == 0x1f))) { /* but nops, which newer ones take */
+        return 0;
+    }
+    return !(it.map == PYUSDT_ONE_BYTE && refused_by_linux[it.opcode]);
 }
 
 /* --- jumps ---------------------------------------------------------------------------------- */

@@ -96,7 +96,7 @@ def test_probes_change_nothing_and_none_is_lost_in_silence(tmp_path):
 
 @pytest.mark.parametrize(("code", "takes"), [
     ("c5f174c9", False), ("c5f1efc9", False), ("62f17d2874c8", False), ("c5f877", False), ("c5f157c9", True),  # vpcmpeqb, vpxor, vzeroupper; vxorps
-    ("f0480fb117", False), ("f4", False), ("cc", False), ("55", True), ("f30f1efa", True), ("c3", True), ("e800000000", True),
+    ("f0480fb117", False), ("f4", False), ("3e90", False), ("2effe0", False), ("cc", False), ("55", True), ("662e0f1f840000000000", True), ("f30f1efa", True), ("c3", True), ("e800000000", True),
     ("c5", True)])  # lock cmpxchg, hlt, int3; cut off: not known
 def test_which_instructions_take_a_probe(code, takes):
     assert _tracer.takes_uprobe(bytes.fromhex(code), X86_64) is takes
