@@ -19,10 +19,11 @@ _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x10
 
 
 def wrap(probe: Probe, function: Any) -> Any:
-    """The function with the probe around it.  TypeError for what can not be called."""
+    """The function with the probe around it; of a staticmethod or classmethod one around that.  TypeError for what can not be called."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(wrap(probe, function.__func__))
     if not callable(function):
-        raise TypeError(f"wrap() takes a function, not {type(function).__name__}"
-                        " (a classmethod or staticmethod goes around what is wrapped)")
+        raise TypeError(f"wrap() takes a function, not {type(function).__name__}")
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & (_COROUTINE | _ITERABLE_COROUTINE):
         observer = _coroutine

@@ -22,7 +22,7 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["-q:"], "invalid option -- ':'"),
         (["--quiet"], "invalid option -- '-'\nhint: did you mean -x quiet\\?"),
         (["--bufsize=4m"], "invalid option -- '-'\nhint: did you mean -x bufsize=4m\\?"),
-        (["--nosuchthing"], "invalid option -- '-'$"),
+        (["--nosuchthing"], "invalid option -- '-'\nhint: there is no --nosuchthing: --help lists the options$"),
         (["--recrd", "x"], "invalid option -- '-'\nhint: did you mean --record\\?"),
         (["--live=1"], "option takes no argument -- 'live'"),
         (["-n"], "option requires an argument -- 'n'"),

@@ -55,7 +55,11 @@ def test_a_misspelt_command(written, hint):
     assert run_.returncode == 2 and f"invalid choice: '{written}'" in run_.stderr and run_.stderr.endswith(hint or ")\n")
 
 
-@pytest.mark.parametrize(("written", "hint"), [(["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"), (["top", "x\x1b"], ": x\\x1b\n")])
+@pytest.mark.parametrize(("written", "hint"), [(["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"), (["top", "x\x1b"], ": x\\x1b\n"),
+                                              (["profile", "--flame", "x.svg", "1"], "no option --flame\nhint: --svg FILE writes a flame graph\n"),
+                                              (["profile", "-ox.svg", "1"], "no option -o\nhint: --svg FILE, --speedscope FILE and --folded write what was seen\n"),
+                                              (["dump", "--jsno=1", "1"], "no option --jsno\nhint: did you mean --json?\n"),
+                                              (["doctor", "--foo\x1b"], "no option --foo\\x1b\nhint: pyusdt doctor --help lists the options\n")])
 def test_a_command_that_is_given_too_much(written, hint):
     """The usage is that of the command."""
     run_ = run("--color", "never", *written)

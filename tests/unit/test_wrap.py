@@ -76,6 +76,25 @@ class Something:
         return 5
 
 
+class Inside:
+    @probe.wrap
+    @staticmethod
+    def static(n):
+        return n
+
+    @probe.wrap
+    @classmethod
+    def of_class(cls, n):
+        return cls, n
+
+
+def test_around_a_staticmethod_or_classmethod():
+    """It stays one: the wrapped static() had the instance as its argument."""
+    assert Inside.static(1) == Inside().static(1) == 1 and Inside.of_class(2) == Inside().of_class(2) == (Inside, 2)
+    found = events(lambda: (Inside().static(1), Inside().of_class(2)))
+    assert whats(found) == [("static", "entry"), ("static", "return"), ("of_class", "entry"), ("of_class", "return")]
+
+
 def test_off():
     something = Something()
     assert add(1) == 6 and add(1, 1, c=1) == 3 and something.method() is something

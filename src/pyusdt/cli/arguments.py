@@ -134,7 +134,7 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
         option = _LETTERS.get(letter)
         at += 1
         if option is None:
-            hint = _long_meant(word) if letter == "-" else None
+            hint = _long_hint(word) if letter == "-" else None
             raise UsageError(behind(f"invalid option -- '{letter}'", hint), usage=hint is None)
         if option.value is None and len(option.name) == 1:
             yield letter, None
@@ -146,10 +146,10 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
         return
 
 
-def _long_meant(word: str) -> str | None:
-    """The hint for a --name that is none of ours."""
+def _long_hint(word: str) -> str:
+    """The hint for a --name that is none of ours: dtrace's message does not name it."""
     name = word.partition("=")[0]
-    return f"did you mean -x {word[2:]}?" if name[2:] in PARSERS else meant(name, _LONG)
+    return f"did you mean -x {word[2:]}?" if name[2:] in PARSERS else meant(name, _LONG) or f"there is no {name}: --help lists the options"
 
 
 def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:

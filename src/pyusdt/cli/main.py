@@ -8,6 +8,7 @@ process.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import sys
@@ -394,15 +395,37 @@ COMMANDS = {
 }
 
 
+_WRITES = "--svg FILE, --speedscope FILE and --folded write what was seen"
+_CALLED_OTHERWISE = {"-o": _WRITES, "--output": _WRITES, "-f": _WRITES, "--format": _WRITES, "--flame": "--svg FILE writes a flame graph"}  # of profile
+
+
 class Parser(argparse.ArgumentParser):
     """Says which command, or which script, a misspelt one may have been, and shows of a command that was given too much how it is used."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._check_options(args)
         found, rest = super().parse_known_args(args, namespace)
         if rest:
-            message = f"unrecognized arguments: {harmless(' '.join(rest))}"
-            self.error(behind(message, f"{self.prog} PID: the id stands by itself" if {"-p", "--pid"} & {*rest} else None))
+            self.error(f"unrecognized arguments: {harmless(' '.join(rest))}")
         return found, rest
+
+    def _check_options(self, words: list[str] | None) -> None:
+        """An option that there is not comes before an error in its value, which argparse takes for another argument."""
+        if any(action.nargs in (argparse.REMAINDER, argparse.PARSER) for action in self._actions):
+            return  # options of others follow
+        known = self._option_string_actions
+        for word in itertools.takewhile(lambda word: word != "--", words or ()):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(each.startswith(name) for each in known):
+                question = meant(name, known)
+            elif name[:1] == "-" and name[1:2].isalpha() and name[:2] not in known:
+                name, question = name[:2], None
+            else:
+                continue
+            hint = _CALLED_OTHERWISE.get(name) if self.prog == f"{PROGRAM} profile" else None
+            if name in ("-p", "--pid"):
+                hint = f"{self.prog} PID: the id stands by itself"
+            self.error(behind(f"there is no option {harmless(name)}", hint or question or f"{self.prog} --help lists the options"))
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
