@@ -159,3 +159,20 @@ def test_frames_of_erlang(tmp_path, running):
         node.kill()
         os.unlink(f"/tmp/perf-{node.pid}.map")
     assert re.search(r"^ +\$busy:leaf/2\n +\$busy:inner/2\n +\$busy:inner/2$", out, re.MULTILINE), (out, err)
+
+
+LAST = """#include <unistd.h>
+__attribute__((noinline, noreturn)) static void leaves(int status) { _exit(status); }
+__attribute__((noinline)) static int other(int n) { return n + 1; }
+int main(int count, char **arguments) { (void)arguments; if (other(count) > 1) leaves(0); return 1; }
+"""
+
+
+def test_a_call_that_is_the_last_of_its_function(tmp_path):
+    """It is to return to what lies behind the function: another one, or nothing."""
+    for options in (["-O1"], ["-O2", "-falign-functions=64"]):
+        source = tmp_path / "last.c"
+        source.write_text(LAST)
+        subprocess.run(["gcc", "-g", *options, "-o", tmp_path / "last", source], check=True)
+        out, err, _ = pydtrace("-qn", "syscall::exit_group:entry /pid == $target/ { @[ustack(3)] = count(); }", "-c", tmp_path / "last")
+        assert re.findall(r"`(\w+)[.\w]*\+0x[0-9a-f]+$", out, re.MULTILINE) == ["_exit", "leaves", "main"], (out, err)

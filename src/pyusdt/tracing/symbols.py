@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     Found = tuple[str | None, str | None, int]
 
+_RESTORERS = ("__restore_rt", "__restore")  # what a signal's handler returns to, which nobody has called
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
 _OWN, _OTHERS, _SHARE = 30.0, 3.0, 20  # seconds at once and one of how many, to read what a user's processes and files say
 _MAPPED, _PROCESS = 16 << 20, 1 << 10  # bytes of the maps of all processes; of one that has none
@@ -172,9 +173,9 @@ class Symbols(Addresses):
         self._files[key] = found
         return found
 
-    def find(self, pid: int, address: int) -> Found:
+    def find(self, pid: int, address: int, inner: int = 0) -> Found:
         """(module, symbol, distance to it) of an address; module None: unknown; symbol None: distance is from the
-        beginning of the file."""
+        beginning of the file.  inner: the frame that is to return there, 0 where none is: the call may be its function's last instruction."""
         if not pid:
             return self._find_kernel(address)
         where, offset = self._code_of(address) or self._place(pid, address)
@@ -184,9 +185,15 @@ class Symbols(Addresses):
         linked = elf.linked(file.segments, where.access, offset)
         linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
+        if inner and (symbol is None or symbol[0] == linked) and not self.options.get("noresolve") and not self._interrupts(pid, symbol, inner):
+            symbol = file.table.find(linked - 1) or symbol
         if symbol is None:
             return where.name, None, linked
         return where.name, demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1], linked - symbol[0]
+
+    def _interrupts(self, pid: int, symbol: tuple[int, str] | None, inner: int) -> bool:
+        """Whether a symbol, or the frame inside of it, is what a signal's handler returns to, which nobody has called."""
+        return symbol is not None and (symbol[1] in _RESTORERS or self.find(pid, inner)[1] in _RESTORERS)
 
     def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:
@@ -201,7 +208,7 @@ class Symbols(Addresses):
         """A function from a key of an aggregation to the one that stands for all keys that print alike, of whatever process;
         named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
         known: dict[tuple[Naming, int, int], int] = {}
-        texts: dict[tuple[Naming, int, int], str] = {}
+        texts: dict[tuple[Naming, int, int, int], str] = {}
 
         def one(naming: Naming, pid: int, address: int) -> int:
             found = known.get((naming, pid, address))
@@ -209,14 +216,14 @@ class Symbols(Addresses):
                 found = known[naming, pid, address] = self.group(naming, pid, address)
             return found
 
-        def text(naming: Naming, pid: int, address: int) -> str:
-            found = texts.get((naming, pid, address))
+        def text(naming: Naming, pid: int, address: int, inner: int) -> str:
+            found = texts.get((naming, pid, address, inner))
             if found is None:
-                found = texts[naming, pid, address] = self._name(pid, address, naming)
+                found = texts[naming, pid, address, inner] = self._name(pid, address, naming, inner)
             return found
 
         def stand(naming: Naming, pid: int, addresses: Sequence[int], storage: bytes) -> bytes:
-            names = tuple([text(naming, pid, address) for address in addresses])
+            names = tuple([text(naming, pid, address, inner) for address, inner in zip(addresses, (0, *addresses))])
             return self._one.setdefault((len(storage), naming, names), storage)
 
         return lambda key: stood_for(grouped(key, named, one), named, stand)
@@ -243,14 +250,14 @@ class Symbols(Addresses):
 
     def names(self, pid: int, frames: Sequence[int]) -> list[str]:
         """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
-        texts = super().names(pid, frames)
+        texts = [harmless(self._name(pid, frame, PLACE, inner)) for frame, inner in zip(frames, (0, *frames))]
         native = next((at for at, frame in enumerate(frames) if walked.is_frame(frame)), 0) if pid else 0
         return beside(texts[:native], texts[native:], frames[native:]) if native else texts
 
-    def _name(self, pid: int, address: int, naming: Naming) -> str:
+    def _name(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
         if told := self._name_of(pid, address):
             return told
-        module, symbol, distance = self.find(pid, address)
+        module, symbol, distance = self.find(pid, address, inner)
         if module is None:
             return self._resolved(pid, distance) or f"0x{distance:x}"
         if naming.module:
