@@ -56,6 +56,20 @@ any_probe: pyusdt.Probe = pyusdt.probe("user_trace-n7")
 any_probe(1, "x", b"y")
 if order:
     order.lazy(lambda: (1, "tea"))
+
+class Till:
+    @order.wrap
+    @staticmethod
+    def count(n: int) -> int:
+        return n
+
+Till.count("1")  # wrong
+
+try:
+    pyusdt.trace("BEGIN {")
+except pyusdt.CompileError as error:
+    number: int = error.loc.line
+    error.loc.column.nope  # wrong
 """
 
 
