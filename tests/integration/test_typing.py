@@ -66,7 +66,7 @@ class Till:
 Till.count("1")  # wrong
 
 try:
-    pyusdt.trace("BEGIN {")
+    pyusdt.trace("BEGIN {", all=True)
 except pyusdt.CompileError as error:
     number: int = error.loc.line
     error.loc.column.nope  # wrong
