@@ -124,6 +124,17 @@ def test_a_hint_names_the_file_in_path(program):
     assert status == 1 and f"hint: -x file={program} has such probes" in err
 
 
+def test_a_hint_names_the_library_of_a_program_in_path(tmp_path):
+    """As Ruby's is, whose probes are not in the program that is called so."""
+    (tmp_path / "library.c").write_text("#include <sys/sdt.h>\nvoid fire(void);\nvoid fire(void) { STAP_PROBE(hidden, hit); }\n")
+    (tmp_path / "main.c").write_text("void fire(void);\nint main(void) { fire(); return 0; }\n")
+    (tmp_path / "bin").mkdir()
+    library = compile_c(tmp_path / "library.c", tmp_path / "libbelow.so", "-shared", "-fPIC")
+    compile_c(tmp_path / "main.c", tmp_path / "bin" / "hidden2", library)
+    _, err, status = pydtrace("-n", f"hidden*:::hit {COUNT}", env={**os.environ, "PATH": f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"})
+    assert status == 1 and f"hint: -x file={library} has such probes" in err
+
+
 def test_arguments_of_threads_and_floating_point_numbers(program):
     script = 'choice$target:::hit { printf("%d\\n", arg0); } choice$target:::price { printf("%x\\n", arg0); }'
     out, err, status = pydtrace("-n", script, "-c", f"{program} 0")

@@ -37,8 +37,8 @@ def file_with_provider(desc: Any, command: Any = None) -> str | None:
 
 
 def _candidates(stem: str, command: Any) -> Iterator[str]:
-    """Programs that are called as the provider first."""
-    from .kernel.probes import which
+    """Programs that are called as the provider first, with the libraries that they are linked with."""
+    from .kernel.probes import is_trusted, libraries, which
 
     if command:
         program = os.path.realpath(which(command.argv[0]))
@@ -51,7 +51,10 @@ def _candidates(stem: str, command: Any) -> Iterator[str]:
         except OSError:
             continue
     for path in sorted(names, key=lambda path: (not names[path].startswith(stem[:3]), path)):
-        yield os.path.realpath(path)
+        program = os.path.realpath(path)
+        yield program
+        if stem and names[path].startswith(stem) and is_trusted(program, program):
+            yield from map(os.path.realpath, libraries(program))
 
 
 def _libraries(program: str) -> Iterator[str]:

@@ -239,7 +239,7 @@ class Finder:
         """Look at a process that is about to run its program's first instruction.  Raises OSError."""
         self.process(pid)
         path = os.readlink(f"/proc/{pid}/exe")
-        if _is_trusted(path, f"/proc/{pid}/exe"):
+        if is_trusted(path, f"/proc/{pid}/exe"):
             self._program(path, pid, libraries(path))
 
     def _program(self, path, pid, libraries):
@@ -380,7 +380,7 @@ def libraries(path):
     return [loader, *[word for word in words if word.startswith("/")]]
 
 
-def _is_trusted(path, running):
+def is_trusted(path, running):
     """Whether a program's loader may be run to name its libraries: the program that runs is the one at the path, and only root or the
     tracer's own user can have written it."""
     try:
