@@ -140,6 +140,16 @@ def test_other_programs_see_nothing(traced, program):
     assert run.stdout.startswith(alone.stdout) and "PYTHONPATH=" not in alone.stdout, (alone, run)
 
 
+@pytest.mark.parametrize("start", ["os.system({!r})", "subprocess.run({!r}, shell=True)"])
+def test_a_python_behind_a_shell(traced, program, start):
+    """What a shell starts is not followed: the option that brings the provider there is named."""
+    path = program("import os, subprocess\n" + start.format(f"{sys.executable} {program(WORK, 'work.py')}") + "\n")
+    run = traced(OF_ALL, path)
+    assert run.stdout.startswith("ran\n") and seen(run) == {} and "through a shell, -x pychildren brings" in run.stderr, run
+    run = traced(OF_ALL, path, "-x", "pychildren")
+    assert run.stdout.startswith("ran\n") and seen(run) and run.stderr == "", run
+
+
 def test_a_command_that_takes_nothing_beside_another_process(pydtrace, program):
     """That one has the provider, so nothing is refused: it is said what the command lacks."""
     with harness.running([sys.executable, "-c", "import sys, pyusdt.vm; pyusdt.vm.enable(); print('ready', flush=True); sys.stdin.read()"],

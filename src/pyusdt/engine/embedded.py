@@ -239,7 +239,7 @@ class EmbeddedEngine(Engine):
         if self._command and wanted:
             from ..vm.into import into_command
 
-            self._brought, self.lack = into_command(self._command, wanted, children=bool({"children", "pychildren"} & self.options.keys()))
+            self._brought, self.lack = into_command(self._command, wanted, children=self._has_children())
             self._not_brought = self.lack
 
     def _known_probes(self):
@@ -546,6 +546,10 @@ class EmbeddedEngine(Engine):
         if self._command and wants and stats["targets"] == 0 and not stats["others"]:
             self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}", self._asks_for_python()))]
 
+    def _has_children(self):
+        """Whether all Pythons that a command starts are asked for."""
+        return bool({"children", "pychildren"} & self.options.keys())
+
     def _look_for_silence(self):
         """Nothing fired in those that were traced: what may be the reason."""
         foreign = [desc for desc in self._descriptions() if not is_own(desc)]
@@ -557,7 +561,7 @@ class EmbeddedEngine(Engine):
         troubles = self._session.troubles()
         if not troubles:
             self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints()[0],
-                                             providers_of([pid for pid, *_ in targets]))
+                                             providers_of([pid for pid, *_ in targets]), bool(self._command) and not self._has_children())
 
     def _look_for_tasks(self):
         """Which processes fired in tasks that share a thread, and with it the variables self->x of the clauses."""

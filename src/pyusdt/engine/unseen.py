@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
+_THROUGH_A_SHELL = "if one of these starts another Python through a shell, -x pychildren brings the provider python into it"
 _NAMED = 4  # processes and descriptions that are named; of more only the number
 
 
@@ -32,12 +33,17 @@ def providers_of(pids: Collection[int]) -> set[str]:
     return found
 
 
-def explain_silence(descriptions: Sequence[Any], processes: Sequence[tuple[int, str]], hints: Sequence[str], providers: Collection[str]) -> list[str]:
-    """processes: (pid, command) of those that were traced; providers: that they had."""
+def explain_silence(descriptions: Sequence[Any], processes: Sequence[tuple[int, str]], hints: Sequence[str], providers: Collection[str],
+                    leaves_out_children: bool = False) -> list[str]:
+    """processes: (pid, command) of those that were traced; providers: that they had; leaves_out_children: of a command all Pythons but those
+    that it waits for."""
     asked = {f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions}
     named = {text: desc for text, desc in asked.items() if is_of_python(desc)}
     if named and processes:
-        return [f"{_listed(list(named))} did not fire in {_listed([f'process {pid} ({command})' for pid, command in processes])}", *hints]
+        where = f"{_listed(list(named))} did not fire in {_listed([f'process {pid} ({command})' for pid, command in processes])}"
+        if not hints and leaves_out_children and any(desc.provider.endswith("*") for desc in named.values()):
+            return [where, _THROUGH_A_SHELL]
+        return [where, *hints]
     if named:
         return list(hints)
     return _other_scripts(asked, providers) + _frameworks(asked, providers)
