@@ -165,6 +165,7 @@ def _state(pid):
         return file.read().rpartition(") ")[2][0]
 
 FRAMES = re.compile(r"`(\w+)[.\w]*(?:\+0x[0-9a-f]+)?$", re.MULTILINE)  # without .isra.0 and its like
+STACK = ["deepest", "middle", "main", "__libc_start_call_main"]
 
 
 @pytest.mark.parametrize("scope", ["-p", "children", "everyone"])
@@ -184,5 +185,13 @@ def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
         assert process.stdout.readline() == "over\n"
     tracer.send_signal(signal.SIGINT)
     out, err = tracer.communicate(timeout=20)
-    stack = ["deepest", "middle", "main", "__libc_start_call_main"]
-    assert FRAMES.findall(out) == stack * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "3", "2", "3"], (out, err)
+    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "3", "2", "3"], (out, err)
+
+
+def test_stacks_of_a_command_s_children(tmp_path):
+    """It is held until its tables are known, beside -x children, too."""
+    if why := unwind.cannot(os.uname().machine, attach.release()):
+        pytest.skip(f"host: {why}")
+    program = compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer")
+    out, err, _ = pydtrace("-x", "children", "-qn", "forking$target:::work { @[arg0, ustack(4)] = count(); }", "-c", program, input="\n" * 100)
+    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "100", "2", "100"], (out, err)

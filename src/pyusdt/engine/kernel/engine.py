@@ -444,7 +444,7 @@ class KernelEngine(Engine):
                 self._poller.register(fd, select.POLLIN)
             self._look_at(self._family.members() if self._family else self._pids)  # what was mapped between the first look and now
         self._attach_new()
-        if self._command and self.program.stacks and not self._family:  # which holds what it becomes
+        if self._command and self.program.stacks:
             self._hold_command()
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
@@ -461,6 +461,8 @@ class KernelEngine(Engine):
 
     def _look_at_held(self):
         """Whether the command is held, or may be yet."""
+        if self._hold and self._family and self._family.members().get(self._command.pid):
+            return True  # by the family, before its libraries are there
         if self._hold is None or not self._hold.is_held():
             return self._hold is not None and not self._hold.over
         pid = self._command.pid
@@ -630,6 +632,8 @@ class KernelEngine(Engine):
                 found += self._finder.process(pid)
             except OSError:
                 continue  # it has ended
+            if self._family and not self._everyone and self._walks and self.maps.places.walk.tables:
+                self.interpreters.natives.ask(pid, 0)  # before it fires, or forks
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
