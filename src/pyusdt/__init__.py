@@ -38,7 +38,7 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError(
         "pyusdt's C extension is not built for this Python; "
-        "run `make build` in pyusdt's sources, or `pip install pyusdt` for this interpreter",
+        "run `make build` in pyusdt's sources, or `pip install .` there for this interpreter",
         name=error.name,
     ) from None
 

@@ -336,3 +336,14 @@ def test_pattern_is_no_more_than_it_says():
     assert re.fullmatch(pattern("a\n...\nz"), "a\n\nz")
     assert not re.fullmatch(pattern("a.c"), "abc")
     assert not re.fullmatch(pattern("a"), "a\nb")
+
+
+def test_pyusdt_is_not_installed_by_its_name():
+    """PyPI's pyusdt is another project's.  (An extra, pyusdt[live], is one of the pyusdt that is installed.)"""
+    sources = glob.glob("src/**/*.py", root_dir=harness.ROOT, recursive=True)
+    wrong = []
+    for name in [*PAGES, *sources]:
+        with open(os.path.join(harness.ROOT, name), encoding="utf-8") as file:
+            if re.search(r"pip install pyusdt(?!\[)", file.read()):
+                wrong.append(name)
+    assert wrong == []

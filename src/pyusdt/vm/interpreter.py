@@ -110,4 +110,4 @@ def _understood(path: str, answer: list[str]) -> Interpreter:
     if has_pyusdt or ours:
         return Interpreter(minor)
     return Interpreter(minor, f"{path} is CPython 3.{minor}, and this pyusdt is for 3.{sys.version_info[1]}: "
-                              f"`{path} -m pip install pyusdt` gives it one of its own")
+                              f"`{path} -m pip install .` in pyusdt's sources gives it one of its own")
