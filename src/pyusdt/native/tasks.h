@@ -9,7 +9,8 @@
 
 #include "native/context.h"
 
-#define PYUSDT_TASK_LOOKS 64
+#define PYUSDT_FIRST_TASK_LOOKS 64
+#define PYUSDT_TASK_LOOK_EACH 1024 /* of the firings behind them: a look costs as much as three */
 #define PYUSDT_TASKS_TOLD UINT32_MAX
 
 /* New reference to bytes, or NULL with an exception. */
@@ -20,7 +21,7 @@ PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task);
 void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, struct pyusdt_task *task);
 
 /* Once two asyncio tasks or greenlets of one thread have fired, tells so those tracers whose scripts have self-> variables, which are
- * the thread's.  Called at each firing: looks at the first ones and at one of 64 of the others, until it is told. */
+ * the thread's.  Called at each firing: looks at the first ones and at a few of the others, until it is told. */
 void pyusdt_look_for_tasks(void);
 
 /* The same for greenlets alone, where coroutines tell of their turns themselves.  Called at the first event of each function. */
@@ -34,7 +35,7 @@ static inline void pyusdt_notice_tasks(void)
     if (n == PYUSDT_TASKS_TOLD)
         return;
     __atomic_store_n(&pyusdt_task_looks, (n + 1) % PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
-    if (n < PYUSDT_TASK_LOOKS || n % PYUSDT_TASK_LOOKS == 0)
+    if (n < PYUSDT_FIRST_TASK_LOOKS || n % PYUSDT_TASK_LOOK_EACH == 0)
         pyusdt_look_for_tasks();
 }
 

@@ -782,7 +782,7 @@ class KernelEngine(Engine):
         if not refused:
             return []
         first = ":".join(self.probe(refused[0].cookie))
-        others = f" and on {len(refused) - 1} others" if len(refused) > 1 else ""
+        others = f" and on {len(refused) - 1} more" if len(refused) > 1 else ""
         why = "the instruction there can have none: the kernel refuses it, or takes it for another"
         return [f"kernel engine: no probe on {first}{others}: {why}"]
 
