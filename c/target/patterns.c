@@ -131,23 +131,24 @@ static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
     return a < c ? a : c;
 }
 
-/* How many characters are to be put in, taken out or changed (Levenshtein). Of names of NEAR_MAX characters at most. */
+/* How many characters are to be inserted, removed or changed, or exchanged with the next one (Damerau and Levenshtein's distance of
+ * optimal string alignment). Of names of NEAR_MAX characters at most. */
 static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_t m)
 {
-    uint32_t row[NEAR_MAX + 1];
+    uint32_t rows[3][NEAR_MAX + 1];
 
     for (uint32_t k = 0; k <= m; k++)
-        row[k] = k;
+        rows[0][k] = k;
     for (uint32_t i = 1; i <= n; i++) {
-        uint32_t before = row[0];
+        uint32_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
         row[0] = i;
         for (uint32_t k = 1; k <= m; k++) {
-            uint32_t here = row[k];
-            row[k] = smallest(row[k] + 1, row[k - 1] + 1, before + (one[i - 1] != other[k - 1]));
-            before = here;
+            row[k] = smallest(before[k] + 1, row[k - 1] + 1, before[k - 1] + (one[i - 1] != other[k - 1]));
+            if (i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1])
+                row[k] = smallest(row[k], row[k], two_before[k - 2] + 1);
         }
     }
-    return row[m];
+    return rows[n % 3][m];
 }
 
 /* Whether the name is another than was asked for, and one that was meant: nearly the same, or the same within a class. */

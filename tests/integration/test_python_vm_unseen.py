@@ -163,7 +163,7 @@ def test_a_command_that_takes_nothing_beside_another_process(pydtrace, program):
 # --- what was asked for is not there ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(("asked", "meant"), [("::wrk", "__main__:work"), ("::area", "__main__:Shape.area"), ("__mian__:work", "__main__:work"),
+@pytest.mark.parametrize(("asked", "meant"), [("::wrk", "__main__:work"), ("::wrok", "__main__:work"), ("::area", "__main__:Shape.area"), ("__mian__:work", "__main__:work"),
                                               (":nothing:like_it", None)])
 def test_a_misspelt_function(traced, program, asked, meant):
     path = program("class Shape:\n    def area(self): pass\n" + WORK + "Shape().area()\n")
