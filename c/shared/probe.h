@@ -2,8 +2,8 @@
  * A probe as the two sides speak of it: what a session wants (struct pyusdt_want, which the tracer writes into the session
  * file and the target reads), and what one is called (struct pyusdt_probe_info, from a probe table).
  */
-#ifndef PYUSDT_PROBE_H
-#define PYUSDT_PROBE_H
+#ifndef PYUSDT_SHARED_PROBE_H
+#define PYUSDT_SHARED_PROBE_H
 
 #include <stdint.h>
 

@@ -27,7 +27,6 @@ from ..data.real_threads import (
     start_thread,
     thread_id,
 )
-from ..data.records import Decoder
 from ..tracing.sink import Sink
 from .wake import LOOK, Wake
 
@@ -68,7 +67,7 @@ class Queue(Sink):
     # --- the sink ---------------------------------------------------------------------------------
 
     def begin(self, info: Info) -> None:
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        self._decoder = info.decoder(self.fault)
 
     def records(self, buffer: bytes) -> None:
         if batch := self._decoder.decode(buffer):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import program as p
 from ..data.floats import of_json
-from ..data.records import Decoder, Probe, split
+from ..data.records import Probe, split
 from ..engine import EngineError
 from ..engine.identity import ticks
 from ..tracing.sink import Sink
@@ -75,7 +75,7 @@ class Alerts(Sink):
         self._info, options = info, info.options
         self._ends, self._repeat = options.get("alertends", _ENDS) / 1e9, options.get("alertrepeat", _REPEAT) / 1e9
         self._bucket = _Bucket(options.get("alertrate", _RATE))
-        self._decoder = Decoder(info.program, info.probe, _nothing, _nothing, info.actions.symbols)
+        self._decoder = info.decoder()
         self._names: dict[int, str] = {}
         if options.get("alertstacks") and info.engine in _NOT_HERE:
             raise EngineError("-x alertstacks can not be had with --hosts and --replay: the processes are not here")
@@ -211,10 +211,6 @@ class _Bucket:
             return False
         self._left -= 1
         return True
-
-
-def _nothing(*_: Any) -> None:
-    """Faults and actions are the other sink's."""
 
 
 def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:

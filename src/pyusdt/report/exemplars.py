@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..data.records import Decoder, split
+from ..data.records import split
 from ..tracing.totals import shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Exemplars:
 
     def __init__(self, meanings: Mapping[str, Meaning], info: Info) -> None:
         self._found: dict[str, dict[tuple[str, ...], dict[int, Exemplar]]] = {}
-        self._decoder = Decoder(info.program, info.probe, _nothing, _nothing, info.actions.symbols)
+        self._decoder = info.decoder()
         self._asked: dict[int, list[tuple[str, Meaning]]] = {}  # by clause
         for name, meaning in meanings.items():
             for clause in info.program.clauses if meaning.exemplar else ():
@@ -63,7 +63,3 @@ class Exemplars:
     def taken(self) -> dict[str, dict[tuple[str, ...], list[Exemplar]]]:
         """{aggregation: {labels: exemplars}}, now."""
         return {name: {labels: list(kept.values()) for labels, kept in of.items()} for name, of in self._found.items()}
-
-
-def _nothing(*_: Any) -> None:
-    """Faults and actions are another's."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..data import values
 from ..data.floats import of_json
 from ..data.frames import plain
-from ..data.records import Decoder
 from .output import OutputSink
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class Json(OutputSink):
     """The sink."""
 
     def begin(self, info: Info) -> None:
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        self._decoder = info.decoder(self.fault)
         self._say(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
 
     def _say(self, **what: Any) -> None:

@@ -11,7 +11,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..data import frames, values
-from ..data.records import Decoder
 from ..engine import EngineError
 from .aside import Aside
 from .output import OutputSink
@@ -46,7 +45,7 @@ class Parquet(OutputSink):
         except ImportError:
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
         self._arrow = pyarrow
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        self._decoder = info.decoder(self.fault)
         self._columns = frames.columns(info.program)
         self._schema = frames.schema(pyarrow, [*frames.FIXED, *self._columns.items()])
         self._writer = self._open(self._file, self._schema)

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..data.records import Decoder
 from ..engine import EngineError
 from ..tracing.sink import Sink
 from . import exporters, otlp
@@ -47,7 +46,7 @@ class Spans(Sink):
         except ImportError:
             raise EngineError(exporters.LACKING.format("--spans")) from None
         self._slices = Slices(self._writer, info.options.get("track"))
-        self._decoder = Decoder(info.program, info.probe, _nothing, _nothing, info.actions.symbols)
+        self._decoder = info.decoder()
         self._sender = sender
         sender.start()
 
@@ -89,10 +88,6 @@ class Spans(Sink):
     def _tell(self, count: int, before: str, behind: str) -> None:
         if count:
             self._notify(f"--spans:{before} {count} {'span' if count == 1 else 'spans'}{behind}")
-
-
-def _nothing(*_: Any) -> None:
-    """Faults and actions are the other sink's."""
 
 
 class _Writer:

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..data.harmless import harmless
-from ..data.records import Decoder
 from ..data.values import Histogram
 from ..engine import EngineError
 from ..tracing import totals
@@ -186,7 +185,7 @@ class Timeline(OutputSink):
 
     def begin(self, info: Info) -> None:
         self._clock, self._aggregates = info.clock, info.actions.aggregates
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        self._decoder = info.decoder(self.fault)
         with self._file.checked():
             opened = open(self._file.make(), "wb")  # noqa: SIM115  (until close())
             try:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..data.addresses import Addresses
     from ..data.program import Action, Program
+    from ..data.records import Decoder
     from .aggregates import Aggregates
 
     class Acting(Protocol):
@@ -73,6 +74,15 @@ class Info:
         self._teller = Teller(self.program, self.probe, say, self.has_places, absent)
         return self._teller
 
+    def decoder(self, report: Callable[[str, int], None] | None = None) -> Decoder:
+        """What makes Records of the program's records.  report: the sink's fault(), of one that does the records' actions, too; None: another
+        sink does both."""
+        from ..data.records import Decoder
+
+        if report is None:
+            return Decoder(self.program, self.probe, _ignore, _ignore, self.actions.symbols)
+        return Decoder(self.program, self.probe, self.teller(report).tell, self.actions.act, self.actions.symbols)
+
     @property
     def errors(self) -> int:
         """How many run-time errors of the script there were."""
@@ -82,6 +92,10 @@ class Info:
         """The records are over: faults that were counted are told."""
         if self._teller:
             self._teller.finish()
+
+
+def _ignore(*_: Any) -> None:
+    """Of a record whose errors and actions another sink handles."""
 
 
 class Sink:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..data.profile import Place, marked
-from ..data.records import Decoder
 from ..stacks import snapshot
 from ..stacks.code import Codes
 from ..stacks.process import Python
@@ -61,7 +60,7 @@ class Waits(Sink):
     # --- the sink ---------------------------------------------------------------------------------
 
     def begin(self, info: Info) -> None:
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        self._decoder = info.decoder(self.fault)
 
     def records(self, buffer: bytes) -> None:
         for record in self._decoder.decode(buffer):
