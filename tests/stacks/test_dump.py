@@ -270,7 +270,7 @@ def test_what_is_no_python():
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 1 and run.stderr == (
         f"pyusdt: process {subject.pid} (sh) is no CPython: neither its program nor a libpython that it has loaded has the symbol "
-        "_PyRuntime; --native shows the threads of any process, and erltrace:dump() in an Erlang node its processes\n")
+        "_PyRuntime or the section .PyRuntime; --native shows the threads of any process, and erltrace:dump() in an Erlang node its processes\n")
 
 
 # ---- text of made-up threads ----
