@@ -27,7 +27,7 @@ def test_too_little(limit):
 def test_a_clause_that_no_program_of_the_kernel_can_hold(tmp_path, root):
     """The jump of a predicate over all of it."""
     path = tmp_path / "large.d"
-    path.write_text("BEGIN { " + " ".join(f's = strjoin("a{i}", "b"); t = substr(s, {i % 5});' for i in range(350)) + " exit(0); }")
+    path.write_text("BEGIN { " + " ".join(f's = strjoin("a{i}", "b"); t = substr(s, {i % 5});' for i in range(400)) + " exit(0); }")
     run = harness.run([harness.PYDTRACE, "-x", "engine=kernel", "-qs", str(path)], timeout=90)
     assert run.status == 1 and not FORGOTTEN.search(run.stderr), run
     assert "too large for one program of the kernel's" in run.stderr and "Divide them" in run.stderr, run

@@ -191,9 +191,11 @@ def emit_strjoin(g, call, target):
     length = g.push()
     string_length(g, target)
     _bound(g, R0, g.layout.strsize - 1)
-    fits, cut = Label(), Label()
+    fits = Label()
     g.get(length, R2)
-    g.emit(mov_imm(R4, g.layout.strsize - 1), alu("sub", R4, R0), jump("jgt", R2, R4, cut))
+    g.emit(mov_imm(R4, g.layout.strsize - 1), alu("sub", R4, R0), jump("jle", R2, R4, fits))
+    g.count_drop(p.COUNT_CUT)
+    g.emit(mov(R2, R4))
     g.place(fits)
     _bound(g, R2, g.layout.strsize - 1)
     g.address(R1, target)
@@ -201,13 +203,6 @@ def emit_strjoin(g, call, target):
     g.address(R3, b)
     g.helper("probe_read_kernel")
     g.release(length)
-
-    def count():
-        g.place(cut)
-        g.count_drop(p.COUNT_CUT)
-        g.emit(mov(R2, R4), ja(fits))
-
-    g.at_end(count)
 
 
 def copy_whole(g, source, target):
