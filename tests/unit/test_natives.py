@@ -8,6 +8,7 @@ import pytest
 
 from pyusdt.data import unwound
 from pyusdt.data.shares import Shares, one
+from pyusdt.engine import elf
 from pyusdt.stacks import table
 from pyusdt.tracing import natives, reader
 
@@ -46,7 +47,7 @@ class World:
             time.sleep(self.slow)
         beat()
         self.read.append(file.path)
-        return table.Table(0, unwound.ROW.pack(0, 0) * 10, [(0, 0, 1 << 30)])
+        return table.Table(0, unwound.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)])
 
     def number(self, made, pid):
         """Whether the tables of a process are there in the end; it is asked for again and again, as programs in the kernel do."""
