@@ -23,6 +23,7 @@ from pyusdt.options import Options
 from pyusdt.report import metrics, prometheus
 from pyusdt.report.output import Output
 from pyusdt.report.scrapes import Scrapes
+from pyusdt.tracing.sink import Info
 from pyusdt.tracing.totals import LIMIT
 
 pytestmark = pytest.mark.own_processes
@@ -310,9 +311,8 @@ def begun(tmp_path):
         for name, value in options.items():
             settings.set(name, value)
         made.append(sink)
-        sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=world.aggregates, symbols=None), options=settings,
-                                   program=world.aggregates.program, probe=None, engine="made-up",
-                                   teller=lambda say: None, errors=0))
+        actions = SimpleNamespace(aggregates=world.aggregates, symbols=None)
+        sink.begin(Info(world.aggregates.program, settings, actions, None, "made-up"))
         return SimpleNamespace(sink=sink, world=world, told=told, port=sink._server.server_port)
 
     yield begin
