@@ -103,7 +103,7 @@ class File:
 
     def __init__(self, path, inode=None, mode=0):
         self._fd = open_regular(path, mode=mode)
-        self._sections = self._functions = self._frames = None
+        self._sections = self._functions = self._frames = self._choosers = None
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
             raise BadFile("another file is in its place")
@@ -262,7 +262,7 @@ class File:
     def functions(self):
         """[(address, size, name)] of the functions that a probe can be put on, ascending.  Of a name with several versions it is the default's."""
         rows, names = self.symbols()
-        found, older, current, room = {}, {}, set(), 4 * self.size
+        found, older, choosers, room = {}, {}, {}, 4 * self.size
         for row, is_older in zip(rows, self._older()):
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
                 name = _text(names, row[0])
@@ -275,15 +275,17 @@ class File:
                 else:
                     found[row[4], name] = row[5]
             elif row[1] & 15 == _STT_IFUNC and row[3] and not is_older:
-                current.add(_text(names, row[0]).partition("@")[0])  # what is called so now is no function at one address
-        current.update(name for _, name in found)
+                choosers[_text(names, row[0]).partition("@")[0]] = row[4]
+        self._choosers = choosers
+        current = {*choosers, *(name for _, name in found)}  # what a chooser's name stands for now is no function at one address
         found.update({key: size for key, size in older.items() if key[1] not in current})
         return sorted((address, size, name) for (address, name), size in found.items())
 
     def chosen_functions(self):
         """{name: the code that chooses} of the names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
-        rows, names = self.symbols()
-        return {_text(names, row[0]).partition("@")[0]: row[4] for row in rows if row[1] & 15 == _STT_IFUNC and row[3]}
+        if self._choosers is None:
+            self.functions()
+        return self._choosers
 
     def choices(self, choosers):
         """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls; choosers:
