@@ -29,7 +29,7 @@ from .family import Family
 from .forks import Forks
 from .holding import Hold
 from .hurry import Hurry
-from .instructions import LONGEST, takes_uprobe
+from .instructions import takes_uprobe
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
@@ -312,8 +312,7 @@ class KernelEngine(Engine):
         """Those of the places whose instruction may have a probe."""
         fitting: list[Place] = []
         for place in places:
-            fits = takes_uprobe(file.code(place.offset, LONGEST), file.elf.machine)
-            (fitting if fits else self.attacher.refused).append(place)
+            (fitting if takes_uprobe(file.elf, place.offset) else self.attacher.refused).append(place)
         return fitting
 
     def _places(self, site, clauses, pid, never):

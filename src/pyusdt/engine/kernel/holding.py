@@ -36,7 +36,7 @@ from ...data import program as p
 from .. import elf
 from .attach import Place
 from .guard import HELD, Guard
-from .instructions import LONGEST, takes_uprobe
+from .instructions import takes_uprobe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Hold:
             offset = file.offset(file.entry)
             if offset is None:
                 raise elf.BadFile("its first instruction is not in the file")
-            if not takes_uprobe(file.read(offset, LONGEST), file.machine):
+            if not takes_uprobe(file, offset):
                 raise elf.BadFile("its first instruction can have no probe")
             self._program = attacher.load(g.finish(), [self._held])
             attacher.attach(self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0)

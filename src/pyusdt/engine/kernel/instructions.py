@@ -1,6 +1,6 @@
 """Instructions, for probes at them: where those of a function begin, and which may have one.
 
-In: a function's bytes, ELF's number of the processor.  Out: the offsets of its instructions, ascending; yes or no.
+In: a function's bytes, ELF's number of the processor; a place in a file.  Out: the offsets of instructions, ascending; yes or no.
 Always: what is not known ends the list, so that no probe is put into the middle of an instruction (c/tracer/instructions.h).
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 from array import array
 
 from ... import _tracer
+from ..elf import BadFile, File
 
-LONGEST = 16  # bytes of an instruction, and one
+_LONGEST = 15  # bytes of an instruction
 
 
 def offsets(code: bytes, machine: int) -> array[int]:
@@ -18,6 +19,11 @@ def offsets(code: bytes, machine: int) -> array[int]:
     return array("I", _tracer.instruction_offsets(code, machine))
 
 
-def takes_uprobe(code: bytes, machine: int) -> bool:
-    """Whether the kernel can put a probe on the first instruction and executes that very instruction then.  code: LONGEST bytes."""
-    return bool(_tracer.takes_uprobe(code, machine))
+def takes_uprobe(file: File, offset: int) -> bool:
+    """Whether the kernel can put a probe on the instruction at an offset of a file, and executes that very instruction then.  True where
+    that is not known: the kernel decides."""
+    try:
+        code = file.read(offset, min(_LONGEST, file.size - offset))
+    except BadFile:
+        return True
+    return bool(_tracer.takes_uprobe(code, file.machine))
