@@ -144,8 +144,9 @@ static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_
         row[0] = i;
         for (uint32_t k = 1; k <= m; k++) {
             row[k] = smallest(before[k] + 1, row[k - 1] + 1, before[k - 1] + (one[i - 1] != other[k - 1]));
-            if (i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1])
-                row[k] = smallest(row[k], row[k], two_before[k - 2] + 1);
+            bool exchanges = i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1];
+            if (exchanges && two_before[k - 2] + 1 < row[k])
+                row[k] = two_before[k - 2] + 1;
         }
     }
     return rows[n % 3][m];

@@ -212,7 +212,7 @@ PRINTS_ITSELF, PRINTS_VALUE, PRINTS_FORMAT = range(3)
 
 KERNEL_USES = frozenset(("thread", "execargs", "registers"))  # of Program.uses what the kernel engine alone can fill
 WRITES = "writes"  # of Program.uses, which is no part of the state block: a clause writes into the process that fires
-SAMPLED_TASK = "sampled task"  # of Program.uses: task->x of profile-n, which the embedded engine alone can tell, and
 OF_THREAD = "of thread"  # of Program.uses: self->x, which all tasks of a thread have in common
+SAMPLED_TASK = "sampled task"  # of Program.uses: task->x of profile-n, which the embedded engine alone can tell, and
 SAMPLED_PROC = 2  # the argument of that probe in which it does
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

@@ -95,7 +95,7 @@ PyObject *pyusdt_context_tag(struct pyusdt_context *context)
     return tag;
 }
 
-static PyObject *attribute_of_loaded(PyObject *module_name, const char *attribute)
+PyObject *pyusdt_loaded_attribute(PyObject *module_name, const char *attribute)
 {
     PyObject *module = PyImport_GetModule(module_name);
     PyObject *value = module != NULL ? PyObject_GetAttrString(module, attribute) : NULL;
@@ -118,7 +118,7 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
 
     if (known(place) != NULL)
         return 1;
-    value = attribute_of_loaded(module_name, attribute);
+    value = pyusdt_loaded_attribute(module_name, attribute);
     if (value == NULL)
         return 0;
     if (!__atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

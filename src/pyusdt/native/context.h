@@ -36,6 +36,8 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type);
 
 PyObject *pyusdt_context_tag(struct pyusdt_context *context);
 void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task);
+/* New reference to what a module has, if it is loaded, or NULL; no exception is left. */
+PyObject *pyusdt_loaded_attribute(PyObject *module_name, const char *attribute);
 void pyusdt_task_release(struct pyusdt_task *task);
 
 #endif

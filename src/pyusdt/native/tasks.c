@@ -135,16 +135,15 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, 
 
 uint32_t pyusdt_task_looks;
 
-/* What a function of a loaded module returns: New reference, or NULL, perhaps with an exception. */
+/* What a function of a loaded module returns: new reference, or NULL, perhaps with an exception. */
 static PyObject *call_loaded(const char *module_name, const char *function_name, PyObject *argument)
 {
-    PyObject *name = PyUnicode_FromString(module_name), *module = name != NULL ? PyImport_GetModule(name) : NULL;
-    PyObject *function = module != NULL ? PyObject_GetAttrString(module, function_name) : NULL, *result = NULL;
+    PyObject *name = PyUnicode_FromString(module_name), *result = NULL;
+    PyObject *function = name != NULL ? pyusdt_loaded_attribute(name, function_name) : NULL;
 
     if (function != NULL)
         result = argument != NULL ? PyObject_CallOneArg(function, argument) : PyObject_CallNoArgs(function);
     Py_XDECREF(function);
-    Py_XDECREF(module);
     Py_XDECREF(name);
     return result;
 }

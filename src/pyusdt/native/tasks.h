@@ -10,7 +10,7 @@
 #include "native/context.h"
 
 #define PYUSDT_FIRST_TASK_LOOKS 64
-#define PYUSDT_TASK_LOOK_EACH 1024 /* of the firings behind them: a look costs as much as three */
+#define PYUSDT_TASK_LOOK_EACH 1024 /* of the firings behind them: a look costs as much as three firings */
 #define PYUSDT_TASKS_TOLD UINT32_MAX
 
 /* New reference to bytes, or NULL with an exception. */
