@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 # What the extension is built from; Python files need no rebuild, .venv sees src/ itself.
 SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d include/*.h c/*/*.[ch] c/*.py \
-	src/pyusdt/*.pyx src/pyusdt/*.px[di] src/pyusdt/native/*.[ch] src/pyusdt/*.in)
+	src/py*/*.pyx src/py*/*.px[di] src/pyusdt/native/*.[ch] src/pyusdt/*.in)
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 # A test that hangs is one that fails, by its name.
@@ -57,6 +57,6 @@ sanitize: build ## the C core's tests under ASan, UBSan and TSan
 	$(SHORT) --sanitize tests/c
 
 clean: ## remove what was built (.venv stays until `rm -rf .venv`)
-	rm -rf build c/generated src/pyusdt/generated src/pyusdt/_core.c src/pyusdt/*.so src/*.egg-info $(BUILT)
+	rm -rf build c/generated src/py*/*.so src/*.egg-info $(BUILT)
 	$(MAKE) -s -C erlang_nif clean
 	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

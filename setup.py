@@ -1,4 +1,4 @@
-"""Builds the two extensions: pyusdt._core (the probes, in every traced process) and pyusdt._tracer (the tracer's side).
+"""Builds the two extensions: pyusdt._core (the probes, in every traced process) and pydtrace._tracer (the tracer's side).
 
 Everything else about the package stands in pyproject.toml.  In the environment:
     PYUSDT_DEBUG=1              no optimisation, assertions on
@@ -77,8 +77,8 @@ def flags() -> tuple[list[str], list[str]]:
 def extensions(way: "build_sites.Way | None") -> list[Extension]:
     compile_args, link_args = flags()
     macros = [("CYTHON_USE_MODULE_STATE", "1")]  # sub-interpreters
-    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/include/*") + glob("src/pyusdt/native/*.h") + glob("src/pyusdt/*.p[xy][di]")
-    common = {"include_dirs": ["include", "c", "src/pyusdt", "src/pyusdt/include"], "depends": sorted(headers),
+    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/include/*") + glob("src/pyusdt/native/*.h") + glob("src/py*/*.p[xy][di]")
+    common = {"include_dirs": ["include", "c", "src/pyusdt", "src/pydtrace", "src/pyusdt/include"], "depends": sorted(headers),
               "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(glob("src/pyusdt/native/*.c"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
@@ -88,7 +88,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
         macros.append(tuple(build_sites.MACRO.split("=")))
     made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/stacks/layout.c"],
                       libraries=libraries, define_macros=macros, **common)]
-    made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TRACER)], **common))
+    made.append(Extension("pydtrace._tracer", ["src/pydtrace/_tracer.pyx", *core_files(TRACER)], **common))
     return made
 
 

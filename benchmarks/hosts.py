@@ -15,21 +15,21 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src"))
 
-from pyusdt.data import values
-from pyusdt.data.snapshot import pack_key
-from pyusdt.data.words import unpacked
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.engine.remote.engine import RemoteEngine
-from pyusdt.engine.remote.host import GONE, OPENED, Host
-from pyusdt.engine.remote.link import Broken
-from pyusdt.engine.remote.merged import words_of
-from pyusdt.engine.remote.request import Request
-from pyusdt.options import Options
-from pyusdt.report.deltas import Lines
-from pyusdt.report.output import Output
-from pyusdt.tracing.actions import Actions
-from pyusdt.tracing.sink import Info
+from pydtrace.aggregation.int64 import unpacked
+from pydtrace.dlang.compile import compile_program
+from pydtrace.driver.action_runner import Actions
+from pydtrace.driver.sink import Info
+from pydtrace.engine.embedded.engine import EmbeddedEngine
+from pydtrace.hosts.connection import Broken
+from pydtrace.hosts.engine import RemoteEngine
+from pydtrace.hosts.host_messages import GONE, OPENED, Host
+from pydtrace.hosts.merged_aggregations import words_of
+from pydtrace.hosts.request import Request
+from pydtrace.options import Options
+from pydtrace.results import aggregation_values
+from pydtrace.results.aggregations import pack_key
+from pydtrace.sinks.host_protocol_sink import Lines
+from pydtrace.sinks.output_file import Output
 
 FUNCTIONS = {"count()": [57], "avg(arg2)": [57, 12345], "quantize(arg2)": [57, *(part for k in range(8) for part in (70 + k, 7))]}
 BUDGET = 10  # % of a core, for 50 hosts, 1,000 keys each, once a second, count()
@@ -107,7 +107,7 @@ class Coordinator:
 
     def check(self, keys, words):
         read = unpacked(dense(self.definition, words))
-        found = [values.unpack(self.definition, value).words for _, value in self.engine.items(self.definition.map)]
+        found = [aggregation_values.unpack(self.definition, value).words for _, value in self.engine.items(self.definition.map)]
         assert len(found) == keys
         assert all(each == tuple(self.whole * word for word in read) for each in found), (found[0], self.whole)
 

@@ -12,10 +12,10 @@ import sys
 import time
 
 import pyusdt
-from pyusdt.data import values
-from pyusdt.dlang.builtins import AGGREGATIONS
-from pyusdt.engine.dtrace.items import Distribution, Row, Total
-from pyusdt.engine.dtrace.output import Parser
+from pydtrace.dlang.builtins import AGGREGATIONS
+from pydtrace.engine.dtrace.output_items import Distribution, Row, Total
+from pydtrace.engine.dtrace.output_parser import Parser
+from pydtrace.results import aggregation_values
 
 LINES = 12_000  # of each kind of text
 CHUNK = 1 << 16  # bytes that come at once, as from a pipe
@@ -64,7 +64,7 @@ def as_json(item) -> str | None:
     if isinstance(item, Total):
         return json.dumps({"keys": item.keys, "value": item.value})
     if isinstance(item, Distribution):
-        bounds = dict(values.bounds(AGGREGATIONS["quantize"], ()))
+        bounds = dict(aggregation_values.bounds(AGGREGATIONS["quantize"], ()))
         return json.dumps({"keys": item.keys, "buckets": [(low, bounds[low], count) for low, count in item.buckets]})
     return None
 

@@ -126,8 +126,8 @@ def start_folder() -> str:
     """A folder with pyusdt and the empty extension in it: first on the path, it makes finding either cost the same."""
     folder = os.path.join(BUILD, "start")
     os.makedirs(folder, exist_ok=True)
-    for path in (os.path.join(ROOT, "src", "pyusdt"), *glob(os.path.join(BUILD, "empty.*.so"))):
-        link = os.path.join(folder, os.path.basename(path))
+    for path in (*glob(os.path.join(ROOT, "src", "py*", "")), *glob(os.path.join(BUILD, "empty.*.so"))):
+        link = os.path.join(folder, os.path.basename(path.rstrip("/")))
         if not os.path.lexists(link):
             os.symlink(path, link)
     return folder

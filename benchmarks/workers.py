@@ -13,9 +13,9 @@ import time
 
 from comparison import Comparison
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Targets
-from pyusdt.engine.embedded import EmbeddedEngine
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import Targets
+from pydtrace.engine.embedded.engine import EmbeddedEngine
 
 PROCESSES, EACH = 2, 100_000
 FIRES = f"""import pyusdt, sys, time

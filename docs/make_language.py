@@ -3,7 +3,7 @@
     python docs/make_language.py            writes the page
     python docs/make_language.py --print    shows it
 
-In: the template; the records of the built-in names in src/pyusdt/dlang/builtins; tests/conformance/failing.txt.
+In: the template; the records of the built-in names in src/pydtrace/dlang/builtins; tests/conformance/failing.txt.
 Always holds: what the tables say of a name stands in its record, or, where it has none, in builtins/absent.py.
 """
 
@@ -18,7 +18,7 @@ FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
 
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
-    from pyusdt.dlang.builtins.absent import ABSENT, DECLARED, NOTES
+    from pydtrace.dlang.builtins.unsupported import ABSENT, DECLARED, NOTES
 
     lines = ["", f"## {title}", "| name | what it is | embedded | kernel |", "| --- | --- | --- | --- |"]
     for name in names:
@@ -38,9 +38,9 @@ def rows_of(title, table, names):
 
 def names():
     """The sections on the built-in names."""
-    from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
-    from pyusdt.dlang.builtins import prototypes as p
-    from pyusdt.dlang.builtins.absent import DECLARED
+    from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
+    from pydtrace.dlang.builtins import prototypes as p
+    from pydtrace.dlang.builtins.unsupported import DECLARED
 
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})

@@ -1,6 +1,6 @@
 """Writes the manual pages docs/man/pydtrace.1 and pyusdt.1: of a page of docs/guide each, with the options of the commands' own tables.
 
-In: docs/guide/*.md, pyusdt.cli.  Out: the pages, in man(7).  `docs/make_man.py --print NAME` prints one.
+In: docs/guide/*.md, pydtrace.cli.  Out: the pages, in man(7).  `docs/make_man.py --print NAME` prints one.
 Always: what Markdown the two pages use is understood (headings, paragraphs, lists of one level, tables, fenced blocks; code, bold, links);
 a line of another kind is a paragraph's.
 """
@@ -96,13 +96,13 @@ def tagged(rows):
 
 
 def pydtrace_options():
-    from pyusdt.cli.table import DTRACE, OURS
+    from pydtrace.cli.parsing.options_table import DTRACE, OURS
 
     return tagged((each.shown, each.words) for each in (*DTRACE, *OURS) if each.words)
 
 
 def pyusdt_options():
-    from pyusdt.cli.main import COMMANDS
+    from pydtrace.cli.commands.main import COMMANDS
 
     rows = []
     for name, command in COMMANDS.items():
@@ -115,7 +115,7 @@ def pyusdt_options():
 def synopsis(name):
     if name == "pyusdt":
         return ".B pyusdt\n.I COMMAND\n\\&..."
-    from pyusdt.cli.usage import SYNOPSIS
+    from pydtrace.cli.pydtrace.usage import SYNOPSIS
 
     return "\n".join([".nf", *map(escaped, f"pydtrace {SYNOPSIS}".expandtabs(8).rstrip().splitlines()), ".fi"])
 

@@ -1,4 +1,4 @@
-"""Makes what is told of the probes in frameworks from their one table, src/pyusdt/data/ready_made.py.
+"""Makes what is told of the probes in frameworks from their one table, src/pyusdt/framework_probes.py.
 
     python docs/make_names.py            writes the table in docs/guide/frameworks.md, and erlang_nif/src/pyusdt_names.hrl
     python docs/make_names.py --print    shows them
@@ -49,7 +49,7 @@ FIRES = {
 
 def rows():
     """(probe, its arguments) of both tables."""
-    from pyusdt.data.ready_made import ERLANG, TABLE
+    from pyusdt.framework_probes import ERLANG, TABLE
 
     return [(f"{provider}:::{name}", arguments)
             for provider, probes in (TABLE | ERLANG).items() for name, arguments in probes.items()]
@@ -73,7 +73,7 @@ def header():
             probes = [f"{{'{name.rpartition(':')[2]}', [{', '.join(f'{{{each}, {TYPES[type]}}}' for each, type in arguments.items())}]}}"
                       for name, arguments in rows() if name.startswith(f"{provider}:")]
             providers.append(f"    {provider} => [" + (",\n" + " " * (9 + len(provider))).join(probes) + "]")
-    return ("%% Made by docs/make_names.py of src/pyusdt/data/ready_made.py: the probes of each provider.\n"
+    return ("%% Made by docs/make_names.py of src/pyusdt/framework_probes.py: the probes of each provider.\n"
             "-define(PROBES, #{\n" + ",\n".join(providers) + "\n}).\n")
 
 

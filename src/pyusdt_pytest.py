@@ -21,8 +21,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyusdt.api.tracing import Tracing
-    from pyusdt.data.records import Record
+    from pydtrace.consumer.tracing import Tracing
+    from pydtrace.results.records import Record
 
 _EVERYTHING = ("user_trace-s1", "user_trace-i4s4", "user_trace-n*")
 _LAG = 2.0  # s that expect() waits for records of other processes and of threads
@@ -158,13 +158,13 @@ class Usdt:
 
     def __call__(self, *probes: str, where: str | None = None, **more: Any) -> Fired:
         """Watch probes of this process (default: all of pyusdt's); arguments as for pyusdt.watch()."""
-        from pyusdt.api.tracing import watch
+        from pydtrace.consumer.tracing import watch
 
         return self._made(watch(*(probes or _EVERYTHING), where=where, **_here(more)))
 
     def trace(self, script: str, *arguments: object, **more: Any) -> Fired:
         """Trace this process with a script; arguments as for pyusdt.trace()."""
-        from pyusdt.api.tracing import trace
+        from pydtrace.consumer.tracing import trace
 
         return self._made(trace(script, *arguments, **_here(more)))
 

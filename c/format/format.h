@@ -1,6 +1,6 @@
 /* Records to text: what dtrace(1) prints for the records of a compiled program.
  *
- * In: a table (below) made once from the program by src/pyusdt/data/table.py, and buffers of records
+ * In: a table (below) made once from the program by src/pydtrace/program/formatter_table.py, and buffers of records
  * (docs/internals/program.md).  Out: text, byte for byte dtrace's: header and columns unless quiet, trace(), printf().
  * Always: the table's offsets are checked against its clauses' record sizes when it is loaded, each record's
  * size against its clause's before anything of it is read; nothing outside the given buffer is ever read,
@@ -45,7 +45,7 @@ struct pyusdt_format_action {
     uint32_t first_part, parts;
 };
 
-/* Kinds of parts; data/format.py has the same numbers. */
+/* Kinds of parts; program/printf_format.py has the same numbers. */
 enum {
     PYUSDT_PART_LITERAL, /* offset, size: in the literals */
     PYUSDT_PART_SIGNED,

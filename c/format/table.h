@@ -4,7 +4,7 @@
 
 #include "format/format.h"
 
-enum { PYUSDT_MAX_WIDTH = 0xffffff }; /* of a width or precision; data/format.py has both */
+enum { PYUSDT_MAX_WIDTH = 0xffffff }; /* of a width or precision; program/printf_format.py has both */
 enum { PYUSDT_MAX_STAR = 0xffff };    /* of one that an argument gives */
 
 /* How a part of a printf() is printed without a layout: one that says nothing but which value it is. */

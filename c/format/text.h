@@ -18,7 +18,7 @@ struct pyusdt_text {
     size_t size, capacity;
 };
 
-/* Flags of a conversion; data/format.py has the same numbers. */
+/* Flags of a conversion; program/printf_format.py has the same numbers. */
 enum {
     PYUSDT_FLAG_ALT = 1,
     PYUSDT_FLAG_ZERO = 2,

@@ -1,4 +1,4 @@
-/* Records whose strings the kernel's programs have cut behind their NULs (engine/kernel/pack.py), made whole again.
+/* Records whose strings the kernel's programs have cut behind their NULs (engine/kernel/passes/record_trim.py), made whole again.
  *
  * In: a cut record; which strings of which clause's records are cut.  Out: the record as the clause laid it out.
  * Always: nothing is read outside of the cut record, nothing written outside of the whole one, whatever they hold. */

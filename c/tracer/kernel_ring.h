@@ -21,7 +21,7 @@ int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_kernel_cu
 void pyusdt_kernel_ring_close(struct pyusdt_kernel_ring *ring);
 
 /* Take the records that are complete, or as many as a buffer of this size holds; returns their bytes, valid until the
- * next call, *size of them.  Each record begins as data/program.py says. */
+ * next call, *size of them.  Each record begins as program/program.py says. */
 const uint8_t *pyusdt_kernel_ring_take(struct pyusdt_kernel_ring *ring, size_t *size);
 
 #endif

@@ -1,4 +1,4 @@
-%% @doc The owner of a port to pydtrace; see {@link erltrace}. The protocol is in src/pyusdt/erlang/port.py.
+%% @doc The owner of a port to pydtrace; see {@link erltrace}. The protocol is in src/pydtrace/erltrace_port/port.py.
 %%
 %% In:  commands by call/2; credit; what pydtrace sends.
 %% Out: their answers; the stream's messages to one process.

@@ -1,4 +1,4 @@
-%% @doc The probes of pyusdt_instrument, as src/pyusdt/data/ready_made.py has them for Python and for Erlang.
+%% @doc The probes of pyusdt_instrument, as src/pyusdt/framework_probes.py has them for Python and for Erlang.
 %%
 %% In:  a provider and a probe of the table.
 %% Out: events.

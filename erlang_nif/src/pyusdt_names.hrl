@@ -1,4 +1,4 @@
-%% Made by docs/make_names.py of src/pyusdt/data/ready_made.py: the probes of each provider.
+%% Made by docs/make_names.py of src/pyusdt/framework_probes.py: the probes of each provider.
 -define(PROBES, #{
     http => [{'request-start', [{method, string}, {route, string}, {path, string}, {traceparent, string}]},
              {'request-done', [{route, string}, {status, int}, {bytes, int}, {duration, int}, {method, string}, {path, string}, {traceparent, string}]}],

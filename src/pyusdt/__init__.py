@@ -19,7 +19,7 @@ atrace, watch …; docs/guide/api.md).
 import os
 
 try:
-    from pyusdt._core import (
+    from ._core import (
         Probe,
         available,
         flight,
@@ -44,24 +44,38 @@ except ModuleNotFoundError as error:
 
 TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
 if TYPE_CHECKING:
-    from pyusdt.api.atracing import AsyncTracing, atrace, awatch
-    from pyusdt.api.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
-    from pyusdt.data.records import Record
-    from pyusdt.data.snapshot import Aggregation
-    from pyusdt.data.values import Bucket, FloatNumber, Histogram, Number, Percentiles
-    from pyusdt.providers import Provider, get_include, load
-    from pyusdt.tags import get_tag_data, restore_tag, spread_tag, tag
+    from pydtrace.consumer.atracing import AsyncTracing, atrace, awatch
+    from pydtrace.consumer.tracing import (
+        CompileError,
+        EngineError,
+        TraceWarning,
+        Tracing,
+        trace,
+        watch,
+    )
+    from pydtrace.results.aggregation_values import (
+        Bucket,
+        FloatNumber,
+        Histogram,
+        Number,
+        Percentiles,
+    )
+    from pydtrace.results.aggregations import Aggregation
+    from pydtrace.results.records import Record
+
+    from .providers import Provider, get_include, load
+    from .tags import get_tag_data, restore_tag, spread_tag, tag
 
 _LATER = {
     **dict.fromkeys(("get_tag_data", "restore_tag", "spread_tag", "tag"), "pyusdt.tags"),
     **dict.fromkeys(("Provider", "get_include", "load"), "pyusdt.providers"),
     **dict.fromkeys(
-        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.api.tracing"
+        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pydtrace.consumer.tracing"
     ),
-    **dict.fromkeys(("AsyncTracing", "atrace", "awatch"), "pyusdt.api.atracing"),
-    **dict.fromkeys(("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"), "pyusdt.data.values"),
-    "Aggregation": "pyusdt.data.snapshot",
-    "Record": "pyusdt.data.records",
+    **dict.fromkeys(("AsyncTracing", "atrace", "awatch"), "pydtrace.consumer.atracing"),
+    **dict.fromkeys(("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"), "pydtrace.results.aggregation_values"),
+    "Aggregation": "pydtrace.results.aggregations",
+    "Record": "pydtrace.results.records",
 }
 
 __all__ = [
@@ -125,10 +139,10 @@ if os.environ.get("PYUSDT_FLIGHT"):
 
         warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md", RuntimeWarning, 2)
 if os.environ.get("PYUSDT_VM", "0") not in ("", "0"):
-    from pyusdt.vm import enable_as_asked
+    from .vm import enable_as_asked
 
     enable_as_asked(os.environ["PYUSDT_VM"])
 if os.environ.get("PYUSDT_INSTRUMENT", "0") not in ("", "0"):
-    from pyusdt import instrument
+    from . import instrument
 
     instrument.enable_as_asked(os.environ["PYUSDT_INSTRUMENT"])

@@ -8,8 +8,8 @@ Always:  the program sees nothing of us: not in sys.argv, not in sys.path, not i
 import os
 import sys
 
-from pyusdt.vm.interpreter import deaf
-from pyusdt.vm.into import DEAF, environment
+from .vm.inject_env import DEAF, environment
+from .vm.target_python import deaf
 
 USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/guide/python-vm.md)"
 

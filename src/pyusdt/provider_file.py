@@ -13,7 +13,7 @@ import re
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
-from pyusdt.providers import attribute_name, type_name
+from .providers import attribute_name, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from pyusdt._core import check_provider, define
+from ._core import check_provider, define
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVarTuple, Unpack
 
-    from pyusdt._core import Probe
+    from ._core import Probe
 
     A = TypeVar("A")
     B = TypeVar("B")
@@ -190,7 +190,7 @@ def probe_again(provider: str, name: str, types: bytes, names: tuple[str | None,
 
 def user_trace_again(name: str) -> Probe:
     """Likewise, of pyusdt's own."""
-    from pyusdt._core import probe
+    from ._core import probe
 
     return probe(name)
 
@@ -209,7 +209,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     `pyusdt stub shop.d` writes a type for what this returns.  OSError where it can not be read, ValueError where it
     does not declare just one provider, or something that is no probe of it.
     """
-    from pyusdt.provider_file import read
+    from .provider_file import read
 
     name, declared = read(path)
     provider = _Loaded(name)

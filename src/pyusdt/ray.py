@@ -1,77 +1,13 @@
-"""Ray: one script on all hosts of a cluster, one answer.
+"""`pyusdt.ray.trace()`: handed on from pydtrace.consumer.ray, so that a traced program does not load the tracer."""
 
-    import pyusdt.ray, ray
-    ray.init(address="auto")
-    with pyusdt.ray.trace('pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6), host] = quantize(arg3); }') as t:
-        compute()
-    print(t.aggregations[""])
-
-In: the cluster that ray.init() has connected to; a script.  Out: an api.Tracing, whose hosts are the addresses of the nodes.
-Always: bytes are carried by an actor a node, which takes no processor from Ray's schedule, and is made anew where it was lost; of nodes of one
-address one is asked, since one tracer sees all processes there.  The rest is _cluster.py's.
-"""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from . import _cluster
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
+    from pydtrace.consumer.ray import trace
 
-    from .api.tracing import Tracing
-
-_PATIENCE = 40.0  # s that an answer may take: a new actor's process, and a tracer, have to start before the first
+__all__ = ["trace"]
 
 
-def trace(script: str | os.PathLike[str], *arguments: object, buffer: int = 100_000, **options: object) -> Tracing:
-    """Trace the user's processes on all hosts of the cluster: tasks', actors', what they start, those to come; nodes that join are traced, too.
+def __getattr__(name: str) -> object:
+    from importlib import import_module
 
-    All is as for pyusdt.trace(); `host` in the script is the address of the node.  pyusdt, of this version, has to be installed where the
-    nodes run.  Raises CompileError and ValueError here (that where ray.init() was not called, too), EngineError when the block is entered.
-    """
-    return _cluster.trace(_Nodes(), script, arguments, buffer, options)
-
-
-class _Carrier:
-    """The actor."""
-
-    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await function(*arguments)
-
-
-class _Nodes(_cluster.Cluster):
-    carrier = "node"
-
-    def __init__(self) -> None:
-        super().__init__()
-        import ray
-
-        if not ray.is_initialized():
-            raise ValueError("there is no cluster: ray.init() comes first")
-        self._actors: dict[str, Any] = {}
-
-    def look(self) -> dict[str, list[str]]:
-        import ray
-
-        found: dict[str, list[str]] = {}
-        for node in ray.nodes():
-            if node["Alive"]:
-                found.setdefault(node["NodeManagerAddress"], []).append(node["NodeID"])
-        return found
-
-    def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        actor = self._actors.get(carrier)
-        if actor is None:
-            there = NodeAffinitySchedulingStrategy(carrier, soft=False)
-            actor = self._actors[carrier] = ray.remote(num_cpus=0)(_Carrier).options(scheduling_strategy=there).remote()
-        try:
-            return ray.get(actor.call.remote(function, *arguments), timeout=_PATIENCE)
-        except BaseException:
-            self._actors.pop(carrier, None)  # its handle was the only one: Ray ends what is left of it
-            raise
+    return getattr(import_module("pydtrace.consumer.ray"), name)

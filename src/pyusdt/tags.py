@@ -2,11 +2,11 @@
 
 Always: a tag belongs to the context (contextvars), so asyncio tasks, asyncio.to_thread and copy_context()
 inherit it and other threads do not; it is encoded once, when put, and read only while a tracer listens.
-put_tag() and get_tag() are in native/fast.c; how spread_tag() carries a tag further is in _spread.py.  This module is
-loaded when one of its names is used, _spread.py with the first spread_tag().
+put_tag() and get_tag() are in native/fast.c; how spread_tag() carries a tag further is in _tag_propagation.py.  This module is
+loaded when one of its names is used, _tag_propagation.py with the first spread_tag().
 """
 
-from pyusdt._core import encode_tag, tag_variable
+from ._core import encode_tag, tag_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class tag:
         self._tokens: list[Token[bytes | None]] = []
 
     def __call__(self, function: "F") -> "F":
-        from pyusdt._tagged import tagged
+        from ._tag_decorator import tagged
 
         made: F = tagged(self._data, function)
         return made
@@ -63,16 +63,16 @@ def spread_tag(on: bool) -> "tuple[bool, bytes | None]":
 
     Returns what restore_tag() takes to have tag and spreading as they were before.
     """
-    from pyusdt import _spread
+    from . import _tag_propagation
 
-    return _spread.spread(bool(on)), tag_variable.get()
+    return _tag_propagation.spread(bool(on)), tag_variable.get()
 
 
 def restore_tag(before: "tuple[bool, bytes | None]") -> bool:
     """Set tag and spreading to what they were when spread_tag() returned `before`.  Returns True, as in OTP."""
-    from pyusdt import _spread
+    from . import _tag_propagation
 
     spreading, data = before
-    _spread.spread(spreading)
+    _tag_propagation.spread(spreading)
     tag_variable.set(data)
     return True

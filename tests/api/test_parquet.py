@@ -15,7 +15,7 @@ import time
 import installed
 import pytest
 
-from pyusdt.report import aside
+from pydtrace.sinks import atomic_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
@@ -159,13 +159,13 @@ def test_a_full_disk(tmp_path):
 def test_what_it_is_written_to_meanwhile_can_not_be_foreseen(tmp_path):
     """In a folder that others may write in, a link of theirs would be followed."""
     place = tmp_path / "t.parquet"
-    ours = {aside.Aside(str(place)).make() for _ in range(3)}
+    ours = {atomic_file.Aside(str(place)).make() for _ in range(3)}
     assert len(ours) == 3 and all(os.path.isfile(each) for each in ours)
 
 
 def test_a_link_in_its_place_is_not_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(aside.secrets, "token_hex", lambda size: "0" * (2 * size))
+    monkeypatch.setattr(atomic_file.secrets, "token_hex", lambda size: "0" * (2 * size))
     (tmp_path / f"t.parquet.{os.getpid()}.00000000.part").symlink_to(tmp_path / "others")
     with pytest.raises(FileExistsError):
-        aside.Aside(str(tmp_path / "t.parquet")).make()
+        atomic_file.Aside(str(tmp_path / "t.parquet")).make()
     assert not (tmp_path / "others").exists()

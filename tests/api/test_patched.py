@@ -22,7 +22,7 @@ print([record[0] for record in t], live, t.drops["principal"], len(beats) > 5)
 """
 GEVENT = "from gevent import monkey; monkey.patch_all()\nimport os, time\nfrom gevent import sleep, spawn\nimport pyusdt\n"
 EVENTLET = "import eventlet; eventlet.monkey_patch()\nimport os, time\nfrom eventlet import sleep, spawn\nimport pyusdt\n"
-LATE = "import pyusdt, pyusdt.api.tracing\n"  # pyusdt was there before
+LATE = "import pyusdt, pydtrace.consumer.tracing\n"  # pyusdt was there before
 
 
 def run(program: str) -> "subprocess.CompletedProcess[str]":

@@ -29,7 +29,7 @@ def test_importing_pyusdt_imports_none_of_it():
     code = ("import sys; before = set(sys.modules); import pyusdt; new = set(sys.modules) - before; "
             "rooms = tuple('pyusdt.' + room for room in ('api', 'data', 'dlang', 'engine', 'report', 'tracing'));"
             "assert not [m for m in new if m.startswith(rooms) or m in ('asyncio', 'threading', 'typing')], new;"
-            "pyusdt.trace; assert 'pyusdt.api.tracing' in sys.modules")
+            "pyusdt.trace; assert 'pydtrace.consumer.tracing' in sys.modules")
     subprocess.run([sys.executable, "-S", "-c", code], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
 
 
@@ -93,7 +93,7 @@ def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
 
 
 def test_names_for_which_there_was_no_time_are_told(monkeypatch):
-    monkeypatch.setattr("pyusdt.tracing.symbols._OWN", -1.0)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._OWN", -1.0)
     told = f"names of functions of user {os.getuid()}'s processes were not all read"
     with pytest.warns(pyusdt.TraceWarning, match=told), traced('pyusdt$target:::user_trace-n7 { usym(arg2); }') as t:
         assert pyusdt.pn(7, 16)

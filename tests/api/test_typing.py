@@ -8,8 +8,8 @@ from typing import get_type_hints
 
 import pytest
 
-from pyusdt import options
-from pyusdt.api import keywords
+from pydtrace import options
+from pydtrace.consumer import trace_keywords
 
 pytest.importorskip("mypy", reason="mypy is not here")
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
@@ -77,5 +77,5 @@ def test_what_is_right_has_no_errors_and_what_is_wrong_has(tmp_path):
 
 def test_the_options_are_those_that_there_are():
     refused = {name for names in options._REFUSED.values() for name in names.split()}
-    assert set(keywords.OptionKeywords.__annotations__) == set(options.PARSERS) - refused - {"engine"}
-    assert get_type_hints(keywords.OptionKeywords)
+    assert set(trace_keywords.OptionKeywords.__annotations__) == set(options.PARSERS) - refused - {"engine"}
+    assert get_type_hints(trace_keywords.OptionKeywords)

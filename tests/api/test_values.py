@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyusdt.data import types, values
-from pyusdt.data.floats import bits_of
-from pyusdt.data.program import AggDef, Data
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.data.words import wrap
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.builtins.float_aggregations import ROWS
+from pydtrace.aggregation.int64 import wrap
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.float_aggregations import ROWS
+from pydtrace.program import d_types
+from pydtrace.program.float_values import bits_of
+from pydtrace.program.program import AggDef, Data
+from pydtrace.results import aggregation_values
+from pydtrace.results.aggregations import Aggregation
 
 PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
 FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",
@@ -36,9 +37,9 @@ def feed(function, params, data):
     if function == "stddev":
         squares = sum(x * x for x in data) % 2**128
         return [n, total, wrap(squares), wrap(squares >> 64)]
-    counts = [0] * len(values.bounds(AGGREGATIONS[function], params))
+    counts = [0] * len(aggregation_values.bounds(AGGREGATIONS[function], params))
     for x in data:
-        counts[next(i for i, (low, high) in enumerate(values.bounds(AGGREGATIONS[function], params))
+        counts[next(i for i, (low, high) in enumerate(aggregation_values.bounds(AGGREGATIONS[function], params))
                     if (low is None or low <= x) and (high is None or x <= high))] += 1
     return [n, *[max(data, default=0)] * (function == "percentiles"), *counts]
 
@@ -63,7 +64,7 @@ def test_merging_is_exact(function, params, x0, x1):
 @given(st.lists(INTS, min_size=1))
 def test_packing_and_pickling_keep_everything(function, params, data):
     value = make(function, params, data)
-    for again in (values.unpack(AggDef("a", 1, AGGREGATIONS[function], params, [], 3), values.pack(value)), pickle.loads(pickle.dumps(value))):
+    for again in (aggregation_values.unpack(AggDef("a", 1, AGGREGATIONS[function], params, [], 3), aggregation_values.pack(value)), pickle.loads(pickle.dumps(value))):
         assert (again, again.words, again.to_dict()) == (value, value.words, value.to_dict())
 
 
@@ -90,13 +91,13 @@ def test_percentiles_at_the_ends():
         -(1 << 62), -(1 << 62), (1 << 63) - 1, (1 << 63) - 1]
     outside = make("lquantize", (0, 100, 10), [-5, 1000])
     assert [outside.percentile(p) for p in (0, 50, 51, 100)] == [-1, -1, 100, 100]
-    many = values.Histogram(AGGREGATIONS["lquantize"], (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
+    many = aggregation_values.Histogram(AGGREGATIONS["lquantize"], (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
     assert [many.percentile(p) for p in (100, 100.0, 99.9)] == [19, 19, 9]
 
 
 @pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if AGGREGATIONS[item[0]].is_distribution])
 def test_buckets_cover_every_number_once(function, params):
-    bounds = values.bounds(AGGREGATIONS[function], params)
+    bounds = aggregation_values.bounds(AGGREGATIONS[function], params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
     assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1), (None, (1 << 63) - 1))
@@ -136,7 +137,7 @@ def test_what_came_between_two_looks():
 
 
 def test_the_rows_of_a_picture():
-    edges = values.edges(AGGREGATIONS["percentiles"], ())
+    edges = aggregation_values.edges(AGGREGATIONS["percentiles"], ())
     assert edges[0][0] == -1 << 63 and (0, 0) in edges and edges[-1][1] == (1 << 63) - 1
     assert all(low == high + 1 for (_, high), (low, _) in pairwise(edges))
     assert all(high < 2 * low or low > 2 * high or low == high == 0 for low, high in edges) and len(edges) < 260
@@ -159,13 +160,13 @@ def test_numbers():
 
 
 def test_only_what_is_alike_merges():
-    with pytest.raises(values.MergeError):
+    with pytest.raises(aggregation_values.MergeError):
         make("sum", (), [1]).merge(make("count", (), [1]))
-    with pytest.raises(values.MergeError):
+    with pytest.raises(aggregation_values.MergeError):
         make("lquantize", (0, 10, 1), []).merge(make("lquantize", (0, 10, 2), []))
-    integers, floats = make("sum", (), [1]), values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)])
+    integers, floats = make("sum", (), [1]), aggregation_values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)])
     for one, other in ((integers, floats), (floats, integers)):
-        with pytest.raises(values.MergeError, match="of different kinds"):
+        with pytest.raises(aggregation_values.MergeError, match="of different kinds"):
             one.merge(other)
 
 
@@ -175,17 +176,17 @@ def definition(function, *types_of_keys):
 
 
 def test_aggregations_merge_key_by_key():
-    keys = definition("sum", types.STRING, types.INT64)
+    keys = definition("sum", d_types.STRING, d_types.INT64)
     one = Aggregation(keys, {("a", 1): make("sum", (), [1]), ("b", -2): make("sum", (), [5])})
     two = Aggregation(keys, {("a", 1): make("sum", (), [10]), ("c", 3): make("sum", (), [7])})
     assert dict(one.merge(two)) == {("a", 1): 11, ("b", -2): 5, ("c", 3): 7}
     assert dict(one) == {("a", 1): 1, ("b", -2): 5}
-    with pytest.raises(values.MergeError):
+    with pytest.raises(aggregation_values.MergeError):
         one.merge(Aggregation(definition("count"), {}))
 
 
 def test_an_aggregation_can_be_pickled():
-    made = definition("lquantize", types.STRING, types.INT64)
+    made = definition("lquantize", d_types.STRING, d_types.INT64)
     one = Aggregation(made, {("ä", -7): make("lquantize", PARAMS["lquantize"], [1, 5, 5])})
     two = pickle.loads(pickle.dumps(one))
     assert (dict(two), two.name, two.function, two.params) == (dict(one), "a", "lquantize", PARAMS["lquantize"])
@@ -193,7 +194,7 @@ def test_an_aggregation_can_be_pickled():
 
 
 def test_an_aggregation_prints_as_dtrace_does():
-    one = Aggregation(definition("count", types.STRING, types.INT64), {("a", -1): make("count", (), [0]), ("b", 2): make(
+    one = Aggregation(definition("count", d_types.STRING, d_types.INT64), {("a", -1): make("count", (), [0]), ("b", 2): make(
         "count", (), [0, 0])})
     assert one.text() == f"  {'a':50} {-1:16} {1:16}\n  {'b':50} {2:16} {2:16}\n"
 
@@ -221,7 +222,7 @@ def test_a_picture_of_percentiles_has_few_rows():
 
 def test_html_is_svg_with_every_bucket_and_keys_escaped():
     value = make("quantize", (), [1, 1, 100])
-    html = Aggregation(definition("quantize", types.STRING), {("<b>",): value})._repr_html_()
+    html = Aggregation(definition("quantize", d_types.STRING), {("<b>",): value})._repr_html_()
     assert "&lt;b&gt;" in html and html.count("<rect") == 2 and "64 … 127" in html
     xml.dom.minidom.parseString(value._repr_html_())
 
@@ -230,11 +231,11 @@ def test_html_of_what_increments_made_negative():
     """quantize(x, -5): bars have no negative width."""
     words = list(make("quantize", (), [1, 100]).words)
     words[words.index(1)] = -5
-    value = values.Histogram(AGGREGATIONS["quantize"], (), words)
+    value = aggregation_values.Histogram(AGGREGATIONS["quantize"], (), words)
     assert [bucket.count for bucket in value.buckets] == [-5, 1]
     bars = xml.dom.minidom.parseString(value._repr_html_()).getElementsByTagName("rect")
     assert [float(bar.getAttribute("width")) >= 0 for bar in bars] == [True] * len(value.buckets)
 
 
 def test_html_of_floats_is_not_cut():
-    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])})._repr_html_()
+    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): aggregation_values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])})._repr_html_()

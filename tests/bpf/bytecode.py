@@ -3,7 +3,7 @@
 A case file holds cases, each
 
     === what it shows => OUTCOME
-        assembly (pyusdt.bpf.asm)
+        assembly (pydtrace.bpf.asm)
     -- SECTION
     text of it
 
@@ -21,11 +21,18 @@ import re
 import struct
 import subprocess
 
-from pyusdt.bpf import insn
-from pyusdt.bpf.asm import assemble
-from pyusdt.bpf.kernel import RAW_TRACEPOINT, Loaded, Refused, map_lookup, map_update, prog_test_run
-from pyusdt.bpf.maps import KINDS
-from pyusdt.data.program import MapDef
+from pydtrace.bpf import insn
+from pydtrace.bpf.asm import assemble
+from pydtrace.bpf.map_kinds import KINDS
+from pydtrace.bpf.syscalls import (
+    RAW_TRACEPOINT,
+    Loaded,
+    Refused,
+    map_lookup,
+    map_update,
+    prog_test_run,
+)
+from pydtrace.program.program import MapDef
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

@@ -13,7 +13,7 @@ import subprocess
 import bytecode
 import pytest
 
-from pyusdt.bpf import insn, verifier
+from pydtrace.bpf import insn, verifier
 
 WRAP = ["-Wl,--wrap=mmap,--wrap=munmap"]
 FLAGS = [*bytecode.SANITIZE, *WRAP]

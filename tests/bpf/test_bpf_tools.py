@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from pyusdt.bpf import insn, lib, verifier
-from pyusdt.bpf.asm import AsmError, assemble
-from pyusdt.bpf.code import Code, CodeError, Label, link
-from pyusdt.bpf.disasm import disassemble
-from pyusdt.bpf.helpers import BY_NUMBER, HELPERS, ROWS
-from pyusdt.data import program
-from pyusdt.data.program import MapDef
+from pydtrace.bpf import insn, lib, verifier
+from pydtrace.bpf.asm import AsmError, assemble
+from pydtrace.bpf.disasm import disassemble
+from pydtrace.bpf.helpers import BY_NUMBER, HELPERS, ROWS
+from pydtrace.bpf.program_builder import Code, CodeError, Label, link
+from pydtrace.program import program
+from pydtrace.program.program import MapDef
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -6,9 +6,9 @@ import os
 import bytecode
 import pytest
 
-from pyusdt.bpf import insn, verifier
-from pyusdt.bpf.asm import assemble
-from pyusdt.bpf.disasm import disassemble
+from pydtrace.bpf import insn, verifier
+from pydtrace.bpf.asm import assemble
+from pydtrace.bpf.disasm import disassemble
 
 CASES = [case for file in sorted(glob.glob(os.path.join(bytecode.HERE, "cases", "*.data"))) for case in bytecode.parse(file)]
 BY_ID = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])

@@ -6,10 +6,10 @@ import bytecode
 import pytest
 from test_bytecode import CASES
 
-from pyusdt.bpf import insn, lib
-from pyusdt.bpf.asm import assemble
-from pyusdt.bpf.code import link
-from pyusdt.dlang.compile import Compiler
+from pydtrace.bpf import insn, lib
+from pydtrace.bpf.asm import assemble
+from pydtrace.bpf.program_builder import link
+from pydtrace.dlang.compile import Compiler
 
 VALUES = sorted({sign * (1 << bits) + step for bits in range(64) for sign in (1, -1) for step in (-1, 0, 1)} | {0, 1 - (1 << 63)})
 EXACT = len(lib.load("quantize_bucket"))  # what a call costs of the step limit

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyusdt import _tracer
-from pyusdt.bpf.maps import KINDS
+from pydtrace import _tracer
+from pydtrace.bpf.map_kinds import KINDS
 
 
 def keys_of(size):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-PYDTRACE = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
 
 
 def pydtrace(world, *arguments, status=0, **env):

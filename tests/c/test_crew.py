@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from ring_world import CORE, HERE, ROOT
 
-from pyusdt.bpf import insn, maps
-from pyusdt.dlang.compile import compile_program
+from pydtrace.bpf import insn, map_kinds
+from pydtrace.dlang.compile import compile_program
 
 FURTHER = sorted(str(path.relative_to(ROOT / "c").with_suffix("")) for folder in ("bpf", "format", "tracer")
                  for path in (ROOT / "c" / folder).glob("*.c")
@@ -34,7 +34,7 @@ def written(program, path):
     clauses = [(insn.encode(clause.code), insn.encode(clause.counting or [])) for clause in program.clauses]
     words = [len(program.maps), len(clauses), 0, *program.this_area]
     for each in program.maps:
-        words += [maps.KINDS[each.kind].number, each.key_size, each.value_size, each.entries]
+        words += [map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries]
     parts = [struct.pack(f"={len(words)}I", *words)]
     for code, counting in clauses:
         parts += [struct.pack("=II", len(code) // 8, len(counting) // 8), code, counting]

@@ -12,7 +12,7 @@ NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a namespace and another user's directory")
 FIND = """
 import sys
-from pyusdt import _tracer
+from pydtrace import _tracer
 try:
     print(_tracer.find_rundir(int(sys.argv[1])))
 except OSError as error:

@@ -14,7 +14,7 @@ from ring_world import check
 SIZE = "64k"
 EVENTS = ('pyusdt*:::user_trace-i4s4 { printf("%d %d %d %s\\n", arg0, arg1, arg2, copyinstr(arg5)); } '
           'END { printf("end\\n"); }')
-PYDTRACE = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
 PLACES = [1, 3, 4, 5, 6]  # of c/shared/hook.h, on the recorder's path
 
 

@@ -166,7 +166,7 @@ def test_two_cores_in_one_process(world, tmp_path):
     script = ('pyusdt*:::user_trace-i4s4, other*:::tick { @[substr(probeprov, 0, 5), probename] = count(); } '
               'END { printa("%s %s %@d\\n", @); }')
     env = {**world.env, "PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(sys.path[1:])}
-    tracer = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+    tracer = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
     got = subprocess.run([*tracer, "-Zqn", script, "-c", str(program)], env=env, capture_output=True, text=True, timeout=60,
                          check=False)
     assert sorted(got.stdout.split("\n"))[-2:] == ["other tick 500", "pyusd user_trace-i4s4 500"], got

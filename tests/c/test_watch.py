@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-PYDTRACE = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
 
 
 def run(world, scenario, variant="hooks"):

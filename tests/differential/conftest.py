@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyusdt.bpf import verifier
+from pydtrace.bpf import verifier
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from random_types import DECLARATIONS as TYPE_DECLARATIONS
 from random_types import KEYS, Typed, declarations
 from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
 
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
 
 DECLARATIONS = """\
 #pragma D option quiet

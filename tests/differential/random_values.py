@@ -5,7 +5,7 @@ Always: of the things that could come next, those that came in the fewest clause
 table fills evenly; nothing is written in which we differ from dtrace on purpose (docs/internals/program.md, "Integers").
 """
 
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
 
 TYPES = [t.CHAR, t.BASIC["unsigned char"], t.SHORT, t.BASIC["unsigned short"], t.INT, t.UINT, t.LONG, t.ULONG]
 EDGES = [0, 1, 2, 3, 5, 7, 8, 31, 32, 63, 64, 100, 127, 128, 255, 256, 32767, 65535, 1 << 31, (1 << 31) - 1,

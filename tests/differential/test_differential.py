@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from random_clauses import Generator
 from random_types import ARGUMENTS
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.options import Options
+from pydtrace.dlang.compile import compile_program
+from pydtrace.options import Options
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ sign of the type that D gives it, variables and casts cut to their own types, ev
 
 from trees import binary, cast, num, ternary, unary, var, variable
 
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
 
 TYPES = [t.CHAR, t.BASIC["unsigned char"], t.SHORT, t.BASIC["unsigned short"], t.INT, t.UINT, t.LONG, t.ULONG]
 EDGES = [0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 100, 127, 128, 255, 256, 32767, 65535, 1 << 31, (1 << 31) - 1,

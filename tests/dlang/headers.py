@@ -14,7 +14,7 @@ import random
 import subprocess
 import sys
 
-from pyusdt.cli.pydtrace import main
+from pydtrace.cli.pydtrace.main import main
 
 INCLUDE = "/usr/include"
 EACH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle", "each.c")

@@ -12,13 +12,13 @@ import sys
 import tempfile
 from glob import glob
 
-from pyusdt.bpf.insn import encode
-from pyusdt.bpf.maps import KINDS
-from pyusdt.data import aggregations as consumer_aggregations
-from pyusdt.data import faults as consumer_faults
-from pyusdt.data import program as p
-from pyusdt.data import table as consumer_table
-from pyusdt.data.halves import Halves
+from pydtrace.aggregation.split_values import Halves
+from pydtrace.bpf.insn import encode
+from pydtrace.bpf.map_kinds import KINDS
+from pydtrace.dtrace_text import aggregation_text as consumer_aggregations
+from pydtrace.dtrace_text import runtime_errors as consumer_faults
+from pydtrace.program import formatter_table as consumer_table
+from pydtrace.program import program as p
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER_BASE = 0x7F0000000000  # where the event's strings are said to be

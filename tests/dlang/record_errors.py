@@ -27,8 +27,8 @@ def tag_of(path):
 
 def compile_error(path):
     """The CompileError of a script, which is named as it is in its folder; None if it has none."""
-    from pyusdt.dlang.compile import compile_program
-    from pyusdt.dlang.errors import CompileError
+    from pydtrace.dlang.compile import compile_program
+    from pydtrace.dlang.compile_errors import CompileError
 
     name = os.path.basename(path)
     with open(path, "rb") as file:

@@ -9,10 +9,10 @@ import time
 
 from machine import Machine
 
-from pyusdt.bpf.maps import KINDS
-from pyusdt.dlang.compile import Compiler
-from pyusdt.dlang.errors import TAGS, CompileError
-from pyusdt.options import Options
+from pydtrace.bpf.map_kinds import KINDS
+from pydtrace.dlang.compile import Compiler
+from pydtrace.dlang.compile_errors import TAGS, CompileError
+from pydtrace.options import Options
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS = b"""BEGIN END tick-1s pyusdt$target:::n0 { } ( ) [ ] / , ; : ? = += ++ -- + - * % ^^ && || ! ~ & | << >>

@@ -3,9 +3,9 @@
 import pytest
 from machine import Machine
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import CompileError
-from pyusdt.options import Options
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
 
 N1 = "pyusdt*:::user_trace-n1"
 

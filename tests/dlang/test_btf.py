@@ -6,11 +6,11 @@ import struct
 import pytest
 from machine import Machine
 
-from pyusdt import _tracer
-from pyusdt.dlang.compile import Compiler
-from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.types.btf import KernelTypes
-from pyusdt.engine.kernel.structs import BTF, Structs
+from pydtrace import _tracer
+from pydtrace.dlang.compile import Compiler
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.types.kernel_btf import KernelTypes
+from pydtrace.engine.kernel.kernel_structs import BTF, Structs
 
 pytestmark = pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
 

@@ -9,22 +9,22 @@ import struct
 import pytest
 
 import pyusdt
-from pyusdt.bpf.insn import R0, R1, mov_imm, store
-from pyusdt.data import types as t
-from pyusdt.data.aggregations import render
-from pyusdt.data.values import MergeError, unpack
-from pyusdt.data.words import packed
-from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
-from pyusdt.dlang.builtins import actions as actions_table
-from pyusdt.dlang.builtins.action import Action
-from pyusdt.dlang.builtins.aggregation import Aggregating, count
-from pyusdt.dlang.builtins.stacks import Symbol
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.dtrace import frames
-from pyusdt.engine.kernel import maps
-from pyusdt.report.json import shown
-from pyusdt.report.terms import rows, since
-from pyusdt.tracing.symbols import Symbols
+from pydtrace.aggregation.int64 import packed
+from pydtrace.bpf.insn import R0, R1, mov_imm, store
+from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
+from pydtrace.dlang.builtins import actions as actions_table
+from pydtrace.dlang.builtins.action_base import Action
+from pydtrace.dlang.builtins.aggregation_base import Aggregating, count
+from pydtrace.dlang.builtins.stack_actions import Symbol
+from pydtrace.dlang.compile import compile_program
+from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.dtrace_text.aggregation_text import render
+from pydtrace.engine.dtrace import framing
+from pydtrace.engine.kernel import kernel_maps
+from pydtrace.program import d_types as t
+from pydtrace.results.aggregation_values import MergeError, unpack
+from pydtrace.sinks.erlang_terms_sink import rows, since
+from pydtrace.sinks.json_sink import shown
 
 ROOT = os.path.dirname(pyusdt.__file__)
 NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
@@ -51,7 +51,7 @@ def test_no_other_file_compares_with_the_name_of_a_built_in():
                 lines = list(comparisons(file.read()))
             if lines:
                 found[name] = lines
-    assert not found, "ask the row (dlang/builtins/action.py, row.py), not its name"
+    assert not found, "ask the row (dlang/builtins/action_base.py, row.py), not its name"
 
 
 def test_such_a_comparison_is_found():
@@ -72,7 +72,7 @@ def answer(monkeypatch):
         def perform(self, run, action, record):
             run.sink.text(b"to everything: %d" % record[action.data[0].offset])
 
-    from pyusdt.dlang.builtins import prototypes
+    from pydtrace.dlang.builtins import prototypes
 
     row = Answer()
     monkeypatch.setitem(actions_table.ACTIONS, "answer", row)
@@ -81,7 +81,7 @@ def answer(monkeypatch):
 
 
 def test_an_action_is_its_row_alone(answer):
-    from pyusdt.data.records import record_layout
+    from pydtrace.results.records import record_layout
 
     program = compile_program("BEGIN { answer(42); }")
     (clause,) = program.clauses
@@ -107,7 +107,7 @@ def test_an_action_is_its_row_alone(answer):
     (t.Naming(whole=True), "{module}`PyLong_FromLong", True), (t.Naming(module=True), "{module}", True),
     (t.Naming(distance=True), "{module}`PyLong_FromLong+0x3", False)])
 def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
-    from pyusdt.dlang.builtins import prototypes
+    from pydtrace.dlang.builtins import prototypes
 
     row = Symbol("nearby", "made up by a test", True, naming)
     monkeypatch.setitem(actions_table.ACTIONS, "nearby", row)
@@ -150,7 +150,7 @@ def spread(monkeypatch):
         def told(self, value):
             return [-1, 0, value]
 
-    from pyusdt.dlang.builtins import prototypes
+    from pydtrace.dlang.builtins import prototypes
 
     row = Spread()
     monkeypatch.setitem(AGGREGATIONS, "spread", row)
@@ -170,8 +170,8 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     assert shown(value) == {"function": "spread", "n": 3, "value": 14}
     assert since(spread, other, one) == one
     assert rows(definition, [(packed([1]), one)], None) == [("spread", [1], 7)]
-    cpus = maps._merge_of(program, definition.map)
+    cpus = kernel_maps._merge_of(program, definition.map)
     assert cpus(one + bytes(24) + other, 24, 24) == packed([3, -3, 11])
-    assert frames._words(definition, b"9") == [-1, 0, 9]
+    assert framing._words(definition, b"9") == [-1, 0, 9]
     with pytest.raises(MergeError):
-        unpack(definition, packed(frames._words(definition, b"9"))).merge(value)
+        unpack(definition, packed(framing._words(definition, b"9"))).merge(value)

@@ -7,7 +7,7 @@ import pytest
 from machine import Machine
 from record_cases import SCRIPTS, expectation
 
-from pyusdt.dlang.compile import compile_program
+from pydtrace.dlang.compile import compile_program
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=[os.path.basename(path) for path in SCRIPTS])

@@ -3,11 +3,11 @@
 import ast
 from pathlib import Path
 
-import pyusdt
+import pydtrace
 
-SOURCES = Path(pyusdt.__file__).parent / "dlang"
-GROUND = ("ast", "constants", "errors", "floats", "hints", "symbols")  # files beside the folders that all of these know
-ROOMS = ["code", "builtins", "types", "front", "passes", "compile"]  # each may import those before it
+SOURCES = Path(pydtrace.__file__).parent / "dlang"
+GROUND = ("ast", "constants", "compile_errors", "float_nodes", "beginner_hints", "variable_table")  # files beside the folders that all of these know
+ROOMS = ["code", "builtins", "types", "front", "pass_manager", "compile"]  # each may import those before it
 
 
 def imported(path):
@@ -18,8 +18,9 @@ def imported(path):
         node = pending.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1:
-            base = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+        absolute = isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith("pydtrace.dlang.")
+        if absolute or (isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1):
+            base = node.module.split(".")[2:] if absolute else [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
             for name in node.names:
                 whole = "/".join([*filter(None, base), name.name])
                 found.add(whole if (SOURCES / f"{whole}.py").exists() else "/".join(filter(None, base)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyusdt.dlang.compile import compile_program
+from pydtrace.dlang.compile import compile_program
 
 COUNTED = [
     "{ @ = count(); }", "{ @[probefunc] = count(); }", "{ @[probemod, probefunc] = sum(1); }", "{ @ = sum(-3 * 2); }",

@@ -3,9 +3,9 @@
 import pytest
 from machine import Machine
 
-from pyusdt.dlang.compile import Compiler, compile_program
-from pyusdt.dlang.front import cpu_types
-from pyusdt.options import Options
+from pydtrace.dlang.compile import Compiler, compile_program
+from pydtrace.dlang.front import cpu_types
+from pydtrace.options import Options
 
 
 def topology(folder, packages):

@@ -12,16 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine
 
-from pyusdt.data import merging, wire
-from pyusdt.data.addresses import Addresses
-from pyusdt.data.words import unpacked
-from pyusdt.dlang.builtins import float_aggregations
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.remote.merged import words_of
-from pyusdt.options import Options
-from pyusdt.tracing.aggregates import Aggregates
-from pyusdt.tracing.deltas import Deltas
+from pydtrace.aggregation import merge_values
+from pydtrace.aggregation.int64 import unpacked
+from pydtrace.dlang.builtins import float_aggregations
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.compile import compile_program
+from pydtrace.driver.aggregation_deltas import Deltas
+from pydtrace.driver.aggregation_state import Aggregates
+from pydtrace.dtrace_text.address_text import Addresses
+from pydtrace.hosts import host_protocol
+from pydtrace.hosts.merged_aggregations import words_of
+from pydtrace.options import Options
 
 FUNCTIONS = ["count()", "sum(arg2)", "min(arg2)", "max(arg2)", "avg(arg2)", "stddev(arg2)", "quantize(arg2)", "quantize(arg2, arg3)",
              "lquantize(arg2, -1000, 1000, 100)", "llquantize(arg2, 10, 0, 6, 20)", "percentiles(arg2)",
@@ -66,7 +67,7 @@ class Host:
 
 def sent(host):
     """What a host sends of an epoch: [(name, JSON of rows)]."""
-    return [(each, json.dumps([[wire.said(key), merging.said(each.row, words)] for key, words in host.deltas.take(each).items()]))
+    return [(each, json.dumps([[host_protocol.said(key), merge_values.said(each.row, words)] for key, words in host.deltas.take(each).items()]))
             for each in host.program.aggregations]
 
 
@@ -74,10 +75,10 @@ def merged(lines):
     """{(name, key): words} of what all hosts sent."""
     several = {}
     for each, text in lines:
-        key_of, of_lines = wire.reader(each.keys), words_of(each.row, each.params)
+        key_of, of_lines = host_protocol.reader(each.keys), words_of(each.row, each.params)
         for key, words in json.loads(text):
             several.setdefault((each, key_of(key)), []).append(unpacked(of_lines.dense(of_lines.check(words))))
-    return {(each.name, key): merging.together(each.row, words) for (each, key), words in several.items()}
+    return {(each.name, key): merge_values.together(each.row, words) for (each, key), words in several.items()}
 
 
 def test_every_function_is_in_the_script(programs):
@@ -129,16 +130,16 @@ def test_a_strangers_words_of_a_distribution(wrong):
                                    ["a" * 256, 1], [{"hex": "0"}, 1], [{"hex": 1}, 1], [{"hex": "61", "x": 1}, 1], [["a"], 1]])
 def test_a_strangers_keys(programs, wrong):
     with pytest.raises(ValueError):
-        wire.reader(programs[True].aggregations[0].keys)(wrong)
+        host_protocol.reader(programs[True].aggregations[0].keys)(wrong)
 
 
 def test_keys_of_arrays_stay_apart():
     """Text where that is all, else all the bytes; and back again."""
-    from pyusdt.data import snapshot
+    from pydtrace.results import aggregations
 
     fields = compile_program("char a[5]; BEGIN { @[a, 3] = count(); }").aggregations[0].keys
-    read = snapshot.key_reader(fields, None)
+    read = aggregations.key_reader(fields, None)
     for begin, value in ((b"ab\0\0\0", "ab"), (b"ab\0\0c", b"ab\0\0c"), (b"abcde", "abcde"), (b"\xff\0\0\0\0", b"\xff"), (b"\0" * 5, "")):
         packed = begin.ljust(fields[1].offset, b"\0") + (3).to_bytes(4, sys.byteorder)
         packed = packed.ljust(-(-len(packed) // 8) * 8, b"\0")
-        assert read(packed) == (value, 3) and snapshot.pack_key(fields, (value, 3), None) == packed
+        assert read(packed) == (value, 3) and aggregations.pack_key(fields, (value, 3), None) == packed

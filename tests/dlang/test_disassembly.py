@@ -5,9 +5,9 @@ import re
 import pytest
 from record_cases import SCRIPTS
 
-from pyusdt.dlang.compile import Compiler
-from pyusdt.dlang.disassembly import HEADING
-from pyusdt.options import Options
+from pydtrace.dlang.compile import Compiler
+from pydtrace.dlang.disassembly import HEADING
+from pydtrace.options import Options
 
 TABLES = """\
 z 500 0 scl tls [] w D type (integer) (size 4)

@@ -9,11 +9,11 @@ import re
 import pytest
 from record_errors import SCRIPTS, compile_error, tag_of
 
-import pyusdt
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import TAGS, CompileError
-from pyusdt.dlang.front.probes import unmatched
-from pyusdt.engine.unmatched import wider
+import pydtrace
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import TAGS, CompileError
+from pydtrace.dlang.front.probe_descriptions import unmatched
+from pydtrace.engine.probe_hints import wider
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME",
@@ -46,12 +46,12 @@ def test_what_has_no_value_is_not_cast_to_void():
 def test_the_table_has_every_tag_that_the_source_names():
     """No tag is put together from parts, so that this sees all of them."""
     named = set()
-    for path in glob.glob(os.path.join(os.path.dirname(pyusdt.__file__), "**", "*.py"), recursive=True):
+    for path in glob.glob(os.path.join(os.path.dirname(pydtrace.__file__), "**", "*.py"), recursive=True):
         with open(path, encoding="utf-8") as file:
             nodes = list(ast.walk(ast.parse(file.read())))
         texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         named.update(text for text in texts if re.fullmatch("D_[A-Z][A-Z0-9_]*", text))
-        if path.endswith(os.path.join("pyusdt", "dlang", "errors.py")):
+        if path.endswith(os.path.join("dlang", "compile_errors.py")):
             keys = [key.value for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
             assert len(keys) == len(set(keys)) == len(TAGS)
     assert named == set(TAGS)

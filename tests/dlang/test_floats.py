@@ -10,10 +10,10 @@ import struct
 import pytest
 from machine import Machine
 
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import CompileError
-from pyusdt.options import Options
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
+from pydtrace.results.aggregations import Aggregation
 
 SHOP = "provider shop { probe order(int64_t n, double price, float rate); };\n"
 

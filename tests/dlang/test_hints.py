@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import CompileError
-from pyusdt.engine.unmatched import unmatched_probe
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.engine.probe_hints import unmatched_probe
 
 MISTAKES = [
     ('BEGIN { printf("%s\\n", arg0); }', "copyinstr(arg)"),

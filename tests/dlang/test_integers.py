@@ -22,8 +22,8 @@ from trees import (
     variable,
 )
 
-from pyusdt.data import program as p
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
 
 CLAUSES = 150
 
@@ -103,7 +103,7 @@ def test_deep_expressions_spill(depth, right):
 
 
 def test_an_expression_that_is_too_deep_is_a_located_error():
-    from pyusdt.dlang.errors import CompileError
+    from pydtrace.dlang.compile_errors import CompileError
     with pytest.raises(CompileError) as error:
         compiled(clause(trace(nested(200, True))))
     assert error.value.tag == "D_UNSUPPORTED" and "too deeply" in error.value.message

@@ -3,8 +3,8 @@
 import pytest
 from machine import Machine
 
-from pyusdt.bpf.helpers import OWN
-from pyusdt.dlang.compile import compile_program
+from pydtrace.bpf.helpers import OWN
+from pydtrace.dlang.compile import compile_program
 
 TEXT = r'{"name": "Ann \"B\" \u00e9", "n": -12.5e+3, "on":true, "no" : null, "a": [1, "two", {"x": [[], 3]}, false], "o":{"k":"v", "": 7}}'
 

@@ -13,8 +13,8 @@ def test_the_table_is_up_to_date():
 
 
 def test_what_is_absent_is_absent():
-    from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES, absent
+    from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES, unsupported
 
     there = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
-    assert not there & set(absent.ABSENT)
-    assert set(absent.NOTES) <= there
+    assert not there & set(unsupported.ABSENT)
+    assert set(unsupported.NOTES) <= there

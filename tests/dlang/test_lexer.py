@@ -2,9 +2,20 @@
 
 import pytest
 
-from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.front.lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, STRING, Lexer, unescape
-from pyusdt.dlang.front.source import Source
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.front.lexer import (
+    AGG,
+    CLAUSE,
+    EOF,
+    EXPR,
+    IDENT,
+    INT,
+    PSPEC,
+    STRING,
+    Lexer,
+    unescape,
+)
+from pydtrace.dlang.front.source_text import Source
 
 
 def lexer_of(text, mode=EXPR, macros=(), args=(), default_args=False, control=None):

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from pyusdt.cli.header import default_path, header
-from pyusdt.dlang.compile import Compiler, compile_program
-from pyusdt.dlang.errors import CompileError, LibraryError, PreprocessError
-from pyusdt.options import Options
+from pydtrace.cli.pydtrace.dtrace_h import default_path, header
+from pydtrace.dlang.compile import Compiler, compile_program
+from pydtrace.dlang.compile_errors import CompileError, LibraryError, PreprocessError
+from pydtrace.options import Options
 
 
 def with_options(**values):
@@ -120,7 +120,7 @@ def test_a_program_builds_with_the_header_and_has_the_probes(tmp_path):
     if subprocess.run(["gcc", "-E", "-"], input=include, capture_output=True, text=True, check=False).returncode:
         pytest.skip("needs sys/sdt.h")
     (tmp_path / "prov.d").write_text(PROVIDER)
-    code = "from pyusdt.cli.pydtrace import main; main(['-h', '-s', 'prov.d'])"
+    code = "from pydtrace.cli.pydtrace.main import main; main(['-h', '-s', 'prov.d'])"
     command = [sys.executable, "-c", code]
     subprocess.run(command, cwd=tmp_path, check=True)
     source = '#include "prov.h"\nint main(void) { MY_PROV_NOTHING(); MY_PROV_START_UP(1, "x"); MY_PROV_VD();\n'

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from pyusdt.dlang import limits
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import CompileError, PreprocessError
-from pyusdt.dlang.front import preprocess
-from pyusdt.options import Options
+from pydtrace.dlang import compiler_limits
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import CompileError, PreprocessError
+from pydtrace.dlang.front import preprocess
+from pydtrace.options import Options
 
 
 def doubled(first: str, each: str, last: str, count: int = 40) -> str:
@@ -20,8 +20,8 @@ def doubled(first: str, each: str, last: str, count: int = 40) -> str:
     return "".join([first, *(each.format(i=i, j=i - 1) for i in range(1, count)), last.format(i=count - 1)])
 
 
-COPIES = f"the program's inlines and translators are more than {limits.MOST_COPIES} operations where they are used"
-CODE = f"clause is too large: more than {limits.MOST_CODE} instructions"
+COPIES = f"the program's inlines and translators are more than {compiler_limits.MOST_COPIES} operations where they are used"
+CODE = f"clause is too large: more than {compiler_limits.MOST_CODE} instructions"
 DEEP = "nested too deeply"
 LARGE = {
     "inlines": (doubled("inline int x0 = pid;\n", "inline int x{i} = x{j} + x{j};\n", "BEGIN {{ trace(x{i}); }}"), COPIES, 16),
@@ -40,11 +40,11 @@ LARGE = {
     "sums": (f"BEGIN {{ trace({'pid+' * 100000}1); }}", "", 1),
     "an expression of many parts": (f"BEGIN {{ trace(({'pid,' * 30000}1)); }}", CODE, 1),
     "a clause": (f"BEGIN {{ {'x=pid;' * 12000} }}", CODE, 1),
-    "clauses": ("BEGIN { @ = count(); }\n" * 4200, f"more than {limits.MOST_DESCRIPTIONS} probe descriptions", limits.MOST_DESCRIPTIONS + 1),
+    "clauses": ("BEGIN { @ = count(); }\n" * 4200, f"more than {compiler_limits.MOST_DESCRIPTIONS} probe descriptions", compiler_limits.MOST_DESCRIPTIONS + 1),
     "descriptions": (",".join("user_trace-n*" for _ in range(5000)) + " { @ = count(); }", "probe descriptions", 1),
-    "enumerators": ("enum e { " + ",".join(f"E{i}" for i in range(70000)) + " };\nBEGIN { }", f"more than {limits.MOST_TOKENS} words and signs", 1),
+    "enumerators": ("enum e { " + ",".join(f"E{i}" for i in range(70000)) + " };\nBEGIN { }", f"more than {compiler_limits.MOST_TOKENS} words and signs", 1),
     "probes": ("provider p { " + "".join(f"probe p{i}(int, int);" for i in range(20000)) + " };\nBEGIN { }", "words and signs", 1),
-    "bytes": (" " * (limits.MOST_BYTES + 1) + "BEGIN { }", "a text of 4194314 bytes, more than 4194304, is not supported", 1),
+    "bytes": (" " * (compiler_limits.MOST_BYTES + 1) + "BEGIN { }", "a text of 4194314 bytes, more than 4194304, is not supported", 1),
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_types_of_types():
 
 
 def test_the_limits_are_of_all_texts():
-    from pyusdt.dlang.compile import Compiler
+    from pydtrace.dlang.compile import Compiler
 
     compiler = Compiler()
     with pytest.raises(CompileError, match="probe descriptions"):

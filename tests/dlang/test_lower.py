@@ -3,9 +3,9 @@
 import pytest
 from machine import Machine
 
-from pyusdt.dlang import ast
-from pyusdt.dlang.code.demand import walk
-from pyusdt.dlang.compile import Compiler, compile_program
+from pydtrace.dlang import ast
+from pydtrace.dlang.code.argument_demand import walk
+from pydtrace.dlang.compile import Compiler, compile_program
 
 LEFT = {
     "IntLit", "StrLit", "Var", "AssocRef", "Builtin", "Unary", "Binary", "Assign", "Ternary", "Cast", "Comma",

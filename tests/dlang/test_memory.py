@@ -4,7 +4,7 @@ what must be a fault."""
 import pytest
 from machine import Machine
 
-from pyusdt.dlang.compile import compile_program
+from pydtrace.dlang.compile import compile_program
 
 DECLARED = """
 #pragma D option quiet

@@ -10,9 +10,9 @@ import pytest
 from machine import ROOT, Machine
 from record_cases import SCRIPTS
 
-from pyusdt.data import program as p
-from pyusdt.dlang.compile import compile_program
-from pyusdt.options import Options
+from pydtrace.dlang.compile import compile_program
+from pydtrace.options import Options
+from pydtrace.program import program as p
 
 sys.path.append(os.path.join(ROOT, "tests", "differential"))
 from random_clauses import Generator

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pyusdt.dlang import ast
-from pyusdt.dlang.compile import DeepRecursion, compile_program
-from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.front.parser import MAX_DEPTH, MAX_ELEMENTS, Parser
-from pyusdt.dlang.front.pragmas import ControlLines
-from pyusdt.dlang.front.source import Source
-from pyusdt.dlang.types import declarations
-from pyusdt.dlang.types.resolve import Names
+from pydtrace.dlang import ast
+from pydtrace.dlang.compile import DeepRecursion, compile_program
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.front.parser import MAX_DEPTH, MAX_ELEMENTS, Parser
+from pydtrace.dlang.front.pragmas import ControlLines
+from pydtrace.dlang.front.source_text import Source
+from pydtrace.dlang.types import declarations
+from pydtrace.dlang.types.resolve import Names
 
 
 def parse(text, name=None, **settings):

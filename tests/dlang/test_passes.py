@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from pyusdt.dlang.compile import DUMPS, Compiler, compile_program, dump
-from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.passes import PassError, Passes, front_end
+from pydtrace.dlang.compile import DUMPS, Compiler, compile_program, dump
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.pass_manager import PassError, Passes, front_end
 
 
 def test_a_pass_gets_what_it_needs_and_nothing_else():
@@ -93,7 +93,7 @@ begin = time.process_time()
 {}
 print(time.process_time() - begin, *sorted(set(sys.modules) - before))
 """
-COMPILER = """from pyusdt.dlang.compile import Compiler
+COMPILER = """from pydtrace.dlang.compile import Compiler
 Compiler(macros={}).add('BEGIN { printf("%d", pid); }')"""
 
 

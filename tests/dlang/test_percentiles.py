@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine
 
-from pyusdt.data import values
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.compile import compile_program
-from pyusdt.dlang.errors import CompileError
-from pyusdt.options import Options
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.compile import compile_program
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
+from pydtrace.results import aggregation_values
 
 N1 = "pyusdt*:::user_trace-n1"
 ROW = AGGREGATIONS["percentiles"]
@@ -34,7 +34,7 @@ def counted():
         for value in data:
             machine.fire(args=[0, 0, value % 2**64])
         (item,) = machine.items(program.aggregations[0]) if data else [(b"", bytes(8 * ROW.words(())))]
-        return values.unpack(program.aggregations[0], item[1])
+        return aggregation_values.unpack(program.aggregations[0], item[1])
 
     return count
 
@@ -72,7 +72,7 @@ def _counted(value):
 
 
 def test_every_edge_is_in_its_bucket(counted):
-    edges = [edge for low, high in values.bounds(ROW, ()) for edge in (low, high) if edge is not None]
+    edges = [edge for low, high in aggregation_values.bounds(ROW, ()) for edge in (low, high) if edge is not None]
     found = counted(edges)
     assert found.counts == (2,) * len(found.counts) and edges == sorted(edges)
     assert (edges[0], edges[-1], found.n, found.max) == (-(2**63), 2**63 - 1, len(edges), 2**63 - 1)
@@ -84,7 +84,7 @@ def test_who_has_none_below_zero_has_no_half_for_them():
     for value, key in ((5, 1), (-7, 2), (0, 2), (9, 1), (8, 3)):
         machine.fire(args=[0, 0, value % 2**64, key])
     assert len(machine._elements(program.aggregations[0].map)) == 4
-    found = {key[0]: values.unpack(program.aggregations[0], words).buckets for key, words in machine.items(program.aggregations[0])}
+    found = {key[0]: aggregation_values.unpack(program.aggregations[0], words).buckets for key, words in machine.items(program.aggregations[0])}
     assert sorted(found.values()) == [[(-7, -7, 1), (0, 0, 1)], [(5, 5, 1), (9, 9, 1)], [(8, 8, 1)]]
 
 
@@ -104,7 +104,7 @@ def test_an_increment_weighs():
     machine = Machine(program := compiled(f"{N1} {{ @ = percentiles(arg2, arg3); }}", pyusdt=True))
     for value, weight in ((10, 97), (5000, 3)):
         machine.fire(args=[0, 0, value, weight])
-    found = values.unpack(program.aggregations[0], machine.items(program.aggregations[0])[0][1])
+    found = aggregation_values.unpack(program.aggregations[0], machine.items(program.aggregations[0])[0][1])
     assert (found.n, found.total, found.percentile(97), found.percentile(98)) == (2, 100, 10, 5000)
 
 
@@ -112,7 +112,7 @@ def test_beside_other_keys():
     machine = Machine(program := compiled(f"{N1} {{ @[copyinstr(arg6)] = percentiles(arg2); @n[arg2] = count(); }}", pyusdt=True))
     for value, name in ((5, b"a"), (7, b"b"), (9, b"a")):
         machine.fire(args=[0, 0, value, 0, 0, 0, name])
-    found = {key.split(b"\0")[0]: values.unpack(program.aggregations[0], words).buckets
+    found = {key.split(b"\0")[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
              for key, words in machine.items(program.aggregations[0])}
     assert found == {b"a": [(5, 5, 1), (9, 9, 1)], b"b": [(7, 7, 1)]}
 

@@ -6,7 +6,7 @@ import random
 import pytest
 from machine import Machine
 
-from pyusdt.dlang.compile import compile_program
+from pydtrace.dlang.compile import compile_program
 
 RECORDED = {  # by the real dtrace
     "/a/./b//c/../d": "/a/b/d", "a/b/../../../c": "../c", "/..": "/", "/a/..": "/", "": "", "./x/": "x", "..": "..",

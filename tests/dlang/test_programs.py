@@ -21,10 +21,10 @@ from trees import (
     variable,
 )
 
-from pyusdt.data import program as p
-from pyusdt.data import types as t
-from pyusdt.dlang import ast, builtins
-from pyusdt.dlang.errors import CompileError
+from pydtrace.dlang import ast, builtins
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
 
 
 # --- records -----------------------------------------------------------------------

@@ -21,9 +21,9 @@ from trees import (
     variable,
 )
 
-from pyusdt.data import program as p
-from pyusdt.data import types as t
-from pyusdt.dlang import ast
+from pydtrace.dlang import ast
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
 
 LENGTHS = [0, 1, 6, 7, 8, 9, 15, 16, 17, 63, 64, 65, 254, 255, 256, 300]
 

@@ -4,8 +4,8 @@ import pytest
 from trees import clause, compiled, num, trace
 from verifying import refusals
 
-from pyusdt.bpf import verifier
-from pyusdt.bpf.insn import exit_
+from pydtrace.bpf import verifier
+from pydtrace.bpf.insn import exit_
 
 
 def test_a_refused_program_is_found_however_it_was_made():

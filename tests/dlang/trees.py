@@ -1,10 +1,10 @@
 """Typed trees by hand, for tests of code generation alone: short names for ast's nodes."""
 
-from pyusdt.data import types as t
-from pyusdt.dlang import ast, builtins
-from pyusdt.dlang.code.codegen import generate
-from pyusdt.dlang.front.source import Location, Source
-from pyusdt.dlang.symbols import Aggregation, Variable
+from pydtrace.dlang import ast, builtins
+from pydtrace.dlang.code.codegen import generate
+from pydtrace.dlang.front.source_text import Location, Source
+from pydtrace.dlang.variable_table import Aggregation, Variable
+from pydtrace.program import d_types as t
 
 SOURCE = Source("(made by a test)", "test.d")
 LOC = Location(SOURCE, 0, 1, 0)

@@ -3,8 +3,8 @@ not: whatever makes a program.Program is seen, and a refusal fails the test that
 
 import pytest
 
-from pyusdt.bpf import verifier
-from pyusdt.data.program import Program
+from pydtrace.bpf import verifier
+from pydtrace.program.program import Program
 
 _made = []
 _make = Program.__init__

@@ -16,12 +16,12 @@ import sys
 import tempfile
 import time
 
-from pyusdt.data.records import Decoder
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.engine.dtrace import output
-from pyusdt.engine.dtrace.frames import Frames
-from pyusdt.engine.dtrace.output import Parser
-from pyusdt.tracing.symbols import Symbols
+from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.engine.dtrace import output_parser
+from pydtrace.engine.dtrace.framing import Frames
+from pydtrace.engine.dtrace.output_parser import Parser
+from pydtrace.results.aggregations import Aggregation
+from pydtrace.results.records import Decoder
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = quantize(3); @l = lquantize(5, 0, 10, 2);
@@ -142,9 +142,9 @@ def summary(items):
     found = []
     for item in items:
         values = [getattr(item, field) for field in item.fields]
-        if isinstance(item, output.Row):
+        if isinstance(item, output_parser.Row):
             values.append(item.values)
-        if isinstance(item, output.Text) and found and found[-1][0] is type(item):
+        if isinstance(item, output_parser.Text) and found and found[-1][0] is type(item):
             found[-1] = (type(item), found[-1][1] + item.text, values)
         else:
             found.append((type(item), item.text, values))
@@ -208,7 +208,7 @@ def read_frames(program, pieces):
 
 def fuzz(seconds, seed):
     """The summary's lines, after so many seconds; raises Found."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     program, make, kinds = compile_program(SCRIPT), Maker(seed), collections.Counter()
     begun = time.monotonic()

@@ -3,8 +3,8 @@
 import pytest
 from test_engine import frame, frames_of
 
-from pyusdt.data.words import unpacked
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.aggregation.int64 import unpacked
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 
 
 @pytest.mark.parametrize("damaged", [

@@ -11,13 +11,14 @@ import time
 import pytest
 
 import pyusdt
-from pyusdt.data.harmless import harmless
-from pyusdt.data.records import Decoder, arguments
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.engine.dtrace.frames import Frames, unescape
-from pyusdt.engine.dtrace.script import rewrite
-from pyusdt.engine.identity import alive
-from pyusdt.tracing.symbols import Symbols
+from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.engine.dtrace.framing import Frames, unescape
+from pydtrace.engine.dtrace.script_rewriter import rewrite
+from pydtrace.process.identity import alive
+from pydtrace.results.aggregation_values import MergeError
+from pydtrace.results.aggregations import Aggregation
+from pydtrace.results.records import Decoder, arguments
+from pydtrace.untrusted.terminal_escape import harmless
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 
@@ -73,7 +74,7 @@ def test_where_there_is_no_dtrace(monkeypatch, tmp_path):
     assert "No such file" in failure()
     monkeypatch.delenv("PYUSDT_DTRACE")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
+    monkeypatch.setattr("pydtrace.engine.dtrace.engine._FOLDERS", ())
     assert "no dtrace(1) on this machine" in failure()
 
 
@@ -87,9 +88,9 @@ def test_systemtaps_dtrace_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{tmp_path}/sbin")
     assert "this is the real one" in failure()
     monkeypatch.setenv("PATH", f"{tmp_path}/bin")
-    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
+    monkeypatch.setattr("pydtrace.engine.dtrace.engine._FOLDERS", ())
     assert f"{tmp_path}/bin/dtrace is SystemTap's" in failure()
-    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", (f"{tmp_path}/sbin",))
+    monkeypatch.setattr("pydtrace.engine.dtrace.engine._FOLDERS", (f"{tmp_path}/sbin",))
     assert "this is the real one" in failure()
 
 
@@ -97,13 +98,13 @@ def test_systemtaps_dtrace_is_none(monkeypatch, tmp_path):
 def test_it_is_chosen_where_no_linux_is_and_no_pyusdt(dtrace, monkeypatch, system):
     """A process without pyusdt is dtrace's, one with it the embedded engine's; where no dtrace is either, both reasons are told."""
     dtrace(frame("B") + frame("E"))
-    monkeypatch.setattr("pyusdt.engine.choice.sys.platform", system)
+    monkeypatch.setattr("pydtrace.select_engine.sys.platform", system)
     process = subprocess.Popen(["sleep", "60"])
     try:
         with pyusdt.trace("BEGIN { n = 1; } proc:::exec { n = 2; }", pid=process.pid, zdefs=True) as t:
             assert (t.engine, t.engine_reason) == ("dtrace", f"process {process.pid} has no pyusdt in it")
         monkeypatch.delenv("PYUSDT_DTRACE")
-        monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
+        monkeypatch.setattr("pydtrace.engine.dtrace.engine._FOLDERS", ())
         monkeypatch.setenv("PATH", "/nowhere")
         with pytest.raises(pyusdt.EngineError, match=r"has no pyusdt in it, and there is no dtrace\(1\)"), pyusdt.trace(
                 "proc:::exec { n = 2; }", pid=process.pid, zdefs=True):
@@ -168,7 +169,7 @@ def test_no_string_can_forge_a_record():
 
 
 def rewritten(script, pids=()):
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     return rewrite(compile_program(script), pids)[0]
 
@@ -260,7 +261,7 @@ def test_averages_of_dtrace_are_not_merged(dtrace):
     assert found["a"].mean == -7.0
     assert found["s"].merge(found["s"]) == 24
     for name in "ad":
-        with pytest.raises(pyusdt.data.values.MergeError, match="dtrace tells the value"):
+        with pytest.raises(MergeError, match="dtrace tells the value"):
             found[name].merge(found[name])
 
 
@@ -292,7 +293,7 @@ def test_functions_of_pyusdts_own_are_refused(dtrace):
 
 def frames_of(script):
     """Frames of a script, and the marks around what dtrace shows for people."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     return Frames(compile_program(script), "M"), b"\2M"
 
@@ -308,7 +309,7 @@ def frames_of(script):
     ("BEGIN { this->p = (int *)alloca(4); print(this->p); }", r'printf("\0030\005%u\005%d", (uint64_t)(this->p), (*(this->p)));'),
 ])
 def test_what_dtrace_shows_stands_between_marks(script, said):
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     assert said in rewrite(compile_program(script), (), mark="M")[0]
 
@@ -359,7 +360,7 @@ def test_bytes_come_out_of_dtraces_tables():
 
 def test_keys_that_are_names(dtrace):
     """Stacks are said by %k, names of addresses by dtrace's own table: there is no other way."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     script = "BEGIN { @s[ustack(2), 3] = sum(1); @u[usym(1), 2] = quantize(3); @m[umod(1)] = avg(3); }"
     trailer = rewrite(compile_program(script), (), mark="M")[1]
@@ -382,7 +383,7 @@ def test_keys_that_are_names(dtrace):
 
 def test_strings_beside_names_come_first_and_exactly():
     """dtrace's table pads strings, and shows as bytes what is no text: what they are, a format says, row by row."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     script = """BEGIN { printf("@a[usym(1), 2]"); @a[usym(1), f[1, "]"], 2, strjoin("b, ]", "")] = sum(1); @q[umod(1), "x"] = quantize(3); }"""
     text, trailer = rewrite(compile_program('string f[int, string]; ' + script), (), mark="M")
@@ -458,7 +459,7 @@ def test_a_command_that_dtrace_would_take_for_another(dtrace):
 
 
 def test_target_stays_what_only_dtrace_knows():
-    from pyusdt.dlang.compile import Compiler, default_macros
+    from pydtrace.dlang.compile import Compiler, default_macros
 
     compiler = Compiler({}, default_macros(4711))
     compiler.add("pyusdt$target:::x,pid4711::f:entry { n = $target; }", None)
@@ -470,14 +471,14 @@ def test_target_stays_what_only_dtrace_knows():
 @pytest.mark.parametrize("script", ["BEGIN { trace(1); }", "BEGIN { @ = count(); }"])
 def test_dtrace_learns_that_we_are_gone(script):
     """By SIGPIPE, when it writes: it does so all the time."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     assert re.search(r'profile:::tick-\w+ \{ printf\("\\001[HS]', rewrite(compile_program(script), ())[-1])
 
 
 def test_a_killed_pydtrace_leaves_no_dtrace(dtrace, tmp_path):
     dtrace(frame("B"), command=f"echo $$ >{tmp_path}/pid; while echo; do sleep 0.05; done >&3")
-    command = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-x", "engine=dtrace", "-qn", "BEGIN { n = 1; }"]
+    command = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-x", "engine=dtrace", "-qn", "BEGIN { n = 1; }"]
     with subprocess.Popen(command) as process:
         while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n")):
             time.sleep(0.05)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyusdt.engine.dtrace import cells
-from pyusdt.engine.dtrace.items import (
+from pydtrace.engine.dtrace import columns
+from pydtrace.engine.dtrace.output_items import (
     Bars,
     Distribution,
     Drop,
@@ -28,7 +28,7 @@ from pyusdt.engine.dtrace.items import (
     Text,
     Total,
 )
-from pyusdt.engine.dtrace.output import Parser
+from pydtrace.engine.dtrace.output_parser import Parser
 
 CORPUS = os.path.join(os.path.dirname(__file__), "corpus")
 FILES = sorted(glob.glob(os.path.join(CORPUS, "*.out")))
@@ -253,7 +253,7 @@ KEYS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.text("abcXYZ/.-_", min_siz
 def test_rows_of_tables_come_back(keys, value):
     """Keys without spaces; a string that is too long for its column can not be told from what follows otherwise."""
     line = b"".join(b" %16d" % key if isinstance(key, int) else b"  %-50b" % key.encode() for key in keys) + b" %16d\n" % value
-    assert cells.cells(line)[0] == (*keys, value)
+    assert columns.cells(line)[0] == (*keys, value)
     (item,) = parse(line)
     assert (item.keys, item.value) == (tuple(keys), value)
 
@@ -261,9 +261,9 @@ def test_rows_of_tables_come_back(keys, value):
 def test_a_long_string_may_have_a_space_where_its_column_ends():
     """What follows it tells that it goes on."""
     text = b"a" * 33 + b" goes on"
-    assert cells.columns(b"  %-33s  %-33s %10d\n" % (text, b"c", -2002942616)) == [text.decode(), "c", -2002942616]
-    assert cells.columns(b"  %-33s %10d\n" % (b"a" * 33, -2002942616)) == ["a" * 33, -2002942616]
-    assert cells.cells(b"  %-50s %16d\n" % (b"b" * 50 + b" c", 7))[0] == ("b" * 50 + " c", 7)
+    assert columns.columns(b"  %-33s  %-33s %10d\n" % (text, b"c", -2002942616)) == [text.decode(), "c", -2002942616]
+    assert columns.columns(b"  %-33s %10d\n" % (b"a" * 33, -2002942616)) == ["a" * 33, -2002942616]
+    assert columns.cells(b"  %-50s %16d\n" % (b"b" * 50 + b" c", 7))[0] == ("b" * 50 + " c", 7)
 
 
 DIGITS, RUN = b"9" * 5000, b" " * 100_000

@@ -17,7 +17,7 @@ import time
 import harness
 import pytest
 
-from pyusdt.engine import erlang_vm
+from pydtrace.engine import erlang_vm_hints
 
 pytestmark = pytest.mark.xdist_group("erlang/test_erlang_vm")  # nodes of its own, and no probe that others could see
 WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
@@ -405,7 +405,7 @@ def test_the_guide_names_every_probe():
     named = {name for row in rows for name in re.findall(r"`([a-z_]+-[\w-]+)`", row)}
     assert named == offered, named ^ offered
     absent = set(re.findall(r"`([\w-]+)`", guide[guide.index("A stock emulator has no place for these:"):].split("\n\n")[0]))
-    assert {name for name in erlang_vm._MISSING if not name.startswith(("aio_pool", "efile_drv-int"))} == absent
+    assert {name for name in erlang_vm_hints._MISSING if not name.startswith(("aio_pool", "efile_drv-int"))} == absent
 
 
 # ---- off ----

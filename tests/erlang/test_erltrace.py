@@ -74,7 +74,7 @@ def test_news_of_others_directories(erlang, path, monkeypatch, provider, told):
 def test_example_takes_what_comes_in_one_message(erlang, path, monkeypatch, tmp_path):
     """Each item twice, as if something else had come with it: the example waited for a message of just one."""
     (tmp_path / "pydtrace").write_text(f"#!{sys.executable}\n" + """import sys
-from pyusdt.erlang import port, session
+from pydtrace.erltrace_port import port, port_session as session
 add = session.Session._add
 session.Session._add = lambda self, term: (add(self, (port.Atom("error"), "news")), add(self, term))
 sys.exit(port.main())

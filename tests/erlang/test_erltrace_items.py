@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pyusdt.data import values
-from pyusdt.data.floats import bits_of
-from pyusdt.data.words import unpacked, wrap
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.builtins.float_aggregations import ROWS
-from pyusdt.erlang import etf
-from pyusdt.erlang.session import Failure, Session
-from pyusdt.report.terms import since
+from pydtrace.aggregation.int64 import unpacked, wrap
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.float_aggregations import ROWS
+from pydtrace.erltrace_port import etf
+from pydtrace.erltrace_port.port_session import Failure, Session
+from pydtrace.program.float_values import bits_of
+from pydtrace.results import aggregation_values
+from pydtrace.sinks.erlang_terms_sink import since
 
 INTS = st.lists(st.integers(-(10**6), 10**6), min_size=1)
 FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
@@ -25,14 +25,14 @@ FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
 def integers(function, data):
     """The words that an engine keeps."""
     squares = sum(x * x for x in data)
-    return values.Number(AGGREGATIONS[function], {"count": [len(data)], "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)]}
+    return aggregation_values.Number(AGGREGATIONS[function], {"count": [len(data)], "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)]}
                          .get(function, [len(data), sum(data)]))
 
 
 def reals(function, data):
     mean = sum(data) / len(data)
     words = [mean, sum((x - mean) ** 2 for x in data)] if function == "stddev" else [sum(data)]
-    return values.FloatNumber(ROWS[function], [len(data), *map(bits_of, words)])
+    return aggregation_values.FloatNumber(ROWS[function], [len(data), *map(bits_of, words)])
 
 
 @pytest.mark.parametrize("function", ["count", "sum", "avg", "stddev"])
@@ -41,7 +41,7 @@ def reals(function, data):
 def test_of_integers(function, before, came):
     old, now = integers(function, before), integers(function, before + came)
     row = AGGREGATIONS[function]
-    found = row.value((), unpacked(since(row, values.pack(old), values.pack(now))))
+    found = row.value((), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now))))
     assert found.words == integers(function, came).words
     assert old.merge(found).words == now.words
 
@@ -52,7 +52,7 @@ def test_of_integers(function, before, came):
 def test_of_floats(function, before, came):
     old, now = reals(function, before), reals(function, before + came)
     row = ROWS[function]
-    found = row.value((), unpacked(since(row, values.pack(old), values.pack(now))))
+    found = row.value((), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now))))
     assert found.n == len(came)
     assert math.isclose(found, reals(function, came), rel_tol=1e-6, abs_tol=1e-2 if function == "stddev" else 1e-6)
 
@@ -60,8 +60,8 @@ def test_of_floats(function, before, came):
 @given(INTS, INTS)
 def test_what_was_cleared_is_new(before, came):
     assume(len(came) < len(before))
-    now = values.pack(integers("sum", came))
-    assert since(AGGREGATIONS["sum"], values.pack(integers("sum", before)), now) == now
+    now = aggregation_values.pack(integers("sum", came))
+    assert since(AGGREGATIONS["sum"], aggregation_values.pack(integers("sum", before)), now) == now
 
 
 def test_what_is_known_of_all_only():

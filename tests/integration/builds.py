@@ -20,8 +20,8 @@ import sysconfig
 import harness
 
 ROOM = os.path.join(harness.ROOT, "build", "pythons", "room")
-SOURCE = os.path.join(harness.ROOT, "src", "pyusdt")
-AS_PYDTRACE = "import sys; sys.path.insert(0, {!r}); from pyusdt.cli.pydtrace import main; main()"
+PACKAGES = ("pyusdt", "pydtrace")
+AS_PYDTRACE = "import sys; sys.path.insert(0, {!r}); from pydtrace.cli.pydtrace.main import main; main()"
 KEPT = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons"))
 
 
@@ -40,12 +40,13 @@ def find(version: str) -> str | None:
 
 
 def _link_sources() -> None:
-    package = os.path.join(ROOM, "pyusdt")
-    os.makedirs(package, exist_ok=True)
-    for name in os.listdir(SOURCE):
-        place = os.path.join(package, name)
-        if name != "__pycache__" and not os.path.lexists(place):
-            os.symlink(os.path.join(SOURCE, name), place)
+    for package in PACKAGES:
+        source = os.path.join(harness.ROOT, "src", package)
+        os.makedirs(os.path.join(ROOM, package), exist_ok=True)
+        for name in os.listdir(source):
+            place = os.path.join(ROOM, package, name)
+            if name != "__pycache__" and not os.path.lexists(place):
+                os.symlink(os.path.join(source, name), place)
 
 
 @functools.cache

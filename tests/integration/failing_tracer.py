@@ -11,12 +11,12 @@ import signal
 import sys
 import time
 
-import pyusdt.engine.choice
-import pyusdt.engine.embedded
-import pyusdt.report.text
-import pyusdt.tracing.driver
-import pyusdt.vm.into  # noqa: F401 (what a run would load)
-from pyusdt.cli import pydtrace
+import pydtrace.driver.driver
+import pydtrace.engine.embedded.engine
+import pydtrace.select_engine
+import pydtrace.sinks.dtrace_text_sink
+import pyusdt.vm.inject_env  # noqa: F401 (what a run would load)
+from pydtrace.cli.pydtrace import main as pydtrace
 
 LONGEST = 60  # seconds of a run
 

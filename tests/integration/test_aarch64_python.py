@@ -62,17 +62,17 @@ def download(folder: str) -> str:
     return f"{folder}/root"
 
 
-def compile_extension(root: str, package: str, name: str, folders: list[str]) -> str:
+def compile_extension(root: str, library: str, module: str, folders: list[str]) -> str:
     """An extension for that Python, from the C that `make build` left."""
-    path = f"{package}/{name}.cpython-311-aarch64-linux-gnu.so"
+    path = f"{library}/{module}.cpython-311-aarch64-linux-gnu.so"
     core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
-    if name == "_core":
+    if module == "pyusdt/_core":
         core += [*glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c"), f"{harness.ROOT}/c/stacks/layout.c"]
-    includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt", "src/pyusdt/include")]
+    includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt", "src/pydtrace", "src/pyusdt/include")]
     done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-DPYUSDT_REQUIRE_SITES=1",
-                        *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
+                        *(["-DCYTHON_USE_MODULE_STATE=1"] if module == "pyusdt/_core" else []), *includes, "-isystem",
                         f"{root}/usr/include/{PYTHON}", "-isystem", f"{root}/usr/include",
-                        f"{harness.ROOT}/build/cython/src/pyusdt/{name}.c", *core, "-o", path], timeout=900)
+                        f"{harness.ROOT}/build/cython/src/{module}.c", *core, "-o", path], timeout=900)
     assert done.status == 0, done
     return path
 
@@ -84,10 +84,11 @@ def emulated(tmp_path_factory):
         pytest.skip(f"no {lacking}")
     folder = str(tmp_path_factory.mktemp("aarch64"))
     root = download(f"{folder}/debian")
-    package = f"{folder}/lib/pyusdt"
-    shutil.copytree(f"{harness.ROOT}/src/pyusdt", package, ignore=harness.NOT_SOURCE)
-    compile_extension(root, package, "_tracer", ["tracer", "stacks", "bpf", "format", "shared"])
-    extension = compile_extension(root, package, "_core", ["target", "shared"])
+    library = f"{folder}/lib"
+    for package in ("pyusdt", "pydtrace"):
+        shutil.copytree(f"{harness.ROOT}/src/{package}", f"{library}/{package}", ignore=harness.NOT_SOURCE)
+    compile_extension(root, library, "pydtrace/_tracer", ["tracer", "stacks", "bpf", "format", "shared"])
+    extension = compile_extension(root, library, "pyusdt/_core", ["target", "shared"])
     for name in ("cache", "run"):
         os.mkdir(f"{folder}/{name}", 0o700)
     for name, text in (("fires", FIRES), ("stacks", STACKS)):  # beside the package, which they thus find

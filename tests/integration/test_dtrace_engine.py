@@ -6,9 +6,9 @@ import re
 
 import harness
 
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.engine.dtrace.items import Distribution, Fault, Row, Total
-from pyusdt.engine.dtrace.output import Parser
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.engine.dtrace.output_items import Distribution, Fault, Row, Total
+from pydtrace.engine.dtrace.output_parser import Parser
 
 SCRIPT = r"""pyusdt$target:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); @q = quantize(arg2); trace(arg2); printf(" %s\n", copyinstr(arg6)); }
 END { printa("%-10s %@5d\n", @a); normalize(@q, 2); }"""

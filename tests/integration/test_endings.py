@@ -66,7 +66,7 @@ def test_ctrl_c_is_no_exception_anywhere(command, arguments, status, tmp_path):
 
 def test_the_third_ctrl_c_ends_it():
     """However long it takes to undo what was begun."""
-    slow = ("import time, signal; from pyusdt.cli import pydtrace; from pyusdt.tracing.driver import Driver\n"
+    slow = ("import time, signal; from pydtrace.cli.pydtrace import main as pydtrace; from pydtrace.driver.driver import Driver\n"
             "Driver.finish = lambda self: (print('undoing', flush=True), time.sleep(60))\n"
             "pydtrace.main(['-qn', 'BEGIN { trace(\"up\"); }'])")
     with harness.running([sys.executable, "-c", slow]) as process:

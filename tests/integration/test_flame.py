@@ -12,8 +12,8 @@ import chromium
 import harness
 import pytest
 
-from pyusdt.data.profile import Place, Profile
-from pyusdt.report.flame import WIDTH, flame
+from pydtrace.profile.flamegraph import WIDTH, flame
+from pydtrace.profile.stack_profile import Place, Profile
 
 pytestmark = chromium.MARKS
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

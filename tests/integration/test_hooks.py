@@ -194,7 +194,7 @@ def test_records_of_logging():
 FAULTS = """
 import runpy, sys
 from pyusdt import instrument
-from pyusdt.instrument import names
+from pyusdt.instrument import probes as names
 
 
 class Hostile(Exception):

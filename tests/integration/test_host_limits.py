@@ -9,7 +9,7 @@ import re
 import harness
 import pytest
 
-from pyusdt.cli.host_limits import host_limit
+from pydtrace.cli.machine_limits import host_limit
 
 SCRIPT = 'pyusdt*:::user_trace-i4s4 { @ = count(); } tick-200ms { exit(0); }'
 FORGOTTEN = re.compile("bug in|Traceback")

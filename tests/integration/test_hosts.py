@@ -25,7 +25,7 @@ import harness
 import pytest
 from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole, options
 
-from pyusdt.engine.remote.request import release
+from pydtrace.hosts.request import release
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")

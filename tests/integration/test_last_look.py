@@ -11,10 +11,10 @@ import time
 import harness
 import pytest
 
-from pyusdt.dlang.compile import Compiler, default_macros
-from pyusdt.engine import Targets
-from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.options import Options
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.engine import Targets
+from pydtrace.engine.embedded.engine import EmbeddedEngine
+from pydtrace.options import Options
 
 COUNT = "pyusdt*:::user_trace-i4s4 { @ = count(); }"
 FIRES = """

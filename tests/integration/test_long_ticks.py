@@ -10,7 +10,7 @@ import time
 import harness
 import pytest
 
-from pyusdt.bpf import verifier
+from pydtrace.bpf import verifier
 
 SECONDS = int(os.environ.get("PYUSDT_TEST_SECONDS", "180"))
 PERIOD = 100_000_000

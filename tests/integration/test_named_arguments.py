@@ -9,10 +9,11 @@ import sys
 import harness
 import pytest
 
-from pyusdt import _tracer
-from pyusdt.data import argument_names, ready_made
-from pyusdt.dlang.ast import ProbeDesc
-from pyusdt.engine import signatures
+from pydtrace import _tracer
+from pydtrace.dlang.ast import ProbeDesc
+from pydtrace.engine import probe_signatures
+from pydtrace.program import builtin_probe_args
+from pyusdt import framework_probes
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -143,7 +144,7 @@ def test_what_is_said_of_the_provider_python_is_so():
         assert process.stdout.readline() == "there\n"
         rows = [row for row in _tracer.list_probes(None, process.pid) if row[1] == f"python{process.pid}" and row[7] != _tracer.AT_PLACE]
         process.stdin.close()
-    known = argument_names.of_python()
+    known = builtin_probe_args.of_python()
     assert len(rows) > 10
     for _, _, _, _, name, nargs, strings, *_ in rows:
         assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (nargs, strings), name
@@ -152,7 +153,7 @@ def test_what_is_said_of_the_provider_python_is_so():
 def test_probes_of_frameworks_before_the_program_runs(pydtrace, tmp_path):
     """What a command will have that pyusdt.instrument is in; another's provider of that name says itself what it has."""
     path = tmp_path / "serves.py"
-    path.write_text("""from pyusdt.instrument import names
+    path.write_text("""from pyusdt.instrument import probes as names
 start, done = names.probes("http")
 for i in range(3):
     done("/a", 200 + i, 5, 7, "GET", "/a", "")
@@ -169,18 +170,18 @@ for i in range(3):
 def test_what_is_said_of_the_probes_of_frameworks_is_so():
     """As processes tell it that have them."""
     say = """import pyusdt, sys
-from pyusdt.data.ready_made import TABLE
-from pyusdt.instrument import names
+from pyusdt.framework_probes import TABLE
+from pyusdt.instrument import probes as names
 for provider in TABLE: names.probes(provider)
 print("there", flush=True)
 sys.stdin.read()"""
     with harness.running([sys.executable, "-c", say], stdin=subprocess.PIPE) as process:
         assert process.stdout.readline() == "there\n"
         rows = {(row[1].removesuffix(str(process.pid)), row[4]): row for row in _tracer.list_probes(None, process.pid)}
-    for provider, probes in ready_made.TABLE.items():
+    for provider, probes in framework_probes.TABLE.items():
         for name in probes:
             description = ProbeDesc(None, provider + "*", "", "", name)
-            assert signatures.nothing_told()(description) == [signatures.of(rows[provider, name])]
+            assert probe_signatures.nothing_told()(description) == [probe_signatures.of(rows[provider, name])]
 
 
 def test_recorded(program, pydtrace, tmp_path):

@@ -18,17 +18,17 @@ import time
 import harness
 import pytest
 
-from pyusdt.dlang.compile import Compiler
-from pyusdt.engine import NotAllowed, Targets
-from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.engine.identity import ticks
-from pyusdt.engine.kernel.engine import KernelEngine
-from pyusdt.engine.kernel.raw import Kernel
-from pyusdt.engine.kernel.structs import Structs
-from pyusdt.engine.remote.request import release
-from pyusdt.options import Options
-from pyusdt.tracing import cost
-from pyusdt.tracing.interpreters import Interpreters
+from pydtrace.dlang.compile import Compiler
+from pydtrace.driver import cpu_limit
+from pydtrace.driver.python_frame_names import Interpreters
+from pydtrace.engine import NotAllowed, Targets
+from pydtrace.engine.embedded.engine import EmbeddedEngine
+from pydtrace.engine.kernel.engine import KernelEngine
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.hosts.request import release
+from pydtrace.options import Options
+from pydtrace.process.identity import ticks
 
 # fires a probe, makes a system call, and works: what it shows is its second argument, its name the first
 BUSY = """
@@ -273,11 +273,11 @@ def test_maxcpu_kernel(root, neighbours):
     took = []
     for options in ({}, {"programstime": True}):
         with opened(KernelEngine, "syscall::write:entry { @[copyinstr(arg1)] = count(); }", Targets(neighbours), options) as engine:
-            bound = cost.Cost(1, engine.programs_time)
+            bound = cpu_limit.Cost(1, engine.programs_time)
             engine.poll(0.5)
             took.append(engine.programs_time())
     assert took[0] == 0.0 < took[1]
-    bound._began -= cost.WINDOW
+    bound._began -= cpu_limit.WINDOW
     bound._elsewhere = lambda: 60.0
     assert "and -x maxcpu=1 is what it may take" in bound.passed()
 
@@ -325,7 +325,7 @@ def test_a_coordinator_that_does_not_read(tmp_path, neighbours):
     path.write_text("time: 2s\naudit: no\n")
     asked = {"type": "trace", "schema": 2, "release": release(), "host": "h", "interval": 0.1, "width": 9, "operands": [], "pids": neighbours[:1],
              "command": None, "options": {}, "requests": [{"text": "user_trace-i4s4 { trace(copyinstr(arg6)); }", "level": "name"}]}
-    code = f"import pyusdt.cli.deadline as d; d.GRACE = 1.0\nfrom pyusdt.cli.pydtrace import main; main(['--serve={path}'])"
+    code = f"import pydtrace.hosts.agent.run_deadline as d; d.GRACE = 1.0\nfrom pydtrace.cli.pydtrace.main import main; main(['--serve={path}'])"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         process.stdin.write("".join(json.dumps(line) + "\n" for line in (asked, {"type": "go"})))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pyusdt
-from pyusdt.bpf import verifier
+from pydtrace.bpf import verifier
 
 STRSIZE = 64
 SCRIPT = "pyusdt$1:::user_trace-i4s4 { " + " ".join(

@@ -184,7 +184,7 @@ def test_children_only_where_they_are_asked_for(pydtrace, program, options, prov
 
 def test_right_after_its_start(program):
     """-p finds the provider of a process that has just begun: it waits until the process has published it."""
-    path = program(f"import time\ntime.sleep(0.3)\nimport sys\nsys.path.insert(0, {os.path.dirname(builds.SOURCE)!r})\n"
+    path = program(f"import time\ntime.sleep(0.3)\nimport sys\nsys.path.insert(0, {os.path.join(harness.ROOT, 'src')!r})\n"
                    "import pyusdt.vm\npyusdt.vm.enable()\n" + PAUSES)
     with harness.running([sys.executable, path]) as process:
         run = harness.run([harness.PYDTRACE, "-q", "-n", "python$target::here:function-entry { printf(\"%s\\n\", probefunc); exit(0); }", "-p",
@@ -235,7 +235,7 @@ def test_attach(other, program, version):
         assert without.status == 1 and "pyusdt attach" in without.stderr, without
         run = harness.run([tracer[0], *tracer[1:3], "--attach", *tracer[3:]])
         assert (run.status, run.stderr) == (0, "") and counted(run)["here"] >= 1, run
-        again = harness.run([python, "-m", "pyusdt.cli.main", "attach", str(process.pid)], env={**os.environ, "PYTHONPATH": builds.ROOM})
+        again = harness.run([python, "-m", "pydtrace.cli.commands.main", "attach", str(process.pid)], env={**os.environ, "PYTHONPATH": builds.ROOM})
         assert (again.status, again.stdout, again.stderr) == (0, "", ""), again
         assert process.poll() is None
 
@@ -248,8 +248,8 @@ for _ in range(10): time.sleep(0.01)
 print('pyusdt' in sys.modules, flush=True)
 for _ in range(1000): time.sleep(0.01)
 """
-ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pyusdt.cli import attach; attach.PATIENCE = {{}}; attach.attach(int(sys.argv[1]))"
-GIVEN = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pyusdt.vm.attach_file import make_attach_file; print(make_attach_file())"
+ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PATIENCE = {{}}; attach.attach(int(sys.argv[1]))"
+GIVEN = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands.attach_file import make_attach_file; print(make_attach_file())"
 
 
 def test_attach_to_a_process_that_stays_in_c(other, program):

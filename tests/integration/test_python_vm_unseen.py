@@ -185,7 +185,7 @@ def test_a_loop_that_is_loaded_later(traced, program):
 def test_callbacks_of_a_loop_that_is_not_asyncios(pydtrace, program):
     program("", "uvloop.py")
     path = program("import asyncio, uvloop\nasyncio.run(asyncio.sleep(0.5))\n")
-    run = pydtrace("-Zqn", "loop*:::slow-callback { @ = count(); }", "-c", f"{sys.executable} -m pyusdt.cli.main run {sys.executable} {path}")
+    run = pydtrace("-Zqn", "loop*:::slow-callback { @ = count(); }", "-c", f"{sys.executable} -m pydtrace.cli.commands.main run {sys.executable} {path}")
     assert run.status == 0 and "uvloop is loaded, whose event loop tells nothing of its callbacks" in run.stderr, run
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyusdt.dlang.compile import Compiler
-from pyusdt.engine import Targets
-from pyusdt.engine.choice import open_engine
-from pyusdt.engine.ticks import OWED
+from pydtrace.dlang.compile import Compiler
+from pydtrace.engine import Targets
+from pydtrace.engine.tick_timers import OWED
+from pydtrace.select_engine import open_engine
 
 SCRIPT = """
     BEGIN { printf("begin %d %Y", timestamp, walltimestamp); }
@@ -182,7 +182,7 @@ def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ti
     struct.pack_into("=Q", data, last + 8 + 8 + 8, begun + all_ticks * 10**10 + 10**9)
     path = tmp_path / "late"
     path.write_bytes(data)
-    monkeypatch.setattr("pyusdt.engine.replay._QUIET", quiet)
+    monkeypatch.setattr("pydtrace.engine.embedded.replay._QUIET", quiet)
     compiler = Compiler()
     compiler.add('tick-10s { printf("tick"); }')
     engine, _ = open_engine(compiler.finish(), {"replay": str(path)}, Targets())
@@ -200,10 +200,10 @@ def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ti
 
 CHILD = """
 import os, sys
-from pyusdt import _tracer
-from pyusdt.engine.choice import open_engine
-from pyusdt.engine import Targets
-from pyusdt.dlang.compile import Compiler
+from pydtrace import _tracer
+from pydtrace.select_engine import open_engine
+from pydtrace.engine import Targets
+from pydtrace.dlang.compile import Compiler
 compiler = Compiler()
 compiler.add(sys.argv[2])
 program = compiler.finish()

@@ -18,7 +18,7 @@ import harness
 import pytest
 from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole, serving
 
-from pyusdt.engine.remote.request import release
+from pydtrace.hosts.request import release
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"

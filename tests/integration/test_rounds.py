@@ -280,7 +280,8 @@ def test_a_set_uid_program_in_between(root, pydtrace, tmp_path, rounds):
         if subprocess.run([python, "-c", "import sys; print(sys.implementation.cache_tag)"], capture_output=True, text=True,
                           check=False).stdout.strip() != f"cpython-{tag}":
             pytest.skip("host: another CPython in /usr/bin than the tests'")
-        shutil.copytree(os.path.join(harness.ROOT, "src", "pyusdt"), folder / "pyusdt", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in ("pyusdt", "pydtrace"):
+            shutil.copytree(os.path.join(harness.ROOT, "src", package), folder / package, ignore=shutil.ignore_patterns("__pycache__"))
         fires = f"import sys; sys.path.insert(0, '{folder}'); import pyusdt, time; time.sleep(0.5); [pyusdt.p(i, {mine}) for i in range(50)]"  # a user's first process is noticed within 0.1 s
         (folder / "fires.py").write_text(fires)
         command = program(tmp_path, f"""

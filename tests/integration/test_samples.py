@@ -15,8 +15,8 @@ import builds
 import harness
 import pytest
 
-from pyusdt.stacks.process import NoProcess, NoStacks
-from pyusdt.tracing import samples
+from pydtrace.driver import profile_samples
+from pydtrace.remote_python.remote_python import NoProcess, NoStacks
 
 pytestmark = pytest.mark.own_processes
 LONG_TOO = "3.10", "3.12", "3.13", "3.15", "without the GIL"
@@ -98,7 +98,7 @@ def test_no_stranger_is_read(monkeypatch):
     """Whose process another user is, could make the reader wait for ever."""
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(NoStacks, match="another user's"):
-        samples._refuse_strangers(os.getpid())
+        profile_samples._refuse_strangers(os.getpid())
 
 
 def test_a_process_that_ends_is_no_trouble(monkeypatch):
@@ -106,9 +106,9 @@ def test_a_process_that_ends_is_no_trouble(monkeypatch):
     def gone(pid, frames, tasks):
         raise NoProcess.of(pid)
 
-    monkeypatch.setattr(samples, "_Process", gone)
-    monkeypatch.setattr(samples, "_AGAIN", 0.0)
-    looks = samples.Samples(None, 10, False)
+    monkeypatch.setattr(profile_samples, "_Process", gone)
+    monkeypatch.setattr(profile_samples, "_AGAIN", 0.0)
+    looks = profile_samples.Samples(None, 10, False)
     assert [looks.look(os.getpid()) for _ in range(3)] == [(0, [])] * 3
     assert looks.warnings(ended=True) == []
 

@@ -14,7 +14,7 @@ import threading
 import harness
 import pytest
 
-from pyusdt.cli.believed import changeable_by_others
+from pydtrace.untrusted.trusted_files import changeable_by_others
 
 pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
 COMMAND = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")

@@ -77,7 +77,7 @@ def test_what_is_lost(program):
 
 
 def test_rates_are_of_the_interval(program):
-    from pyusdt.cli import top
+    from pydtrace.cli.commands import top
 
     looks = top.Looks()
     with traced(program) as tracer:
@@ -97,14 +97,14 @@ def test_rates_are_of_the_interval(program):
 
 def test_what_other_tracers_listen_to(program):
     """They raise semaphores, as this test does; nobody but they know how much they see."""
-    from pyusdt.cli import found, top
+    from pydtrace.cli.commands import list_command, top
 
     def row():
         return next(row for row in looks.rows() if row.pid == program.pid)
 
     looks = top.Looks()
     assert row().others == 0 and not row().traced and top.foot([row()]) == []
-    first, second, *_ = sorted(found.semaphores(program.pid)[0])
+    first, second, *_ = sorted(list_command.semaphores(program.pid)[0])
     with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
         for address in (first, second):
             memory.seek(address)
@@ -149,11 +149,11 @@ def test_a_low_screen_has_room_for_the_tracers():
     """Processes that do not fit are a number; the columns that a narrow one has are those that tell most."""
     from rich.console import Console
 
-    from pyusdt.cli import top
-    from pyusdt.engine.kernel import running
+    from pydtrace.cli.commands import top
+    from pydtrace.engine.kernel import bpf_tracers
 
     rows = [top.Row(pid, "python") for pid in range(1, 31)]
-    tracer = running.Tracer(4242)
+    tracer = bpf_tracers.Tracer(4242)
     tracer.take("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7"}, [])
     kernel = [top.KernelRow(tracer, "pydtrace", 12.0, 0, 0.0)]
 
@@ -176,7 +176,7 @@ def test_long_texts_leave_the_numbers_room(width):
     """A process with many providers of its own is cut there, not at its pid."""
     from rich.console import Console
 
-    from pyusdt.cli import top
+    from pydtrace.cli.commands import top
 
     row = top.Row(1234567, "python -m " + "long.name" * 5)
     row.providers, row.tracers, row.lost = [f"provider{i}" for i in range(20)], [7654321], 123456

@@ -65,9 +65,9 @@ def test_raise_hits_nobody_who_has_the_id_now(engine, tmp_path):
 # As above, but the process that was named ends between being looked at and being attached to.
 NAMED = """
 import subprocess, sys, time
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Targets
-from pyusdt.engine.kernel.engine import KernelEngine
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import Targets
+from pydtrace.engine.kernel.engine import KernelEngine
 fires = "import pyusdt, sys\\nprint(1, flush=True)\\nfor line in sys.stdin: print(pyusdt.p(int(line)), flush=True)"
 
 def start():
@@ -102,8 +102,8 @@ def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
 # The stacks of --alert and -x alertstacks are read later than the event: by then the process may have ended, before or while they are.
 DUMPED = """
 import os, subprocess, sys, time
-from pyusdt.engine.identity import ask, ticks
-from pyusdt.report.receivers import Dump
+from pydtrace.process.identity import ask, ticks
+from pydtrace.sinks.alerts.alert_receivers import Dump
 waits = [sys.executable, "-c", "def secret(): print(flush=True); input()\\nsecret()"]
 
 def start():

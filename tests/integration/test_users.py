@@ -15,7 +15,7 @@ from pathlib import Path
 
 import harness
 import pytest
-from pyusdt._tracer import find_rundir
+from pydtrace._tracer import find_rundir
 
 pytestmark = [pytest.mark.xdist_group("users"),
               pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
@@ -122,7 +122,7 @@ def test_all_users_now_and_later(users):
 # pydtrace whose -x maxcpu finds that a user costs too much when the file `hold` is there: it reads nothing until `go` is there, too.
 CUTTER = """
 import os, sys, time
-from pyusdt.tracing import cost
+from pydtrace.driver import cpu_limit as cost
 folder, uid = sys.argv[1], int(sys.argv[2])
 looks = 0
 def passed(self):
@@ -137,7 +137,7 @@ def passed(self):
     return ""
 cost.Cost.passed = passed
 sys.argv[1:3] = []
-from pyusdt.cli.pydtrace import main
+from pydtrace.cli.pydtrace.main import main
 sys.exit(main())
 """
 

@@ -18,8 +18,8 @@ import pytest
 from chromium import address_of, until
 
 import pyusdt
-from pyusdt.report import widget
-from pyusdt.report.web import page
+from pydtrace.sinks.live import notebook_widget
+from pydtrace.sinks.live.web_sink import page
 
 pytestmark = chromium.MARKS
 
@@ -219,13 +219,13 @@ def test_the_widget_of_a_notebook(browser, tmp_path):
     with pyusdt.trace(SCRIPT.replace("pyusdt*", f"pyusdt{os.getpid()}"), pid=os.getpid()) as tracing:
         pyusdt.p(20, 2, HOSTILE)
         pyusdt.p(5000, 2, "/slow")
-        feeder = widget.Feeder(tracing._running, 0.05, tracing, states.append)
+        feeder = notebook_widget.Feeder(tracing._running, 0.05, tracing, states.append)
         feeder.start()
         harness.wait_until(lambda: states and "/slow" in states[-1])
         feeder.over.set()
         feeder.join()
     path = tmp_path / "cell.html"
-    script = base64.b64encode(widget.SCRIPT.encode()).decode()
+    script = base64.b64encode(notebook_widget.SCRIPT.encode()).decode()
     path.write_text(CELL % (script, json.dumps({"page": page(""), "state": states[0]}).replace("</", "<\\/")))
     browser.get(path.as_uri())
     harness.wait_until(lambda: browser.find_elements("css selector", "iframe"))

@@ -52,10 +52,10 @@ def check_contents(wheel: str, folder) -> None:
         archive.extract(core, folder)
     sources = {name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name}
     assert sources == {"pyusdt/__init__.pxd", "pyusdt/include/pyusdt_probe.h"}, names
-    assert {"pyusdt/py.typed", "pyusdt/_core.pyi", *(f"pyusdt/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
-    for part in ("vm/start", "report/page", "cli/completions"):  # what is no package, file by file
-        files = [name for name in os.listdir(f"{harness.ROOT}/src/pyusdt/{part}") if "." in name]
-        assert files and {f"pyusdt/{part}/{name}" for name in files} <= set(names), names
+    assert {"pyusdt/py.typed", "pydtrace/py.typed", "pyusdt/_core.pyi", *(f"pydtrace/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
+    for part in ("pyusdt/vm/start", "pydtrace/sinks/live/web_assets", "pydtrace/cli/completions"):  # what is no package, file by file
+        files = [name for name in os.listdir(f"{harness.ROOT}/src/{part}") if "." in name]
+        assert files and {f"{part}/{name}" for name in files} <= set(names), names
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = str(folder / core)
     notes = elfnotes.read_notes(path)

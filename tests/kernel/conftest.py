@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kernel_harness import DATA, compile_c
 
-from pyusdt.bpf import verifier
+from pydtrace.bpf import verifier
 
 
 @pytest.fixture(scope="session")

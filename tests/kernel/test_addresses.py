@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from kernel_harness import compile_c, pydtrace
 
-from pyusdt.engine.elf import EXECUTES, WRITES, File, Segment, linked
+from pydtrace.symbols.elf import EXECUTES, WRITES, File, Segment, linked
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 STACK = """#include <unistd.h>

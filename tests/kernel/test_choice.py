@@ -9,8 +9,9 @@ import time
 import pytest
 from kernel_harness import DATA, PYDTRACE, compile_c
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import EngineError, Targets, choice
+from pydtrace import select_engine
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import EngineError, Targets
 
 pytestmark = pytest.mark.usefixtures("bpf")
 COUNT = "{ @ = count(); }"
@@ -145,7 +146,7 @@ def test_arguments_of_threads_and_floating_point_numbers(program):
 def test_a_user_who_may_not_trace_functions_is_told(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(EngineError, match="can only be a probe of the kernel engine"):
-        choice.open_engine(compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets())
+        select_engine.open_engine(compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets())
 
 
 def test_types_of_the_arguments_of_foreign_probes(program):

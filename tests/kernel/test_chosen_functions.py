@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.engine import chosen_functions, elf
+from pydtrace.symbols import elf, ifunc_targets
 
 LENGTHS = """#include <string.h>
 int main(void) {
@@ -68,9 +68,9 @@ def test_of_a_command_that_has_not_chosen_yet(compiled):
 def test_what_a_process_says_is_no_place_for_a_probe(monkeypatch, off):
     """But where a function begins by the file's own tables."""
     path = next(iter(glob.glob("/lib/*/libc.so.6")))
-    file, word = elf.File(path), chosen_functions._word
-    monkeypatch.setattr(chosen_functions, "_word", lambda pid, address: word(pid, address) + off)
-    found = chosen_functions.chosen_functions(file, os.stat(path).st_ino, [])
+    file, word = elf.File(path), ifunc_targets._word
+    monkeypatch.setattr(ifunc_targets, "_word", lambda pid, address: word(pid, address) + off)
+    found = ifunc_targets.chosen_functions(file, os.stat(path).st_ino, [])
     assert ("strlen" in {name for _, _, name in found}) == (off == 0), found
     assert all(file.frame(address) == (address, address + size) for address, size, _ in found)
 

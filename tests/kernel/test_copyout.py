@@ -10,15 +10,15 @@ import re
 import pytest
 from kernel_harness import PYDTRACE, compile_c, pydtrace
 
-from pyusdt.bpf import kernel
-from pyusdt.bpf.insn import PSEUDO_CALL, R1, R2, R3, call, call_sub, exit_, mov, mov_imm
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import EngineError
-from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.engine.kernel import writing
-from pyusdt.engine.kernel.clauses import writes
-from pyusdt.engine.kernel.link import Event, Linker
-from pyusdt.engine.kernel.maps import KernelMaps
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.insn import PSEUDO_CALL, R1, R2, R3, call, call_sub, exit_, mov, mov_imm
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import EngineError
+from pydtrace.engine.embedded.engine import EmbeddedEngine
+from pydtrace.engine.kernel.kernel_maps import KernelMaps
+from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.passes import user_memory_writes
+from pydtrace.engine.kernel.passes.clause_analysis import writes
 
 pytestmark = pytest.mark.usefixtures("bpf")
 PRINTK, REFUSED = call(6), mov_imm(0, -14)
@@ -74,7 +74,7 @@ def test_the_verifier_takes_what_is_linked(actions):
         for at in places:
             insns[at] = call_sub(len(insns) - at - 1)
         insns += [mov(R1, R2), mov(R2, R3), PRINTK, mov_imm(0, 0), exit_()]
-        os.close(kernel.load(insns, maps.fds))
+        os.close(syscalls.load(insns, maps.fds))
     finally:
         maps.close()
 
@@ -123,11 +123,11 @@ def test_a_kernel_that_lets_nobody_write_is_told_with_the_reason(lockdown, told,
 
     if lockdown:
         (tmp_path / "lockdown").write_text(lockdown)
-    monkeypatch.setattr(writing, "LOCKDOWN", str(tmp_path / "lockdown"))
-    monkeypatch.setattr(kernel, "prog_load", refuse)
-    writing.check(compile_program('BEGIN, END, tick-1s { copyoutstr("a", 1, 2); } x*:::y { trace(1); }'))  # nothing to write to
+    monkeypatch.setattr(user_memory_writes, "LOCKDOWN", str(tmp_path / "lockdown"))
+    monkeypatch.setattr(syscalls, "prog_load", refuse)
+    user_memory_writes.check(compile_program('BEGIN, END, tick-1s { copyoutstr("a", 1, 2); } x*:::y { trace(1); }'))  # nothing to write to
     with pytest.raises(EngineError) as caught:
-        writing.check(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'))
+        user_memory_writes.check(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'))
     assert "bpf_probe_write_user" in str(caught.value)
     assert re.search(told, str(caught.value).replace(str(tmp_path), "")), caught.value
 

@@ -1,4 +1,4 @@
-"""engine/elf.py against readelf, nm and a second reader of notes; and on damaged files."""
+"""symbols/elf.py against readelf, nm and a second reader of notes; and on damaged files."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ from elfnotes import read_notes
 from kernel_harness import DATA, compile_c
 
 import pyusdt._core
-from pyusdt.engine import elf, file_symbols
+from pydtrace.symbols import elf, file_symbols
 
 FILES = [pyusdt._core.__file__, sys.executable, *glob.glob("/usr/lib/*/libstdc++.so.6"), *glob.glob("/usr/lib/*/libc.so.6")]
 

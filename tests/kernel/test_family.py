@@ -12,7 +12,8 @@ import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 import pyusdt
-from pyusdt.engine.kernel import attach, unwind
+from pydtrace.engine.kernel import attach
+from pydtrace.engine.kernel.unwind import bpf_native_unwinder
 
 pytestmark = pytest.mark.usefixtures("bpf")
 EVERYBODY = {(1, 0): 1, (0, 1): 1, (0, 2): 1, (0, 77): 1}
@@ -72,8 +73,8 @@ def test_the_api_follows_children(family):
 
 HOLDS = """
 import sys
-from pyusdt.engine.kernel import guard
-from pyusdt.engine.kernel.family import Family
+from pydtrace.engine.kernel import resume_guard as guard
+from pydtrace.engine.kernel.descendants import Family
 guard.LIMIT = float(sys.argv[2])
 family = Family([int(sys.argv[1])], True)
 family.begin()
@@ -87,11 +88,11 @@ print(family.take_late(), flush=True)
 # A command that is held before its first instruction, by a tracer that then waits for a line.
 HOLDS_COMMAND = """
 import sys
-from pyusdt.bpf import kernel
-from pyusdt.engine.command import Command
-from pyusdt.engine.kernel import guard
-from pyusdt.engine.kernel.attach import Attacher
-from pyusdt.engine.kernel.holding import Hold
+from pydtrace.bpf import syscalls as kernel
+from pydtrace.process.command import Command
+from pydtrace.engine.kernel import resume_guard as guard
+from pydtrace.engine.kernel.attach import Attacher
+from pydtrace.engine.kernel.command_hold import Hold
 guard.LIMIT = float(sys.argv[1])
 command = Command(["/usr/bin/sleep", "60"])
 hold = Hold(Attacher(), "/usr/bin/sleep", command.pid)
@@ -171,7 +172,7 @@ STACK = ["deepest", "middle", "main", "__libc_start_call_main"]
 @pytest.mark.parametrize("scope", ["-p", "children", "everyone"])
 def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
     """What a child's code is the tracer knows by its parent, which fires nothing itself; and so its names, when all are over."""
-    if why := unwind.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
         pytest.skip(f"host: {why}")
     process = running(program=compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"))
     assert process.stdout.readline() == "ready\n"
@@ -190,7 +191,7 @@ def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
 
 def test_stacks_of_a_command_s_children(tmp_path):
     """It is held until its tables are known, beside -x children, too."""
-    if why := unwind.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
         pytest.skip(f"host: {why}")
     program = compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer")
     out, err, _ = pydtrace("-x", "children", "-qn", "forking$target:::work { @[arg0, ustack(4)] = count(); }", "-c", program, input="\n" * 100)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import pyusdt
-from pyusdt.engine import EngineError
+from pydtrace.engine import EngineError
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.engine.kernel.structs import BTF
+from pydtrace.engine.kernel.kernel_structs import BTF
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")]
 STATES = """tcp:::state-change /args[3]->tcps_lport == PORT || args[3]->tcps_rport == PORT/ {

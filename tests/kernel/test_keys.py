@@ -7,7 +7,7 @@ import sys
 import pytest
 from kernel_harness import DATA, PYDTRACE, compile_c
 
-from pyusdt.dlang.compile import compile_program
+from pydtrace.dlang.compile import compile_program
 
 pytestmark = pytest.mark.usefixtures("bpf")
 KEYS = 70_000

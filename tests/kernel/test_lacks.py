@@ -12,10 +12,10 @@ import pytest
 from kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
-NO_TYPES = "from pyusdt.engine.kernel import structs; structs.BTF = '/sys/none'"
+NO_TYPES = "from pydtrace.engine.kernel import kernel_structs as structs; structs.BTF = '/sys/none'"
 NO_EVENT = """
 import os
-from pyusdt.bpf import kernel
+from pydtrace.bpf import syscalls as kernel
 def refused(*arguments, **more): raise OSError({0}, os.strerror({0}))
 kernel._perf_event = refused
 """
@@ -23,7 +23,7 @@ kernel._perf_event = refused
 
 def pydtrace(lack, script, *arguments):
     """(standard output, standard error, status)."""
-    command = [sys.executable, "-c", f"{lack}\nfrom pyusdt.cli.pydtrace import main; main()", "-x", "engine=kernel", "-q", "-n", script]
+    command = [sys.executable, "-c", f"{lack}\nfrom pydtrace.cli.pydtrace.main import main; main()", "-x", "engine=kernel", "-q", "-n", script]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, check=False)
     return done.stdout, done.stderr, done.returncode
 
@@ -37,8 +37,8 @@ def test_stacks_are_native_without_types_of_the_kernel(tmp_path):
 
 
 @pytest.mark.parametrize(("lack", "told"), [
-    ("from pyusdt.data import unwound; unwound.ROWS = 100", r"followed by frame pointers alone: libc\.so\.6: its tables have more than 100 rows\n"),
-    ("from pyusdt.engine.kernel import attach; attach.release = lambda: (5, 16)", "native stacks were followed by frame pointers alone: .*5.17")],
+    ("from pydtrace.unwind import unwind_rows as unwound; unwound.ROWS = 100", r"followed by frame pointers alone: libc\.so\.6: its tables have more than 100 rows\n"),
+    ("from pydtrace.engine.kernel import attach; attach.release = lambda: (5, 16)", "native stacks were followed by frame pointers alone: .*5.17")],
     ids=["rows", "kernel"])
 def test_stacks_without_tables_are_told(lack, told):
     """To whoever asks; they are there all the same."""

@@ -6,15 +6,16 @@ import tempfile
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.bpf import kernel
-from pyusdt.bpf.insn import PSEUDO_CALL, R6, call, exit_, load
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import EngineError, Targets
-from pyusdt.engine.kernel import errors, operands
-from pyusdt.engine.kernel.clauses import demanded
-from pyusdt.engine.kernel.engine import KernelEngine
-from pyusdt.engine.kernel.link import Event, Linker
-from pyusdt.engine.kernel.maps import KernelMaps
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.insn import PSEUDO_CALL, R6, call, exit_, load
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import EngineError, Targets
+from pydtrace.engine.kernel import kernel_errors
+from pydtrace.engine.kernel.engine import KernelEngine
+from pydtrace.engine.kernel.kernel_maps import KernelMaps
+from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.passes.clause_analysis import demanded
+from pydtrace.engine.kernel.probes import usdt_operands
 
 pytestmark = pytest.mark.usefixtures("bpf")
 CALL, LOOKUP, CLOCK = call(0).opcode, 1, call(5)
@@ -29,17 +30,17 @@ SCRIPTS = [
 
 @pytest.mark.parametrize("text", SCRIPTS)
 @pytest.mark.parametrize("has_preempt", [True, False], ids=["preempt_disable", "exchange"])
-@pytest.mark.parametrize("prog_type", [kernel.KPROBE, kernel.RAW_TRACEPOINT, kernel.TRACEPOINT, kernel.PERF_EVENT])
+@pytest.mark.parametrize("prog_type", [syscalls.KPROBE, syscalls.RAW_TRACEPOINT, syscalls.TRACEPOINT, syscalls.PERF_EVENT])
 def test_the_verifier_takes_what_is_linked(text, has_preempt, prog_type):
     program = compile_program(text)
     maps = KernelMaps(program, 8)
     try:
         if not has_preempt:
             maps.places.preempt = None
-        own = prog_type == kernel.RAW_TRACEPOINT
-        event = Event(own=own, pid=12, never=(13, 14), profile="x86_64" if prog_type == kernel.PERF_EVENT else None)
+        own = prog_type == syscalls.RAW_TRACEPOINT
+        event = Event(own=own, pid=12, never=(13, 14), profile="x86_64" if prog_type == syscalls.PERF_EVENT else None)
         indexes = [clause.index for clause in program.clauses]
-        os.close(kernel.load(Linker(program, maps.places).link(indexes, event), maps.fds, prog_type))
+        os.close(syscalls.load(Linker(program, maps.places).link(indexes, event), maps.fds, prog_type))
     finally:
         maps.close()
 
@@ -79,17 +80,17 @@ def test_a_refused_program_is_told_by_its_line_and_the_log_is_kept():
 def test_logs_of_refused_programs_fill_no_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "pyusdt-verifier-other").symlink_to("/etc/passwd")
-    refusal = kernel.Refused(OSError(22, "Invalid argument"), "x" * 10_000_000 + "\n12: (05) the last words")
-    paths = [str(errors.refused(refusal, [])).split()[-1] for _ in range(12)]
+    refusal = syscalls.Refused(OSError(22, "Invalid argument"), "x" * 10_000_000 + "\n12: (05) the last words")
+    paths = [str(kernel_errors.refused(refusal, [])).split()[-1] for _ in range(12)]
     left = [entry for entry in tmp_path.iterdir() if entry.suffix == ".log"]
     assert str(left[0].parent) == str(tmp_path) and len(left) <= 5 and paths[-1] in map(str, left)
     assert all(entry.stat().st_size <= 1 << 18 and "the last words" in entry.read_text() for entry in left)
 
 
 def test_the_missing_capability_is_named(monkeypatch):
-    monkeypatch.setattr(errors, "effective", lambda: 1 << errors.CAPABILITIES["CAP_BPF"])
-    assert "(CAP_PERFMON, or root, needed)" in str(errors.failed("load", PermissionError(1, "no")))
-    assert "needed" not in str(errors.failed("map", PermissionError(1, "no")))
+    monkeypatch.setattr(kernel_errors, "effective", lambda: 1 << kernel_errors.CAPABILITIES["CAP_BPF"])
+    assert "(CAP_PERFMON, or root, needed)" in str(kernel_errors.failed("load", PermissionError(1, "no")))
+    assert "needed" not in str(kernel_errors.failed("map", PermissionError(1, "no")))
 
 
 @pytest.mark.parametrize("count", [240, 300])
@@ -101,10 +102,10 @@ def test_many_clauses_on_one_probe(count):
         engine.open(Targets((os.getpid(),)))
         indexes = [clause.index for clause in program.clauses]
         if count == 240:
-            os.close(engine._load(indexes, Event(), lambda insns, fds, types: kernel.load(insns, fds, types=types)))
+            os.close(engine._load(indexes, Event(), lambda insns, fds, types: syscalls.load(insns, fds, types=types)))
         else:
             with pytest.raises(EngineError, match="a probe has 300 clauses, more than the kernel takes in one program"):
-                engine._load(indexes, Event(), lambda insns, fds, types: kernel.load(insns, fds, types=types))
+                engine._load(indexes, Event(), lambda insns, fds, types: syscalls.load(insns, fds, types=types))
     finally:
         engine.close()
 
@@ -114,9 +115,9 @@ def linked(text, arguments="8@%rdi -4@%eax 8@8(%rsp)", **more):
     program = compile_program(text)
     maps = KernelMaps(program, 0)
     try:
-        found = {i: (operands.parse(each, operands.X86_64), 0) for i, each in enumerate(arguments.split())}
+        found = {i: (usdt_operands.parse(each, usdt_operands.X86_64), 0) for i, each in enumerate(arguments.split())}
         insns = Linker(program, maps.places).link([clause.index for clause in program.clauses], Event(arguments=found), **more)
-        os.close(kernel.load(insns, maps.fds))
+        os.close(syscalls.load(insns, maps.fds))
         return insns
     finally:
         maps.close()

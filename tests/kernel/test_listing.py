@@ -8,7 +8,7 @@ import sys
 import pytest
 from kernel_harness import PYDTRACE, pydtrace
 
-from pyusdt.engine.kernel.errors import unreachable
+from pydtrace.engine.kernel.kernel_errors import unreachable
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 from kernel_harness import compile_c, pydtrace
 
+from pydtrace.engine.kernel.probes import instruction_starts
+from pydtrace.engine.kernel.probes.matcher import Matcher
+from pydtrace.engine.kernel.probes.usdt_operands import AARCH64, X86_64
 from pyusdt import _core
-from pyusdt.engine.kernel import instructions
-from pyusdt.engine.kernel.match import Matcher
-from pyusdt.engine.kernel.operands import AARCH64, X86_64
 
 INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(.*)")
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
@@ -31,7 +31,7 @@ def disassembled(path, *options):
 @X86
 def test_instructions_are_as_long_as_objdump_says():
     rows = {code for path in (_core.__file__, sys.executable) for _, code in disassembled(path)[:200_000]}
-    wrong = [code.hex() for code in rows if not code.startswith(b"\x9b") and list(instructions.offsets(code + b"\x90", X86_64)) != [0, len(code)]]
+    wrong = [code.hex() for code in rows if not code.startswith(b"\x9b") and list(instruction_starts.offsets(code + b"\x90", X86_64)) != [0, len(code)]]
     assert len(rows) > 5000 and not wrong
 
 
@@ -40,14 +40,14 @@ def test_instructions_are_as_long_as_objdump_says():
                                   "0f3800c1", "0f3a0fc105", "0f0fc1bf", "c8 010002", "66e801020304", "664881c001020304"])
 def test_rare_instructions(code):
     size = len(bytes.fromhex(code))
-    assert list(instructions.offsets(bytes.fromhex(code) + b"\x90", X86_64)) == [0, size]
+    assert list(instruction_starts.offsets(bytes.fromhex(code) + b"\x90", X86_64)) == [0, size]
 
 
 def test_what_is_no_instruction_ends_the_list():
-    assert list(instructions.offsets(bytes.fromhex("900690"), X86_64)) == [0]
-    assert list(instructions.offsets(bytes.fromhex("9048b801"), X86_64)) == [0]  # cut off
-    assert list(instructions.offsets(b"\x66" * 20, X86_64)) == [] == list(instructions.offsets(b"\x90", 3))
-    assert list(instructions.offsets(bytes(11), AARCH64)) == [0, 4]
+    assert list(instruction_starts.offsets(bytes.fromhex("900690"), X86_64)) == [0]
+    assert list(instruction_starts.offsets(bytes.fromhex("9048b801"), X86_64)) == [0]  # cut off
+    assert list(instruction_starts.offsets(b"\x66" * 20, X86_64)) == [] == list(instruction_starts.offsets(b"\x90", 3))
+    assert list(instruction_starts.offsets(bytes(11), AARCH64)) == [0, 4]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_functions_are_as_stable_as_in_dtrace(worker):
 
 def test_offsets_are_looked_for_only_where_they_are_asked_for():
     """Reading a library's instructions takes a second."""
-    from pyusdt.dlang.compile import compile_program
+    from pydtrace.dlang.compile import compile_program
 
     class File:
         short_names, asked_as, pids = ("a.out",), (), {7}

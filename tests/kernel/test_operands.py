@@ -6,7 +6,7 @@ import platform
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace
 
-from pyusdt.engine.kernel import operands
+from pydtrace.engine.kernel.probes import usdt_operands
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
 PER_SITE = 10  # D has arg0 … arg9
@@ -94,7 +94,7 @@ def test_operands_of_real_binaries_parse():
     table = rows("operands-real.txt")
     assert len(table) > 150
     for text, _ in table:
-        operand = operands.parse(text, operands.X86_64)
+        operand = usdt_operands.parse(text, usdt_operands.X86_64)
         assert operand.constant is not None or operand.register or operand.base
 
 
@@ -113,15 +113,15 @@ def describe(operand):
 
 @pytest.mark.parametrize("text, size, meaning", rows("operands-aarch64.txt"))
 def test_aarch64(text, size, meaning):
-    assert describe(operands.parse(text, operands.AARCH64)) == f"{size} {meaning}"
+    assert describe(usdt_operands.parse(text, usdt_operands.AARCH64)) == f"{size} {meaning}"
 
 
 @pytest.mark.parametrize("machine, text, message", rows("operands-unsupported.txt"))
 def test_what_can_not_be_read_is_refused_with_the_reason(machine, text, message):
-    with pytest.raises(operands.Unsupported, match=message):
-        operands.parse(text, int(machine))
+    with pytest.raises(usdt_operands.Unsupported, match=message):
+        usdt_operands.parse(text, int(machine))
 
 
 def test_blanks_in_brackets_divide_nothing():
-    assert operands.split("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == ["8@[sp, 12]", "-4@w1", "8@(%rax, %rbx)"]
-    assert operands.split("") == []
+    assert usdt_operands.split("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == ["8@[sp, 12]", "-4@w1", "8@(%rax, %rbx)"]
+    assert usdt_operands.split("") == []

@@ -8,8 +8,8 @@ import sys
 import pytest
 from kernel_harness import pydtrace, start_pydtrace
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.kernel import pack
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine.kernel.passes import record_trim
 
 pytestmark = pytest.mark.usefixtures("bpf")
 LENGTHS = (0, 1, 6, 7, 8, 9, 63, 200, 254, 255, 256, 400)
@@ -49,7 +49,7 @@ def calls(tmp_path):
 ])
 def test_what_is_cut(clause, cut):
     """copyinstr() as it is: its length is known, and nothing is done to it."""
-    assert [entry[0] for entry in pack.cuts(compile_program(clause))] == [0] * cut
+    assert [entry[0] for entry in record_trim.cuts(compile_program(clause))] == [0] * cut
 
 
 @pytest.mark.parametrize("clauses, expected", [

@@ -5,7 +5,7 @@ import os
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.engine.kernel.profile import online_cpus
+from pydtrace.engine.kernel.probes.profile_timers import online_cpus
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -3,7 +3,7 @@
 import os
 
 import pyusdt
-from pyusdt.engine.kernel.engine import KernelEngine
+from pydtrace.engine.kernel.engine import KernelEngine
 
 
 def test_the_kernel_engine_tells_how_far_it_is(bpf, monkeypatch):

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.dlang.ast import ProbeDesc
-from pyusdt.engine.kernel import system, tracefs
-from pyusdt.engine.kernel.structs import BTF
+from pydtrace.dlang.ast import ProbeDesc
+from pydtrace.engine.kernel.kernel_structs import BTF
+from pydtrace.engine.kernel.probes import system_probes, tracefs
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")]
 
@@ -101,5 +101,5 @@ def test_events_that_tracers_made_are_no_raw_tracepoints(tmp_path, monkeypatch):
     (tmp_path / "available_events").write_text("sched:sched_switch\ndt_12_dtrace:BEGIN\nprobe_x:BEGIN\nsyscalls:sys_enter_read\n")
     (tmp_path / "dynamic_events").write_text("p:dt_12_dtrace/BEGIN /lib/x.so:0x000000000000ed20\nr16:probe_x/BEGIN /bin/x:0x10\n")
     monkeypatch.setattr(tracefs, "_FOLDERS", (str(tmp_path / "events"),))
-    side = system.SystemSide([ProbeDesc(None, "rawtp", "", "", "")])
+    side = system_probes.SystemSide([ProbeDesc(None, "rawtp", "", "", "")])
     assert list(side.probes) == [("rawtp", "sched", "", "sched_switch")]

@@ -10,10 +10,11 @@ import time
 import pytest
 from kernel_harness import DATA, compile_c, compile_cxx, pydtrace, start_pydtrace
 
-from pyusdt import _core, _tracer
-from pyusdt.engine import elf
-from pyusdt.engine.kernel.operands import AARCH64, X86_64
-from pyusdt.engine.kernel.returns import NotFound, Returns, forbids_uretprobe
+from pydtrace import _tracer
+from pydtrace.engine.kernel.probes.return_sites import NotFound, Returns, forbids_uretprobe
+from pydtrace.engine.kernel.probes.usdt_operands import AARCH64, X86_64
+from pydtrace.symbols import elf
+from pyusdt import _core
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 COUNTED = 'pid$target:a.out::return { @[probefunc] = count(); @value[probefunc] = sum((int)arg1); }'

@@ -9,8 +9,8 @@ import sys
 import pytest
 from kernel_harness import start_pydtrace
 
-from pyusdt.cli import top
-from pyusdt.engine.kernel import running as tracers
+from pydtrace.cli.commands import top
+from pydtrace.engine.kernel import bpf_tracers as tracers
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.own_processes]
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

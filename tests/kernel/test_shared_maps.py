@@ -5,10 +5,10 @@ import os
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.kernel import shared
-from pyusdt.engine.kernel.link import Event, Linker
-from pyusdt.engine.kernel.maps import KernelMaps
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine.kernel.kernel_maps import KernelMaps
+from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.passes import map_indirection
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -56,7 +56,7 @@ def test_a_program_of_few_maps_is_left_alone():
     maps = KernelMaps(program, 0)
     try:
         insns = Linker(program, maps.places).link([0], Event(own=True))
-        assert maps.shared(insns) is insns and len(shared.used(insns)) == 6
+        assert maps.shared(insns) is insns and len(map_indirection.used(insns)) == 6
     finally:
         maps.close()
 

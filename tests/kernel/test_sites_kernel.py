@@ -9,11 +9,11 @@ import pytest
 from kernel_harness import DATA, start_pydtrace, wait_until
 
 import pyusdt._core
-from pyusdt import _tracer
-from pyusdt.bpf import kernel
-from pyusdt.cli import doctor
-from pyusdt.engine import elf
-from pyusdt.engine.kernel import attach
+from pydtrace import _tracer
+from pydtrace.bpf import syscalls
+from pydtrace.cli.commands import doctor
+from pydtrace.engine.kernel import attach
+from pydtrace.symbols import elf
 
 pytestmark = pytest.mark.usefixtures("bpf")
 INT3, CALL, NOP = 0xCC, 0xE8, 0x90
@@ -141,7 +141,7 @@ def test_a_forked_child_of_a_traced_process_survives_its_firing():
 def test_the_trial_says_what_a_traced_process_sees():
     """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
     if not attach.Attacher(nop5=True).shift(attach.SITE):
-        assert not kernel.has_uprobe_calls() or attach.release() >= (7, 3)
+        assert not syscalls.has_uprobe_calls() or attach.release() >= (7, 3)
         return
     place = attach.cheapest_place()
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

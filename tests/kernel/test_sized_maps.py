@@ -7,12 +7,12 @@ import sys
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.bpf.insn import PSEUDO_CALL, call
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.kernel import sized
-from pyusdt.engine.kernel.link import Event, Linker
-from pyusdt.engine.kernel.maps import KernelMaps
-from pyusdt.engine.kernel.shared import MOST
+from pydtrace.bpf.insn import PSEUDO_CALL, call
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine.kernel.kernel_maps import KernelMaps
+from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.passes import string_size_maps
+from pydtrace.engine.kernel.passes.map_indirection import MOST
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -47,7 +47,7 @@ def test_it_is_read_cleared_and_truncated_as_one_map(ends):
 
 def test_the_length_of_a_string_says_where_it_is():
     program = compile_program('BEGIN { @a["x", 1, execname] = count(); @b[execname, 1] = count(); @c = count(); }')
-    found = sized.find(program, first=9, most=MOST)
+    found = string_size_maps.find(program, first=9, most=MOST)
     assert [(each.whole, each.smaller) for each in found] == [(program.aggregations[0].map, [(295, 9), (327, 10)])]
     key = {length: bytes(264) + b"s" * length + bytes(256 - length) for length in LENGTHS}
     assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [found[0].whole] * 6
@@ -56,13 +56,13 @@ def test_the_length_of_a_string_says_where_it_is():
 
 def test_short_strings_have_no_smaller_map():
     program = compile_program('#pragma D option strsize=32\nBEGIN { @a[execname] = count(); }')
-    assert sized.find(program, first=9, most=MOST) == []
+    assert string_size_maps.find(program, first=9, most=MOST) == []
 
 
 def test_where_there_would_be_too_many_maps_there_are_none():
     """All programs of a script have to agree where a key is."""
     program = compile_program("BEGIN { " + "".join(f"@a{i}[execname] = count(); " for i in range(25)) + "}")
-    assert sized.find(program, first=30, most=MOST) == []
+    assert string_size_maps.find(program, first=30, most=MOST) == []
     out, err, status = pydtrace("-q", "-n", "BEGIN { " + "".join(f'@a{i}["x"] = sum({i}); ' for i in range(25)) + "exit(0); }")
     assert (status, err) == (0, "") and sorted(int(line.split()[1]) for line in out.splitlines() if line.strip()) == list(range(25))
 

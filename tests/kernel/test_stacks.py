@@ -130,8 +130,8 @@ def test_code_of_a_just_in_time_compiler(tmp_path):
 
 
 RESOLVING = """import sys
-from pyusdt.cli import pydtrace
-from pyusdt.tracing import symbols
+from pydtrace.cli.pydtrace import main as pydtrace
+from pydtrace.driver import address_symbolizer as symbols
 symbols.FRAME_RESOLVERS[:] = [lambda: lambda pid, address: f"py::frame of {pid}" if address & 0xfff < 8 else None]
 sys.exit(pydtrace.main())
 """

@@ -12,11 +12,12 @@ import elfnotes
 import pytest
 from kernel_harness import DATA, compile_c, start_pydtrace
 
-from pyusdt.data.files import open_regular
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Targets, elf
-from pyusdt.engine.kernel import probes
-from pyusdt.engine.kernel.engine import KernelEngine
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import Targets
+from pydtrace.engine.kernel.engine import KernelEngine
+from pydtrace.engine.kernel.probes import finder as probes
+from pydtrace.symbols import elf
+from pydtrace.untrusted.safe_open import open_regular
 
 LOADING = "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); sys.stdin.read()"
 
@@ -204,7 +205,7 @@ def test_nobody_is_waited_for(tmp_path, target):
 
 CUT = """
 import os, sys
-from pyusdt.engine import elf
+from pydtrace.symbols import elf
 for look in ("notes", "functions", "symbols"):
     file = elf.File(sys.argv[1])
     whole = open(sys.argv[1], "rb").read()

@@ -9,13 +9,13 @@ import subprocess
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Targets
-from pyusdt.engine.kernel import system
-from pyusdt.engine.kernel.engine import KernelEngine
-from pyusdt.engine.kernel.raw import PROVIDERS, Kernel, fixed
-from pyusdt.engine.kernel.structs import BTF
-from pyusdt.engine.kernel.syscalls import numbers
+from pydtrace.dlang.compile import compile_program
+from pydtrace.engine import Targets
+from pydtrace.engine.kernel.engine import KernelEngine
+from pydtrace.engine.kernel.kernel_structs import BTF
+from pydtrace.engine.kernel.probes import system_probes
+from pydtrace.engine.kernel.probes.raw_tracepoints import PROVIDERS, Kernel, fixed
+from pydtrace.process.syscall_numbers import numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -164,7 +164,7 @@ def test_the_numbers_of_system_calls_are_the_headers():
 
 
 def test_a_call_without_a_known_number_has_its_own_tracepoint(functions, monkeypatch):
-    monkeypatch.setattr(system, "TABLE_CALLS", 1)  # all but read
+    monkeypatch.setattr(system_probes, "TABLE_CALLS", 1)  # all but read
     program = compile_program("syscall::write:entry { @ = sum(arg2); } syscall::write:return { @r = sum(arg1); }")
     engine = KernelEngine(program, {})
     try:

@@ -13,7 +13,7 @@ import pytest
 from elfnotes import read_notes
 from kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
-from pyusdt.bpf import kernel
+from pydtrace.bpf import syscalls
 
 pytestmark = pytest.mark.usefixtures("bpf")
 WAYS = [(), ("-x", "nop5"), ("-x", "attach=perf")]
@@ -175,7 +175,7 @@ def _objects(pid):
 def _lives(kind, ident):
     """Whether the kernel has it still."""
     try:
-        os.close(kernel.bpf({"prog": 13, "map": 14, "link": 30}[kind], kernel._buffer(struct.pack("=I", ident))))
+        os.close(syscalls.bpf({"prog": 13, "map": 14, "link": 30}[kind], syscalls._buffer(struct.pack("=I", ident))))
     except FileNotFoundError:
         return False
     return True

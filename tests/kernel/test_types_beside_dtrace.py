@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt.data import types as t
-from pyusdt.dlang.types.btf import KernelTypes
-from pyusdt.engine.kernel.structs import BTF, Structs
+from pydtrace.dlang.types.kernel_btf import KernelTypes
+from pydtrace.engine.kernel.kernel_structs import BTF, Structs
+from pydtrace.program import d_types as t
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")

@@ -14,7 +14,8 @@ import pytest
 import stacks_harness as harness
 from kernel_harness import DATA, PYDTRACE, compile_c
 
-from pyusdt.engine.kernel import attach, unwind
+from pydtrace.engine.kernel import attach
+from pydtrace.engine.kernel.unwind import bpf_native_unwinder
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
 READS = "import sys\nprint('ready', flush=True)\ndef reads():\n    sys.stdin.readline()\nwhile True:\n    reads()\n"
@@ -23,7 +24,7 @@ ON = "tick-10ms /!on/ { on = 1; trace(-1); }"
 
 @pytest.fixture(scope="module", autouse=True)
 def here():
-    if why := unwind.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
         pytest.skip(f"host: {why}")
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kernel_harness import pydtrace
 
-from pyusdt import _tracer
+from pydtrace import _tracer
 
 X86_64 = 62
 # Calls each function of the table with the same registers, and prints what is in them afterwards as a number; or the signal.

@@ -12,8 +12,8 @@ import pytest
 import stacks_harness as harness
 from kernel_harness import PYDTRACE, compile_c
 
-from pyusdt.data import walked
-from pyusdt.tracing.beside import beside
+from pydtrace.unwind import python_frame_words
+from pydtrace.unwind.merge_frames import beside
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
 TIMES = 400
@@ -122,7 +122,7 @@ def test_a_child_and_a_program_that_takes_the_process_s_place():
 
 def test_before_bpf_loop():
     """As Linux 5.8 to 5.16 do it."""
-    old = "from pyusdt.engine.kernel import walk; walk.BPF_LOOP = (99, 0); from pyusdt.cli.pydtrace import main; main()"
+    old = "from pydtrace.engine.kernel.unwind import bpf_python_unwinder as walk; walk.BPF_LOOP = (99, 0); from pydtrace.cli.pydtrace.main import main; main()"
     assert wrong(told(sys.executable, "syscall", SYSCALL, command=(sys.executable, "-c", old))) == []
 
 
@@ -172,7 +172,7 @@ def test_a_process_that_shows_nonsense_leads_nowhere(hostile, how, frames, told)
 
 def words(*calls):
     """Of calls of the interpreter, each of so many frames."""
-    return [walked.MARK | 1 << 40 | (walked.FIRST if last else 0) for n in calls for last in [False] * (n - 1) + [True]]
+    return [python_frame_words.MARK | 1 << 40 | (python_frame_words.FIRST if last else 0) for n in calls for last in [False] * (n - 1) + [True]]
 
 
 @pytest.mark.parametrize("native, calls, found", [

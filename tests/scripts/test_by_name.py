@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pyusdt.cli import scripts
+from pydtrace.cli.commands import scripts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

@@ -12,9 +12,9 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from pyusdt.dlang.compile import Compiler, default_macros
-from pyusdt.options import Options
-from pyusdt.report import mapping, prometheus
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.options import Options
+from pydtrace.sinks.metrics import metric_config, prometheus_model
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 MAPS = sorted(SCRIPTS.glob("metrics/*.map"))
@@ -34,7 +34,7 @@ def meanings(path):
     script = SCRIPTS / f"{path.stem}.d"
     compiler.add(script.read_bytes(), str(script))
     definitions = compiler.finish().aggregations
-    return mapping.complete(mapping.read(mapping.lines_of(str(path)), definitions), definitions, [])
+    return metric_config.complete(metric_config.read(metric_config.lines_of(str(path)), definitions), definitions, [])
 
 
 def test_there_are_some():
@@ -59,7 +59,7 @@ def test_rules_ask_for_what_there_is():
     asked = set(re.findall(r"\b(?:app|pydtrace)_\w+\b(?!:)", re.sub(r"\w+:\w+:\w+", "", RULES.read_text())))
     names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()}
     assert asked - OWN and {re.sub("_(total|bucket)$", "", each) for each in asked - OWN} <= names
-    assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus.OWN)
+    assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus_model.OWN)
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
@@ -85,7 +85,7 @@ def test_the_dashboard_is_what_its_script_makes():
 
 def test_the_dashboard_asks_for_what_there_is():
     asked = {name for each in expressions() for name in re.findall(r"\b(?:app|pydtrace)_\w+", each)}
-    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {*prometheus.OWN}
+    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {*prometheus_model.OWN}
     units = {f"{meaning.name}_{meaning.unit}" for path in MAPS for meaning in meanings(path)[0].values() if meaning.unit}
     assert len(asked) > 8 and {re.sub("_(total|bucket|count)$", "", each) for each in asked} <= names | units
 

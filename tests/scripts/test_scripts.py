@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from pyusdt.engine.dtrace.items import Distribution
-from pyusdt.engine.dtrace.output import Parser
+from pydtrace.engine.dtrace.output_items import Distribution
+from pydtrace.engine.dtrace.output_parser import Parser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, os.pardir, os.pardir, "scripts")

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from pyusdt.dlang.compile import Compiler
-from pyusdt.engine.kernel.structs import BTF, Structs
-from pyusdt.options import Options
+from pydtrace.dlang.compile import Compiler
+from pydtrace.engine.kernel.kernel_structs import BTF, Structs
+from pydtrace.options import Options
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyusdt.engine import elf
-from pyusdt.stacks import cfi, native
+from pydtrace.symbols import elf
+from pydtrace.unwind import dwarf_cfi, native_unwinder
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64")
 EMULATOR, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
@@ -62,17 +62,17 @@ class OneFile:
     """The code of a program that is linked to one place."""
 
     def __init__(self, file: elf.File):
-        self._file, self._tables = file, cfi.Tables(file)
+        self._file, self._tables = file, dwarf_cfi.Tables(file)
 
     def look(self, pc, called):
         name = self._file.function(pc - called)
-        return native.NativeFrame(name, "", pc, pc), self._tables.row(pc - called), bool(name)
+        return native_unwinder.NativeFrame(name, "", pc, pc), self._tables.row(pc - called), bool(name)
 
 
 @pytest.fixture
 def on_aarch64(monkeypatch):
     for name, number in {"SP": 31, "PC": 32, "FP": 29, "_LINK": 30, "_ADDRESS": (1 << 48) - 1}.items():
-        monkeypatch.setattr(native, name, number)
+        monkeypatch.setattr(native_unwinder, name, number)
 
 
 @pytest.mark.parametrize("options", [(), ("-mbranch-protection=pac-ret+leaf",)], ids=["plain", "signed"])
@@ -100,7 +100,7 @@ def walked(program, server):
             assert stopped.ask("c").startswith("T"), "it stops in leaf()"
             file = elf.File(program)
             registers = stopped.registers()
-            frames, why = native.Unwinder(OneFile(file)).frames(SimpleNamespace(registers=registers, word=stopped.word))
+            frames, why = native_unwinder.Unwinder(OneFile(file)).frames(SimpleNamespace(registers=registers, word=stopped.word))
             stopped.close()
             file.close()
         finally:

@@ -13,14 +13,15 @@ import time
 import pytest
 import stacks_harness as harness
 
-from pyusdt.cli import dump
-from pyusdt.stacks import kernel_side, snapshot
-from pyusdt.stacks.code import Frame
-from pyusdt.stacks.kernel_side import Task
-from pyusdt.stacks.lines import line_of
-from pyusdt.stacks.locks import circles
-from pyusdt.stacks.process import NoStacks, Python
-from pyusdt.stacks.tasks import AsyncTask
+from pydtrace.cli.commands import dump
+from pydtrace.process import proc_threads
+from pydtrace.process.proc_threads import Task
+from pydtrace.remote_python import python_threads
+from pydtrace.remote_python.asyncio_tasks import AsyncTask
+from pydtrace.remote_python.code_objects import Frame
+from pydtrace.remote_python.deadlocks import circles
+from pydtrace.remote_python.line_table import line_of
+from pydtrace.remote_python.remote_python import NoStacks, Python
 
 STATES = os.path.join(harness.HERE, "programs", "states.py")
 
@@ -138,10 +139,10 @@ def test_what_moves_is_stopped():
         python = Python(subject.pid)
         walker = python.walker(1000, 1)
         for _ in range(20):
-            moving = snapshot.raws(walker, subject.pid)
+            moving = python_threads.raws(walker, subject.pid)
             while moving[0].whole:
-                moving = snapshot.raws(walker, subject.pid)
-            assert snapshot.settled(python, walker, moving)[0].whole
+                moving = python_threads.raws(walker, subject.pid)
+            assert python_threads.settled(python, walker, moving)[0].whole
 
 
 # ---- asyncio ----
@@ -310,7 +311,7 @@ def test_what_was_stopped_does_not_wait():
     with harness.running(sys.executable, "states.py") as subject:
         settled(subject.pid)
         os.kill(subject.pid, signal.SIGSTOP)
-        while kernel_side.letter(subject.pid, subject.pid) != "T":
+        while proc_threads.letter(subject.pid, subject.pid) != "T":
             pass
         run = harness.pyusdt("dump", subject.pid)
         threads = dumped(subject.pid)["threads"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import stacks_harness as harness
 
-from pyusdt import _tracer
-from pyusdt.engine.command import Command
-from pyusdt.stacks import kernel_side
-from pyusdt.stacks.capture import Capture
+from pydtrace import _tracer
+from pydtrace.process import proc_threads
+from pydtrace.process.command import Command
+from pydtrace.unwind.thread_capture import Capture
 
 FREEZERS = (("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"), ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
             ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"))
@@ -84,7 +84,7 @@ def until(is_so) -> None:
 
 
 def runs(tid: int) -> bool:
-    return kernel_side.letter(tid, tid) == "R"
+    return proc_threads.letter(tid, tid) == "R"
 
 
 def is_gone(pid: int) -> bool:

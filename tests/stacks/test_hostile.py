@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import pytest
 import stacks_harness as harness
 
-from pyusdt.cli.dump import ROOM
-from pyusdt.data.profile import Profile
-from pyusdt.report.folded import folded
-from pyusdt.stacks import code, snapshot
-from pyusdt.stacks.code import Codes
-from pyusdt.stacks.process import NoStacks, Python
-from pyusdt.stacks.sampler import ALL, Options, Process
-from pyusdt.tracing import samples
+from pydtrace.cli.commands.dump import ROOM
+from pydtrace.driver import profile_samples
+from pydtrace.profile.folded import folded
+from pydtrace.profile.sampler import ALL, Options, Process
+from pydtrace.profile.stack_profile import Profile
+from pydtrace.remote_python import code_objects, python_threads
+from pydtrace.remote_python.code_objects import Codes
+from pydtrace.remote_python.remote_python import NoStacks, Python
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_a_profile_of_nonsense(hostile, how, options, said):
 def test_who_works_in_nonsense(hostile, how):
     """Nobody, or it can not be told; and soon."""
     with harness.started([hostile, how]) as subject:
-        process = samples._Process(subject.pid, 10, True)
+        process = profile_samples._Process(subject.pid, 10, True)
         began = time.monotonic()
         found = [row for _ in range(3) for row in process.look(True)]
         assert time.monotonic() - began < 30
@@ -90,7 +90,7 @@ def test_long_lists(hostile):
     assert len(found["threads"]) == 3000 and set(map(tuple, marks(found))) == {("cut",)}
     with harness.started([hostile, "long"]) as subject:
         python = Python(subject.pid)
-        raws = snapshot.raws(python.walker(16384, 64), subject.pid)[::-1]
+        raws = python_threads.raws(python.walker(16384, 64), subject.pid)[::-1]
     frames = [len(raw.stack) // 16 for raw in raws]
     assert len(raws) == 3000 and frames[0] == 3000 and frames[-1] == 0 and sum(frames) <= 1 << 20
     assert (raws[0].marks, raws[-1].marks) == ([], ["lost"])
@@ -108,7 +108,7 @@ def test_long_stacks_of_long_names(hostile):
 
 def test_a_profile_of_long_names(hostile, monkeypatch):
     """What all outputs together would write has a bound."""
-    monkeypatch.setattr("pyusdt.data.profile.SHOWN", 10 * (8003 * 100 + 9))
+    monkeypatch.setattr("pydtrace.profile.stack_profile.SHOWN", 10 * (8003 * 100 + 9))
     profile = Profile(100, "threads")
     with harness.started([hostile, "words"]) as subject:
         process = Process(subject.pid, profile, Options(ALL, frames=100))
@@ -138,11 +138,11 @@ def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
     with harness.started([hostile, "many"]) as subject:
         python = Python(subject.pid)
         codes = Codes(python)
-        raws = snapshot.raws(python.walker(1000, 1), subject.pid)
+        raws = python_threads.raws(python.walker(1000, 1), subject.pid)
         for raw in raws[:2]:
             assert {frame.name for frame in raw.frames(codes)} == {"\0" * 5}
-            assert sum(len(each.table) for each in codes._known.values()) <= code._TABLES + code.LARGEST
-        monkeypatch.setattr(code, "_TEXTS", 20_000 + 995)
+            assert sum(len(each.table) for each in codes._known.values()) <= code_objects._TABLES + code_objects.LARGEST
+        monkeypatch.setattr(code_objects, "_TEXTS", 20_000 + 995)
         assert sum(frame.name == "?" for frame in raws[2].frames(codes)) == 1000 - 100
         codes.renew()
         assert {frame.name for frame in raws[3].frames(codes)} == {"\0" * 5}

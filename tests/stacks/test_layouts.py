@@ -11,8 +11,8 @@ import subprocess
 import pytest
 import stacks_harness as harness
 
-from pyusdt import _tracer
-from pyusdt.stacks.process import Python
+from pydtrace import _tracer
+from pydtrace.remote_python.remote_python import Python
 
 SOURCE = os.path.join(harness.HERE, "layout_main.c")
 COOKIE = b"xdebugpy"

@@ -16,23 +16,26 @@ from types import SimpleNamespace
 import pytest
 import stacks_harness as harness
 
-from pyusdt import _tracer
-from pyusdt.engine import elf
-from pyusdt.stacks import beside, cfi, kernel_side, native, patience, table
-from pyusdt.stacks.capture import Copy
+from pydtrace import _tracer
+from pydtrace.process import proc_threads
+from pydtrace.remote_python import native_dump
+from pydtrace.symbols import elf
+from pydtrace.untrusted import watchdog
+from pydtrace.unwind import dwarf_cfi, native_unwinder, unwind_table
+from pydtrace.unwind.thread_capture import Copy
 
 HERE = harness.HERE
 
 
-def by_us(pid: int) -> dict[int, list[native.NativeFrame]]:
+def by_us(pid: int) -> dict[int, list[native_unwinder.NativeFrame]]:
     """All native frames, those of the interpreter, too."""
     memory = _tracer.Memory(pid)
-    threads = beside.of_process(pid, memory, None, None, None)
+    threads = native_dump.of_process(pid, memory, None, None, None)
     assert [thread.native for thread in threads] == [None] * len(threads)
     return {thread.task.tid: thread.frames for thread in threads}
 
 
-def is_name(frame: native.NativeFrame, name: str | None) -> bool:
+def is_name(frame: native_unwinder.NativeFrame, name: str | None) -> bool:
     """Whether gdb's name is of the same function; many have several."""
     if name is None or name.partition(".")[0] == frame.name.partition(".")[0]:  # of a part, or a copy, of the function
         return name is not None or frame.name.startswith("0x")
@@ -50,7 +53,7 @@ def both(pid: int, folder):
             return ours, theirs
 
 
-def positions(threads: dict[int, list[native.NativeFrame]]) -> dict[int, list[int]]:
+def positions(threads: dict[int, list[native_unwinder.NativeFrame]]) -> dict[int, list[int]]:
     return {tid: [frame.pc for frame in frames] for tid, frames in threads.items()}
 
 
@@ -65,7 +68,7 @@ def compare(pid: int, folder, names: set[str]) -> None:
 
 
 def waits(pid: int) -> bool:
-    return all(task.call for task in kernel_side.tasks(pid).values())
+    return all(task.call for task in proc_threads.tasks(pid).values())
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -120,15 +123,15 @@ def test_both_kinds_in_one_stack(python):
 
 def test_merged():
     """By what the interpreter's C function keeps on its stack, by its name, and what is left over."""
-    def of_c(name: str, begin: int) -> native.NativeFrame:
-        frame = native.NativeFrame(name, "", 0, 0)
+    def of_c(name: str, begin: int) -> native_unwinder.NativeFrame:
+        frame = native_unwinder.NativeFrame(name, "", 0, 0)
         frame.begin, frame.end = begin, begin + 10
         return frame
 
     frames = [of_c("a", 0), of_c("0x1", 10), of_c("b", 20), of_c("_PyEval_EvalFrameDefault", 30)]
-    assert [getattr(each, "name", each) for each in native.merged(frames, [(["f", "g"], 15), (["h"], 0)])] == ["a", "f", "g", "b", "h"]
-    assert native.merged(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == ["f", "g"]
-    assert native.merged(frames, []) == frames
+    assert [getattr(each, "name", each) for each in native_unwinder.merged(frames, [(["f", "g"], 15), (["h"], 0)])] == ["a", "f", "g", "b", "h"]
+    assert native_unwinder.merged(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == ["f", "g"]
+    assert native_unwinder.merged(frames, []) == frames
 
 
 def test_words_of_a_process_that_is_no_python():
@@ -165,7 +168,7 @@ def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
 def spinning(pid: int) -> int:
     """The thread that runs, once the two others wait."""
     while True:
-        tasks = kernel_side.tasks(pid)
+        tasks = proc_threads.tasks(pid)
         if len(tasks) == 3 and sum(task.call is not None for task in tasks.values()) == 2:
             return next(tid for tid, task in tasks.items() if task.call is None)
 
@@ -188,7 +191,7 @@ def test_another_tracer_that_comes_between(notices):
         os.close(write)
         try:
             assert os.read(read, 1) == b"."
-            while kernel_side.letter(subject.pid, tid) != "t":
+            while proc_threads.letter(subject.pid, tid) != "t":
                 pass
             threads = {thread["tid"]: thread for thread in dumped(subject.pid, "--native")["threads"]}
             assert threads[tid]["frames"][0]["function"] == "spins" and threads[tid]["state"] == "stopped by a debugger"
@@ -196,7 +199,7 @@ def test_another_tracer_that_comes_between(notices):
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        while kernel_side.letter(subject.pid, tid) != "R":
+        while proc_threads.letter(subject.pid, tid) != "R":
             pass
     os.close(read)
 
@@ -209,7 +212,7 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
             try:
                 os.setpgid(0, 0)  # in an orphaned group SIGTSTP does nothing
                 signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-                with patience.watched("the process does not answer"):  # a thread of the tracer's own, as in pyusdt profile
+                with watchdog.watched("the process does not answer"):  # a thread of the tracer's own, as in pyusdt profile
                     _tracer.stop(_tracer.Memory(subject.pid), [tid], False)
                     os.kill(os.getpid(), signal.SIGTSTP)
                     _tracer.go_on([tid])
@@ -217,7 +220,7 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
                 os._exit(signal.SIGTSTP in signal.sigpending())
         try:
             assert os.WIFSTOPPED(os.waitpid(tracer, os.WUNTRACED)[1])
-            while kernel_side.letter(subject.pid, tid) != "R":  # the holder lets it go a moment later
+            while proc_threads.letter(subject.pid, tid) != "R":  # the holder lets it go a moment later
                 pass
             os.kill(tracer, signal.SIGCONT)
             assert os.waitpid(tracer, 0)[1] == 0
@@ -253,36 +256,36 @@ def test_tables_that_make_no_sense(notices):
     for seed in range(400):
         choose = random.Random(seed)
         try:
-            tables = cfi.Tables(Mutated(notices, choose))
-        except native._WRONG:
+            tables = dwarf_cfi.Tables(Mutated(notices, choose))
+        except native_unwinder._WRONG:
             continue
-        with contextlib.suppress(elf.BadFile, table.Left):  # all that whoever reads all of them is ready for
-            table.compiled(Mutated(notices, random.Random(seed)))
-        stack = Copy({native.SP: 4096, native.PC: 0}, choose.randbytes(4096), None)
+        with contextlib.suppress(elf.BadFile, unwind_table.Left):  # all that whoever reads all of them is ready for
+            unwind_table.compiled(Mutated(notices, random.Random(seed)))
+        stack = Copy({native_unwinder.SP: 4096, native_unwinder.PC: 0}, choose.randbytes(4096), None)
         registers = {number: 4096 + 8 * number for number in range(17)}
         for address in functions:
             try:
                 row = tables.row(address + 1)
                 if row:
-                    native._by_table(registers, row, stack.word)
-            except native._WRONG:
+                    native_unwinder._by_table(registers, row, stack.word)
+            except native_unwinder._WRONG:
                 pass
 
 
 def test_a_circle_ends():
     """Frames of code without tables, each of which says that the next is itself."""
-    code = SimpleNamespace(look=lambda pc, called: (native.NativeFrame("f", "", pc, pc), None, True))
-    stack = Copy({native.SP: 0, native.PC: 5, native.FP: 16}, struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0), None)
-    frames, why = native.Unwinder(code).frames(stack)
+    code = SimpleNamespace(look=lambda pc, called: (native_unwinder.NativeFrame("f", "", pc, pc), None, True))
+    stack = Copy({native_unwinder.SP: 0, native_unwinder.PC: 5, native_unwinder.FP: 16}, struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0), None)
+    frames, why = native_unwinder.Unwinder(code).frames(stack)
     assert (len(frames), why) == (2, "it leads nowhere")
 
 
 def test_expressions():
     """As libc's table for the trampoline of signals has them, and a few that make no sense."""
-    stack = Copy({native.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
-    assert cfi.value(b"\x77\x08\x06", {7: 8}, stack.word) == 30
-    assert cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word) == 24
-    assert cfi.value(b"\x23\x05", {}, stack.word, 7) == 12
+    stack = Copy({native_unwinder.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
+    assert dwarf_cfi.value(b"\x77\x08\x06", {7: 8}, stack.word) == 30
+    assert dwarf_cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word) == 24
+    assert dwarf_cfi.value(b"\x23\x05", {}, stack.word, 7) == 12
     for wrong in (b"", b"\x06", b"\xff", b"\x77", b"\x30" * 100, b"\x31\x3f\x24\x22"):
-        with pytest.raises(native._WRONG):
-            cfi.value(wrong, {7: 8}, stack.word)
+        with pytest.raises(native_unwinder._WRONG):
+            dwarf_cfi.value(wrong, {7: 8}, stack.word)

@@ -16,8 +16,8 @@ from collections import Counter
 import pytest
 import stacks_harness as harness
 
-from pyusdt.data.profile import Profile
-from pyusdt.stacks.sampler import RUNNING, Options, Sampler
+from pydtrace.profile.sampler import RUNNING, Options, Sampler
+from pydtrace.profile.stack_profile import Profile
 
 WANTED = 30  # samples that are in innermost()
 # What may stand where, outermost first; "?" is what was gone before its name was known to be right.  A greenlet has a stack of its own, which

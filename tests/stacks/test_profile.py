@@ -20,12 +20,12 @@ import pytest
 import stacks_harness as harness
 from test_profiles import check_speedscope
 
-from pyusdt import _tracer
-from pyusdt.data.profile import Profile
-from pyusdt.engine.command import Command
-from pyusdt.stacks import kernel_side
-from pyusdt.stacks.capture import Capture
-from pyusdt.stacks.sampler import ALL, RUNNING, Options, Process
+from pydtrace import _tracer
+from pydtrace.process import proc_threads
+from pydtrace.process.command import Command
+from pydtrace.profile.sampler import ALL, RUNNING, Options, Process
+from pydtrace.profile.stack_profile import Profile
+from pydtrace.unwind.thread_capture import Capture
 
 SHARES = os.path.join(harness.HERE, "programs", "shares.py")
 
@@ -165,7 +165,7 @@ def test_a_thread_that_moves_is_stopped(python):
             process.look()
             assert time.monotonic() < until, profile.samples
         process.close()
-        assert kernel_side.letter(subject.pid, subject.pid) == "R"
+        assert proc_threads.letter(subject.pid, subject.pid) == "R"
         with open(f"/proc/{subject.pid}/status") as status:
             assert "TracerPid:\t0\n" in status.read()
     assert profile.counts.total() <= profile.samples / 10, profile.counts
@@ -178,7 +178,7 @@ def test_what_stands_still_is_not_stopped(monkeypatch):
     profile = Profile(100, "threads")
     with harness.running(sys.executable, "moves.py") as subject:
         os.kill(subject.pid, signal.SIGSTOP)
-        while kernel_side.letter(subject.pid, subject.pid) != "T":
+        while proc_threads.letter(subject.pid, subject.pid) != "T":
             pass
         process = Process(subject.pid, profile, Options(ALL, stop=True))
         for _ in range(20):
@@ -200,11 +200,11 @@ def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(_tracer, "stop", late)
             until = time.monotonic() + 60
-            while kernel_side.letter(subject.pid, subject.pid) != "t":
+            while proc_threads.letter(subject.pid, subject.pid) != "t":
                 process.look()
                 assert time.monotonic() < until
         process.look()
-        assert kernel_side.letter(subject.pid, subject.pid) != "t"
+        assert proc_threads.letter(subject.pid, subject.pid) != "t"
         process.close()
 
 
@@ -223,11 +223,11 @@ def test_a_thread_that_stops_late(monkeypatch):
         for let_go in (lambda: capture.copies([], False, list), capture.close):
             with monkeypatch.context() as patched:
                 patched.setattr(_tracer, "stop", late)
-                while kernel_side.letter(command.pid, command.pid) != "t":
+                while proc_threads.letter(command.pid, command.pid) != "t":
                     assert capture.copies([command.pid], False, list) == ({}, [])
             assert not command.poll()
             let_go()
-            assert kernel_side.letter(command.pid, command.pid) != "t" and not command.poll()
+            assert proc_threads.letter(command.pid, command.pid) != "t" and not command.poll()
     finally:
         command.stop()
     assert os.WTERMSIG(command.status) == signal.SIGTERM

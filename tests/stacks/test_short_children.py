@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from pyusdt.data.profile import Profile
-from pyusdt.report.top import remarks
-from pyusdt.stacks.sampler import Unseen
+from pydtrace.profile.profile_table import remarks
+from pydtrace.profile.sampler import Unseen
+from pydtrace.profile.stack_profile import Profile
 
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PARENT = """

@@ -16,12 +16,12 @@ from collections import Counter
 import pytest
 import stacks_harness as harness
 
-from pyusdt import _tracer
-from pyusdt.data.allowance import Allowance
-from pyusdt.stacks import snapshot
-from pyusdt.stacks.code import Codes
-from pyusdt.stacks.process import Python
-from pyusdt.stacks.thread_names import ThreadNames
+from pydtrace import _tracer
+from pydtrace.remote_python import python_threads
+from pydtrace.remote_python.code_objects import Codes
+from pydtrace.remote_python.remote_python import Python
+from pydtrace.remote_python.thread_names import ThreadNames
+from pydtrace.untrusted.cpu_time_budget import Allowance
 
 THREADS = 20
 
@@ -35,7 +35,7 @@ class Reader:
         self.walker = self.python.walker(frames, tries)
 
     def read(self):
-        return snapshot.raws(self.walker, self.python.pid)
+        return python_threads.raws(self.walker, self.python.pid)
 
     def rows(self, raw) -> list[list]:
         self.codes.renew()
@@ -226,7 +226,7 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
     with harness.started([python, "-u", "-c", program]) as subject:
         there = Python(subject.pid)
         codes, ends = Codes(there), {}
-        [raw] = snapshot.raws(there.walker(100, 8), subject.pid)
+        [raw] = python_threads.raws(there.walker(100, 8), subject.pid)
         layout = there.layout
         for code in raw.codes:
             name = there.word(code + (layout["code_qualname"] or layout["code_name"]))
@@ -242,7 +242,7 @@ def test_the_name_of_a_thread_stays():
     """Where the time for reading names is used up, as for hundreds of threads: their samples would have the kernel's name from then on."""
     with harness.running(harness.INTERPRETERS[0], "named_threads.py") as subject:
         there = Python(subject.pid)
-        names, found = ThreadNames(there, Codes(there)), snapshot.raws(there.walker(100, 8), subject.pid)
+        names, found = ThreadNames(there, Codes(there)), python_threads.raws(there.walker(100, 8), subject.pid)
         before = [names.name(raw.home, raw.ident, None) for raw in found]
         assert "indexer" in before
         names._time = Allowance(-1.0, 1000)

@@ -8,10 +8,10 @@ contents.  tests/unit/consumer/*.r is what the oracle printed for the cases of C
 
 import struct
 
-from pyusdt.data import format as f
-from pyusdt.data import program as p
-from pyusdt.data import types as t
-from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS
+from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS
+from pydtrace.program import d_types as t
+from pydtrace.program import printf_format as f
+from pydtrace.program import program as p
 
 STRSIZE = 256
 STRING_STORAGE = 264  # the size and a NUL, rounded up

@@ -4,7 +4,8 @@ import os
 import struct
 import subprocess
 
-from pyusdt.data import aggregations, table
+from pydtrace.dtrace_text import aggregation_text
+from pydtrace.program import formatter_table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)
@@ -56,11 +57,11 @@ def flags_of(options):
 def print_case(harness, case, names):
     """All that our code prints for a case, to compare with the oracle's standard output."""
     program, records = case.program_and_records()
-    result = run(harness, table.build(program), records, names, flags_of(case.options))
+    result = run(harness, formatter_table.build(program), records, names, flags_of(case.options))
     assert result.returncode == 0, result.errors
     assert result.stops[-1][0] == DONE, result.errors
     position = [int(o.partition("=")[2]) for o in case.options if o.startswith("-xaggsortkeypos")]
-    order = aggregations.Order(
+    order = aggregation_text.Order(
         "-xaggsortkey" in case.options, "-xaggsortrev" in case.options, position[0] if position else 0
     )
-    return result.text + b"\n" + aggregations.render(case.aggregations(), program.strsize, order)
+    return result.text + b"\n" + aggregation_text.render(case.aggregations(), program.strsize, order)

@@ -2,12 +2,12 @@
 
 from types import SimpleNamespace
 
-from pyusdt.data import types as t
-from pyusdt.data.program import AggDef, Data
-from pyusdt.data.values import bounds
-from pyusdt.data.words import packed, unpacked
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.tracing.aggregates import Aggregates
+from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.driver.aggregation_state import Aggregates
+from pydtrace.program import d_types as t
+from pydtrace.program.program import AggDef, Data
+from pydtrace.results.aggregation_values import bounds
 
 KEY = 32  # bytes of a string key
 

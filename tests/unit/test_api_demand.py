@@ -5,7 +5,7 @@ import contextlib
 import os
 
 import pytest
-from pyusdt._tracer import Session
+from pydtrace._tracer import Session
 
 import pyusdt
 

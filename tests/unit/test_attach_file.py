@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pyusdt.engine import process_view
-from pyusdt.vm import attach_file
+from pydtrace.cli.commands import attach_file
+from pydtrace.process import file_view
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
 
@@ -101,7 +101,7 @@ def seen(paths, *command, arguments=()):
     with subprocess.Popen([*command, sys.executable, "-c", WAITS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         try:
-            return [process_view.sees_same_file(process.pid, str(path)) for path in paths]
+            return [file_view.sees_same_file(process.pid, str(path)) for path in paths]
         finally:
             process.stdin.close()
 

@@ -5,7 +5,7 @@ import random
 import subprocess
 import sys
 
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
 
 BASES = [f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 HEAD = """#include <stdint.h>

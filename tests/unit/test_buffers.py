@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from pyusdt.bpf import verifier
-from pyusdt.dlang import sizes
-from pyusdt.dlang.compile import compile_program
-from pyusdt.options import Options
+from pydtrace.bpf import verifier
+from pydtrace.dlang import buffer_limits
+from pydtrace.dlang.compile import compile_program
+from pydtrace.options import Options
 
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
 with open(os.path.join(CASES, "buffers.tsv"), encoding="utf-8") as table:
@@ -20,7 +20,7 @@ with open(os.path.join(CASES, "buffers.tsv"), encoding="utf-8") as table:
 
 def pydtrace(script, *options):
     arguments = [each for option in options for each in ("-x", option)]
-    return subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-q", *arguments, "-n", script],
+    return subprocess.run([sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-q", *arguments, "-n", script],
                           capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -61,7 +61,7 @@ def test_faults_and_what_is_speculated_take_room():
 def test_the_least_room_that_a_record_needs(clause, strsize, least):
     """Asked of dtrace 2.0.7: a string takes strsize, however long it is; every program has room for a fault."""
     for bufsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
-        assert sizes.complaint(compile_program(clause, options=Options({"bufsize": bufsize, "strsize": strsize}))) == said
+        assert buffer_limits.complaint(compile_program(clause, options=Options({"bufsize": bufsize, "strsize": strsize}))) == said
 
 
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from pyusdt.cli.arguments import Refused, Request, UsageError, parse, split
-from pyusdt.cli.formats import address
-from pyusdt.cli.table import DTRACE, OURS
+from pydtrace.cli.parsing.arguments import Refused, Request, UsageError, parse, split
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.sink_factory import address
 
 
 def test_options_may_be_joined_and_mixed_with_operands():

@@ -10,11 +10,12 @@ import time
 
 import pytest
 
-import pyusdt
-from pyusdt.cli import complete, found, processes
-from pyusdt.cli.found import Found
-from pyusdt.cli.main import COMMANDS
-from pyusdt.cli.table import DTRACE, OURS
+import pydtrace
+from pydtrace.cli.commands import complete, list_command
+from pydtrace.cli.commands.list_command import Found
+from pydtrace.cli.commands.main import COMMANDS
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.process import process_names
 
 BIN = os.path.dirname(sys.executable)
 
@@ -50,7 +51,7 @@ def test_all_that_the_usage_lists_is_offered():
 
 def test_probes_are_those_of_any_process(monkeypatch):
     numbered = [Found("pyusdt17", f"user_trace-n{i}", "m", "") for i in range(5)]
-    monkeypatch.setattr(found, "published", lambda: [Found("shop17", "order", "m", ""), Found("shop18", "order", "m", ""), *numbered])
+    monkeypatch.setattr(list_command, "published", lambda: [Found("shop17", "order", "m", ""), Found("shop18", "order", "m", ""), *numbered])
     assert offered("pydtrace -n ") == ["pyusdt*:::user_trace-n*", "shop*:::order"]
     assert offered("pydtrace -qZn 'sho") == ["shop*:::order"]
 
@@ -58,29 +59,29 @@ def test_probes_are_those_of_any_process(monkeypatch):
 @pytest.mark.parametrize("name", ["$(reboot)", "a b", "a\nb", "`x`", "\x1b[31m", "a;b", "a'b"])
 def test_a_name_that_a_shell_would_read_is_not_offered(name, monkeypatch):
     """Any process chooses the names of its probes; root completes them."""
-    monkeypatch.setattr(found, "published", lambda: [Found("shop1", name, "m", ""), Found(name, "order", "m", "")])
+    monkeypatch.setattr(list_command, "published", lambda: [Found("shop1", name, "m", ""), Found(name, "order", "m", "")])
     assert offered("pydtrace -n ") == []
 
 
 def test_a_machine_where_nothing_can_be_found_out(monkeypatch):
     def fails():
-        raise found.NotFound("no")
+        raise list_command.NotFound("no")
 
-    monkeypatch.setattr(found, "published", fails)
+    monkeypatch.setattr(list_command, "published", fails)
     assert offered("pydtrace -n ") == []
 
 
 @pytest.mark.parametrize("line", ["pydtrace -p ", "pydtrace --wait ", "pyusdt doctor -p ", "pyusdt list --pid "])
 def test_processes(line, monkeypatch):
     shown = {17: "python web.py\x1b[31m", 170: "db"}
-    monkeypatch.setattr(processes, "named", lambda: [(17, "python"), (170, "db")])
-    monkeypatch.setattr(processes, "called", shown.get)
+    monkeypatch.setattr(process_names, "named", lambda: [(17, "python"), (170, "db")])
+    monkeypatch.setattr(process_names, "called", shown.get)
     assert offered(line) == ["17", "170"]
     assert complete.text("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
 
 
 def test_what_each_shell_reads(monkeypatch):
-    monkeypatch.setattr(found, "published", lambda: [Found("shop1", "order", "m", "")])
+    monkeypatch.setattr(list_command, "published", lambda: [Found("shop1", "order", "m", "")])
     line = "pydtrace -n shop*::"
     assert complete.text("bash", line, COMMANDS) == ":order\n"  # which parts words at a colon
     assert complete.text("zsh", line, COMMANDS) == "shop*\\:\\:\\:order:probe of shop\n"
@@ -133,5 +134,5 @@ def read_until(fd, pattern):
 
 
 def test_the_scripts_are_installed():
-    folder = os.path.join(os.path.dirname(pyusdt.__file__), "cli", "completions")
+    folder = os.path.join(os.path.dirname(pydtrace.__file__), "cli", "completions")
     assert sorted(os.listdir(folder)) == sorted(f"pyusdt.{shell}" for shell in complete.SHELLS)

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 import pyusdt
-from pyusdt.bpf import verifier
-from pyusdt.dlang import sizes
-from pyusdt.dlang.compile import compile_program
-from pyusdt.options import PARSERS, OptionError, Options
+from pydtrace.bpf import verifier
+from pydtrace.dlang import buffer_limits
+from pydtrace.dlang.compile import compile_program
+from pydtrace.options import PARSERS, OptionError, Options
 
 BAD_VALUE = "Invalid value for specified option"
 
@@ -155,7 +155,7 @@ def answer(name, text):
         options.set(name, text)
     except OptionError as error:
         return f"failed to set -x {name}: {error}"
-    words = sizes.complaint(compile_program(SCRIPT, options=options))
+    words = buffer_limits.complaint(compile_program(SCRIPT, options=options))
     return f"could not enable tracing: {words}" if words else ""
 
 
@@ -173,7 +173,7 @@ def test_a_size_has_dtrace_s_answer(name, text, status, said):
 def test_the_least_room_that_an_aggregation_needs(clause, least):
     """Asked of dtrace 2.0.7."""
     for aggsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
-        assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=Options({"aggsize": aggsize}))) == said
+        assert buffer_limits.complaint(compile_program("BEGIN { " + clause + " }", options=Options({"aggsize": aggsize}))) == said
 
 
 @pytest.mark.parametrize("clause, least", [
@@ -185,7 +185,7 @@ def test_the_least_room_that_a_variable_needs(clause, least):
     """Asked of dtrace 2.0.7; the largest variable of several decides, and the largest key, of aggregations, too."""
     for dynvarsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer"))[: 1 + bool(least)]:
         options = Options({"dynvarsize": dynvarsize, "strsize": 16})
-        assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=options)) == said
+        assert buffer_limits.complaint(compile_program("BEGIN { " + clause + " }", options=options)) == said
 
 
 @pytest.mark.parametrize("option, said", [
@@ -197,12 +197,12 @@ def test_sizes_that_dtrace_changes(option, said):
     """Asked of dtrace 2.0.7 with BEGIN { exit(0); }."""
     options = Options()
     options.set(*option.split("="))
-    assert sizes.changes(options) == said
-    assert sizes.changes(options, compared=True) == [words for words in said if "lowered" not in words]  # under _DTRACE_TESTING
+    assert buffer_limits.changes(options) == said
+    assert buffer_limits.changes(options, compared=True) == [words for words in said if "lowered" not in words]  # under _DTRACE_TESTING
 
 
 def test_changed_sizes_are_told_in_dtrace_s_order():
-    done = subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-qx", "dynvarsize=1", "-x", "specsize=2",
+    done = subprocess.run([sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-qx", "dynvarsize=1", "-x", "specsize=2",
                            "-x", "aggsize=3", "-x", "bufsize=5000", "-n", "BEGIN { exit(0); }"],
                           capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "\n")
@@ -217,7 +217,7 @@ def test_a_buffer_without_end_is_told(engine, size):
     if engine == "kernel" and verifier.cannot():
         pytest.skip(f"host: {verifier.cannot()}")
     script = f"#pragma D option bufsize={size}\n#pragma D option engine={engine}\n{SCRIPT}"
-    done = subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-qn", script],
+    done = subprocess.run([sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-qn", script],
                           capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "dtrace: could not enable tracing: Memory allocation failure\n"

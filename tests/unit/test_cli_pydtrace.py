@@ -8,17 +8,17 @@ import sys
 from importlib.metadata import version
 
 import pytest
-from pyusdt._tracer import BUILD
+from pydtrace._tracer import BUILD
 
-from pyusdt.cli import processes
-from pyusdt.cli.pydtrace import command_words
-from pyusdt.cli.table import DTRACE, OURS
-from pyusdt.cli.usage import usage
-from pyusdt.dlang.ast import ProbeDesc
-from pyusdt.engine.unmatched import similar_name, similar_provider
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.pydtrace.main import command_words
+from pydtrace.cli.pydtrace.usage import usage
+from pydtrace.dlang.ast import ProbeDesc
+from pydtrace.engine.probe_hints import similar_name, similar_provider
+from pydtrace.process import process_names
 
 pytestmark = pytest.mark.own_processes
-COMMAND = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+COMMAND = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
 
 
 def run(*arguments, **options):
@@ -148,7 +148,7 @@ def myweb(tmp_path_factory):
 
 def test_of_many_processes_those_with_pyusdt_are_named(myweb):
     process, environment = myweb
-    name = processes.name(process.pid)
+    name = process_names.name(process.pid)
     with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         other.stdout.readline()
         told = run("-p", name, "-n", "BEGIN", env=environment)
@@ -308,7 +308,7 @@ def test_dumps_need_no_target():
 
 
 def test_a_bug_is_told_in_one_line_and_shown_on_demand():
-    broken = [sys.executable, "-c", "import pyusdt.cli.pydtrace as c; c.dispatch = lambda argv: [][1]; c.main()"]
+    broken = [sys.executable, "-c", "import pydtrace.cli.pydtrace.main as c; c.dispatch = lambda argv: [][1]; c.main()"]
     done = subprocess.run(broken, capture_output=True, text=True, timeout=30, check=False)
     expected = "dtrace: bug in pydtrace: IndexError: list index out of range (PYUSDT_DEBUG=1 shows where)\n"
     assert (done.returncode, done.stderr) == (1, expected)

@@ -13,10 +13,12 @@ import elfnotes
 import pytest
 
 import pyusdt
-from pyusdt.cli import doctor, found, listeners, main, processes, top
-from pyusdt.cli.doctor import Finding
-from pyusdt.cli.found import Found
-from pyusdt.cli.listeners import Listeners
+from pydtrace.cli.commands import doctor, list_command, main, semaphore_reader, top
+from pydtrace.cli.commands.doctor import Finding
+from pydtrace.cli.commands.list_command import Found
+from pydtrace.cli.commands.semaphore_reader import Listeners
+from pydtrace.process import process_names
+from pydtrace.symbols import elf
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -75,21 +77,21 @@ def test_list_as_json():
 
 def test_names_of_arguments():
     """Those of include/user_trace.d and of docs/guide/python-vm.md, and as many as the probes have."""
-    from pyusdt.data import argument_names
+    from pydtrace.program import builtin_probe_args
 
     top = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)
     with open(os.path.join(top, "include", "user_trace.d"), encoding="utf-8") as file:
         macro = file.read().split("#define USER_TRACE_ARGUMENTS", 1)[1].split("*/", 1)[0].split("\nprovider", 1)[0]
-    assert argument_names.of("pyusdt", "user_trace-n7") == tuple(re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " ")))
-    assert argument_names.of("erlang", "user_trace-s1") == ("message",)
-    assert argument_names.of("shop", "user_trace-n7") == ()
+    assert builtin_probe_args.of("pyusdt", "user_trace-n7") == tuple(re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " ")))
+    assert builtin_probe_args.of("erlang", "user_trace-s1") == ("message",)
+    assert builtin_probe_args.of("shop", "user_trace-n7") == ()
     with open(os.path.join(top, "docs", "guide", "python-vm.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| 3\.", file.read(), re.MULTILINE)
     assert len(rows) > 10
     for name, told in rows:
         arguments = re.sub(r" \([^)]*\)", "", told).replace(" and function called, line of the call", ", function, line").split(", ")
-        assert len(argument_names.of("python", name)) == len(arguments), name
-    shown = [each.arguments for each in found.in_process(os.getpid()) if each.name == "user_trace-s1"]
+        assert len(builtin_probe_args.of("python", name)) == len(arguments), name
+    shown = [each.arguments for each in list_command.in_process(os.getpid()) if each.name == "user_trace-s1"]
     assert shown == [] or shown[0]
 
 
@@ -102,7 +104,7 @@ def test_finding_text():
 
 def test_folded():
     def names(probes):
-        return [each.name for each in found.folded(probes)]
+        return [each.name for each in list_command.folded(probes)]
 
     numbered = [Found("p", f"n{i}", "m", "") for i in range(5)]
     assert names(numbered) == ["n0 … 4"]
@@ -170,7 +172,7 @@ def set_semaphore(pid, provider, value):
     with open(f"/proc/{pid}/maps") as maps:
         matches = (re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line) for line in maps)
         path, start, offset = next((match[3], int(match[1], 16), int(match[2], 16)) for match in matches if match)
-    file = pyusdt.cli.found.elf.File(path)
+    file = elf.File(path)
     (note,) = file.notes()
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
         memory.seek(start + file.offset(note.semaphore) - offset)
@@ -203,16 +205,16 @@ def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch
     for name in names[1:]:
         os.link(first, name)
     large, last = elfnotes.write(tmp_path / "large.so", 10_000), elfnotes.write(tmp_path / "last.so", 1)
-    monkeypatch.setattr(found, "_NOTES", 500_000)
+    monkeypatch.setattr(list_command, "_NOTES", 500_000)
     with subprocess.Popen([sys.executable, "-S", "-c", MAPPING, *names, large, last], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"mapped\n"
         left = []
-        probes = [each for each in found.in_process(process.pid, left.append) if each.provider == "bad"]
+        probes = [each for each in list_command.in_process(process.pid, left.append) if each.provider == "bad"]
         listed = run("list", "-p", str(process.pid))
         assert ([each.name for each in probes], left) == (["one"] * 3, ["large.so"])
-        assert {str(path) for path in (*names, large, last)} <= found.semaphores(process.pid)[1]
-        monkeypatch.setattr(found, "_FILES", 1)
-        assert len(left) == 1 and found.in_process(process.pid, left.append) is not None and len(left) == 2
+        assert {str(path) for path in (*names, large, last)} <= list_command.semaphores(process.pid)[1]
+        monkeypatch.setattr(list_command, "_FILES", 1)
+        assert len(left) == 1 and list_command.in_process(process.pid, left.append) is not None and len(left) == 2
         process.stdin.close()
     assert (listed.returncode, listed.stderr) == (0, "") and "bad" in listed.stdout
 
@@ -239,16 +241,16 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         if not address:
             process.stdin.close()
             pytest.skip("host: no userfaultfd")
-        monkeypatch.setattr(found._Mapped, "address", lambda self, offset: address)
-        monkeypatch.setattr(found, "LISTENERS", asked := Listeners())
-        monkeypatch.setattr(listeners, "LISTENERS", asked)
+        monkeypatch.setattr(list_command._Mapped, "address", lambda self, offset: address)
+        monkeypatch.setattr(list_command, "LISTENERS", asked := Listeners())
+        monkeypatch.setattr(semaphore_reader, "LISTENERS", asked)
         monkeypatch.setattr(top, "LISTENERS", asked)
-        monkeypatch.setattr(listeners, "PATIENCE", 0.2)
+        monkeypatch.setattr(semaphore_reader, "PATIENCE", 0.2)
         assert main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False)) == 0
         said = capfd.readouterr()
         why = f"process {process.pid} does not let its memory be read: who listens to its probes is not known"
         assert said.err == f"pyusdt: {why}\n" and re.search(r"^pyusdt +user_trace-i4s4 +- ", said.out, re.MULTILINE)
-        assert found.raised(process.pid, {address}) == 0 and asked.of(os.getpid(), []) == {} and asked.told == [why]
+        assert list_command.raised(process.pid, {address}) == 0 and asked.of(os.getpid(), []) == {} and asked.told == [why]
         assert why in top.foot([])
         process.stdin.close()
 
@@ -262,8 +264,8 @@ def test_list_of_anothers_process():
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-            found.in_process(os.getppid())
-        except found.NotFound as error:
+            list_command.in_process(os.getppid())
+        except list_command.NotFound as error:
             os.write(write, str(error).encode())
         finally:
             os._exit(0)
@@ -386,7 +388,7 @@ def test_doctor_gives_the_advice_about_the_run_directory_once(said, monkeypatch)
     def refuse():
         raise PermissionError(errno.EPERM, said)
 
-    monkeypatch.setattr("pyusdt._tracer.list_probes", refuse)
+    monkeypatch.setattr("pydtrace._tracer.list_probes", refuse)
     found = doctor._run_directory()
     assert not found.good and f"{found.text} {found.advice}".count("set PYUSDT_RUNDIR") == 1
 
@@ -527,5 +529,5 @@ def test_a_python_is_called_with_its_script(words, shown, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, *words], cwd=tmp_path, **pipes) as process:
         process.stdout.readline()
-        assert processes.called(process.pid) == processes.name(process.pid) + shown
+        assert process_names.called(process.pid) == process_names.name(process.pid) + shown
         process.communicate(b"\n")

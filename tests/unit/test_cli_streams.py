@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from pyusdt.cli import doctor, listing, main
-from pyusdt.cli.found import Found
+from pydtrace.cli.commands import doctor, main
+from pydtrace.cli.commands.list_command import Found
+from pydtrace.cli.pydtrace import dtrace_l
 
 pytestmark = pytest.mark.own_processes
 FOLDER = os.path.dirname(sys.executable)
@@ -78,7 +79,7 @@ def test_a_file_can_not_command_the_terminal(tmp_path):
 
 def test_names_in_columns():
     assert main.probe_text([Found("a\x9b", "b", "c\n", "é d")]).splitlines()[1] == r"a\x9b     b      -   c\n     é d"
-    assert listing.rows([("a", "b", "\x1b[1m", "d")], [1]).split() == ["1", "a", "b", r"\x1b[1m", "d"]
+    assert dtrace_l.rows([("a", "b", "\x1b[1m", "d")], [1]).split() == ["1", "a", "b", r"\x1b[1m", "d"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl()")

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyusdt.engine.command import Command
-from pyusdt.engine.identity import alive
+from pydtrace.process.command import Command
+from pydtrace.process.identity import alive
 
 PYTHONS = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
@@ -76,7 +76,7 @@ def test_stop_ends_a_command_that_ignores_sigterm():
 
 def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
     proof = tmp_path / "ran"
-    code = ("import os, sys; from pyusdt.engine.command import Command; "
+    code = ("import os, sys; from pydtrace.process.command import Command; "
             f"c = Command(['touch', {str(proof)!r}]); print(c.pid, flush=True); os.kill(os.getpid(), 9)")
     out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
     stat = pathlib.Path(f"/proc/{int(out.stdout)}/stat")

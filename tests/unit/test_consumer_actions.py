@@ -19,7 +19,7 @@ ORDERS = {"key": ["aggsortkey"], "key-second": ["aggsortkey", "aggsortkeypos=1"]
 
 
 def pydtrace(*arguments):
-    command = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", *arguments]
+    command = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -3,8 +3,8 @@
 import pytest
 from consumer_cases import type_of
 
-from pyusdt.data import format as f
-from pyusdt.data import types as t
+from pydtrace.program import d_types as t
+from pydtrace.program import printf_format as f
 
 MISMATCH = (
     "printf( ) argument #2 is incompatible with conversion #1 prototype:\n"

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pyusdt.engine.dtrace.items import Bars, Packed
-from pyusdt.engine.dtrace.output import Parser
+from pydtrace.engine.dtrace.output_items import Bars, Packed
+from pydtrace.engine.dtrace.output_parser import Parser
 
 pytestmark = pytest.mark.own_processes
 SUMS = 'BEGIN { @["back"] = sum(-12); @["web orders"] = sum(14); @["phone"] = sum(24); exit(0); }'
@@ -61,7 +61,7 @@ CASES = {
 
 
 def run(options, script, **environment):
-    command = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-q", "-n", script]
+    command = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-q", "-n", script]
     command += [f"-x{option}" for option in options]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60, env={**os.environ, **environment})
     assert (done.returncode, done.stderr) == (0, b"")

@@ -7,15 +7,15 @@ import pytest
 from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
 from consumer_harness import ACTION, DONE, FAULT, PROBE
 
-from pyusdt.data import program as p
-from pyusdt.data import table
+from pydtrace.program import formatter_table
+from pydtrace.program import program as p
 
 pytestmark = pytest.mark.own_processes
 
 
 def both(formatter, program, records, names=NAMES, flags=0):
     """What is printed of records that wait, and of those that come one by one."""
-    built = table.build(program)
+    built = formatter_table.build(program)
     return [harness.run(formatter, built, records, names, flags, kind) for kind in (b"r", b"o")]
 
 

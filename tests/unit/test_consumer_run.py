@@ -10,20 +10,20 @@ from types import SimpleNamespace
 import pytest
 from consumer_cases import Aggregate, Case, header
 
-from pyusdt import _tracer
-from pyusdt.cli.found import NotFound
-from pyusdt.cli.interrupts import Interrupts
-from pyusdt.data import faults
-from pyusdt.data import program as p
-from pyusdt.data import types as t
-from pyusdt.dlang.builtins import ACTIONS
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Engine, EngineError, Targets
-from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.report.output import Output, OutputError
-from pyusdt.report.text import Text
-from pyusdt.tracing.actions import Actions
-from pyusdt.tracing.driver import Driver
+from pydtrace import _tracer
+from pydtrace.cli.commands.list_command import NotFound
+from pydtrace.cli.pydtrace.signals import Interrupts
+from pydtrace.dlang.builtins import ACTIONS
+from pydtrace.dlang.compile import compile_program
+from pydtrace.driver.action_runner import Actions
+from pydtrace.driver.driver import Driver
+from pydtrace.dtrace_text import runtime_errors
+from pydtrace.engine import Engine, EngineError, Targets
+from pydtrace.engine.embedded.engine import EmbeddedEngine
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
+from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.output_file import Output, OutputError
 
 
 class FakeEngine(Engine):
@@ -300,20 +300,20 @@ def test_close_closes_all_whatever_fails(error):
 
 
 def test_drops_with_tags():
-    assert faults.drop_line("aggregation", 5, tags=True) == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
-    assert faults.drop_line("dynamic", 1) == "1 dynamic variable drop"
+    assert runtime_errors.drop_line("aggregation", 5, tags=True) == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
+    assert runtime_errors.drop_line("dynamic", 1) == "1 dynamic variable drop"
 
 
 def test_division_by_zero_is_dtrace_s_line():
     record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 216, 0)
-    line = faults.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
+    line = runtime_errors.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
     assert line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
 
 
 def told(records, places=True):
     """What a Teller says of faults of a program with an absent string: [(text, count)]."""
     said, program = [], compile_program("BEGIN { trace(copyinstr(arg1)); trace(1 / arg2); }")
-    teller = faults.Teller(program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places)
+    teller = runtime_errors.Teller(program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places)
     for record in records:
         teller.tell(record)
     teller.finish()
@@ -371,7 +371,7 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     drive(engine, Text(pipe[0], Said(), formatter))
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
-    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in faults.fault_line(record, lambda ident: names)
+    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.fault_line(record, lambda ident: names)
 
 
 # --- strangers' words ---------------------------------------------------------------

@@ -13,17 +13,18 @@ import types
 
 import pytest
 
-from pyusdt.cli.link import empty_object
-from pyusdt.data import allowance
-from pyusdt.data import types as t
-from pyusdt.data.program import Data
-from pyusdt.data.symbol_table import Table
-from pyusdt.dlang import sizes
-from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import file_symbols, mapped
-from pyusdt.engine.elf import BadFile, File
-from pyusdt.tracing import perf_map as perf_map_module
-from pyusdt.tracing.symbols import Symbols
+from pydtrace.cli.pydtrace.dtrace_g import empty_object
+from pydtrace.dlang import buffer_limits
+from pydtrace.dlang.compile import compile_program
+from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.process import maps
+from pydtrace.program import d_types as t
+from pydtrace.program.program import Data
+from pydtrace.symbols import file_symbols
+from pydtrace.symbols import perf_map as perf_map_module
+from pydtrace.symbols.elf import BadFile, File
+from pydtrace.symbols.symbol_table import Table
+from pydtrace.untrusted import cpu_time_budget
 
 pytestmark = pytest.mark.own_processes
 
@@ -53,7 +54,7 @@ def test_addresses_of_one_function_are_one_key():
 
 def test_stacks_that_print_alike_are_one_key(monkeypatch):
     """Code of a just-in-time compiler, which is named without the distance from its function's beginning."""
-    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xf:x}"])
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xf:x}"])
     stack = t.Stack(2)
     group = Symbols().grouping([Data(stack, 8, stack.size)])
 
@@ -66,7 +67,7 @@ def test_stacks_that_print_alike_are_one_key(monkeypatch):
 
 
 def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
-    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::{address & ~0xf:x}"])
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::{address & ~0xf:x}"])
     stack, symbol = t.Stack(2), t.Symbol(True, t.PLACE)
     symbols = Symbols()
 
@@ -96,7 +97,7 @@ def test_a_stack_is_a_line_for_each_frame_that_there_is():
     ({"aggsize": 28}, "BEGIN { @ = count(); }", True), ({"aggsize": 100 << 40}, "BEGIN { @ = count(); }", False),
 ])  # fmt: skip
 def test_buffers_that_are_too_small_are_told(options, text, fits):
-    assert (sizes.complaint(compile_program(text, options=options)) is None) is fits
+    assert (buffer_limits.complaint(compile_program(text, options=options)) is None) is fits
 
 
 def test_the_object_of_G_is_an_object_without_symbols(tmp_path):
@@ -248,7 +249,7 @@ def told(path, offset, pid=2**22 + 5):
     """The name of what is at an offset of a file that a process, or a recording, says it has mapped; pid: of that process."""
     status = os.stat(path)
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
-    where = mapped.Mapping("", "", "0", device, str(status.st_ino), str(path)), offset
+    where = maps.Mapping("", "", "0", device, str(status.st_ino), str(path)), offset
     return Symbols(code_of=lambda address: where).name(pid, 0x1010)
 
 
@@ -277,13 +278,13 @@ def test_a_file_of_no_folder_is_nowhere(tmp_path, monkeypatch):
     path = library(tmp_path / "lib.so", "first")
     monkeypatch.chdir(tmp_path)
     status = os.stat(path)
-    assert mapped.find(ME, mapped.Mapping("", "", "0", "00:00", str(status.st_ino), "lib.so")) is None
+    assert maps.find(ME, maps.Mapping("", "", "0", "00:00", str(status.st_ino), "lib.so")) is None
 
 
 def test_tables_of_symbols_have_room_together(tmp_path, monkeypatch):
     """What was not asked for longest goes, and is read again."""
     monkeypatch.setattr(file_symbols, "_ROOM", 1 << 20)
-    files, time = file_symbols.Files(), allowance.Allowance(100.0, 1)
+    files, time = file_symbols.Files(), cpu_time_budget.Allowance(100.0, 1)
     paths = [elf_file(tmp_path / f"x{i}.so", b"\0.symtab\0f\0", 10_000) for i in range(10)]
     for path in [*paths, *paths]:
         assert files.get(path, os.stat(path), time).table.find(4096) == (4096, "f")
@@ -302,9 +303,9 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         clock[0] += 0.5
         return ["1000-2000 r-xp 00000000 00:00 7 /nowhere\n"]
 
-    monkeypatch.setattr(mapped, "lines", lines)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
-    monkeypatch.setattr("pyusdt.tracing.symbols.user_of", lambda pid: 4711)
+    monkeypatch.setattr(maps, "lines", lines)
+    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer.user_of", lambda pid: 4711)
     symbols = Symbols()
     for _ in range(1000):
         assert symbols.name(7, 0x5000) == "0x5000"
@@ -315,9 +316,9 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
 
 
 def test_maps_of_many_processes_have_room_together(monkeypatch):
-    monkeypatch.setattr("pyusdt.tracing.symbols._MAPPED", 1 << 20)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._MAPPED", 1 << 20)
     text = "".join(f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000))
-    monkeypatch.setattr(mapped, "lines", lambda pid: text.splitlines(keepends=True))
+    monkeypatch.setattr(maps, "lines", lambda pid: text.splitlines(keepends=True))
     symbols = Symbols()
     for pid in range(100):
         assert symbols.name(pid + 1, 0x1010) == "nowhere`0x1010"
@@ -344,7 +345,7 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         return [(0x1000, 0x1020, f"f{len(readings)}")]
 
     monkeypatch.setattr(perf_map_module, "_read", read)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
+    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
     resolve = perf_map_module.PerfMaps()
     for _ in range(1000):
         with open(path, "ab") as file:
@@ -358,7 +359,7 @@ def test_perf_maps_have_room_together(monkeypatch):
     """Those of many processes, which one file can be by many names; what was not asked for longest is read again."""
     monkeypatch.setattr(perf_map_module, "_read", lambda path, user: [(number, number + 1, path) for number in range(1000)])
     monkeypatch.setattr(perf_map_module, "_ROOM", 1 << 20)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: 0.0, thread_time=lambda: 0.0))
+    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: 0.0, thread_time=lambda: 0.0))
     monkeypatch.setattr(perf_map_module.os, "lstat", lambda path: types.SimpleNamespace(st_size=1000))
     resolve = perf_map_module.PerfMaps()
     for pid in [*range(10_000, 10_100)] * 2:
@@ -369,7 +370,7 @@ def test_perf_maps_have_room_together(monkeypatch):
 
 def test_names_that_stand_for_others_do_not_grow_for_ever(monkeypatch):
     """Processes come and go; each has names of its own."""
-    monkeypatch.setattr("pyusdt.tracing.symbols._ALIKE", 100)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._ALIKE", 100)
     symbols = Symbols()
     for pid in range(1000):
         symbols.forget()

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pyusdt.tracing import cost
+from pydtrace.driver import cpu_limit
 
 OWN, ALICE, BOB = os.geteuid(), 54001, 54002
 
@@ -15,9 +15,9 @@ class Case:
     def __init__(self, monkeypatch):
         self.now = self.used = self.others = 0.0
         self.work, self.cut, self.told = {}, [], []
-        monkeypatch.setattr(cost.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(cost.time, "process_time", lambda: self.used)
-        self.cost = cost.Cost(25, lambda: -self.others, lambda: dict(self.work), self.cut.append, self.told.append)
+        monkeypatch.setattr(cpu_limit.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(cpu_limit.time, "process_time", lambda: self.used)
+        self.cost = cpu_limit.Cost(25, lambda: -self.others, lambda: dict(self.work), self.cut.append, self.told.append)
 
     def window(self, used, **work):
         """Ten seconds of which so many were used.  work: {user: units, or seconds that were measured}."""

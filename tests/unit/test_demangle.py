@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from pyusdt.data import demangle_cxx, demangle_rust
-from pyusdt.data.demangle import demangled, may_be, without_parameters, without_value
-from pyusdt.engine import elf
+from pydtrace.symbols import demangle_cxx, demangle_rust, elf
+from pydtrace.symbols.demangle import demangled, may_be, without_parameters, without_value
 
 CXX = {
     "_ZN4shop6Basket3addEi": "shop::Basket::add(int)", "_ZN4shop6Basket5priceIlEEiT_": "int shop::Basket::price<long>(long)",

@@ -8,15 +8,16 @@ import pkgutil
 
 import pytest
 
+import pydtrace
 import pyusdt
-from pyusdt.bpf import asm, kernel
-from pyusdt.cli.arguments import UsageError
-from pyusdt.cli.found import NotFound
-from pyusdt.data import format
-from pyusdt.dlang.compile import Compiler
-from pyusdt.engine import EngineError, NoPyusdt, NoSuchProcess
-from pyusdt.engine.kernel import returns
-from pyusdt.stacks.process import NoStacks
+from pydtrace.bpf import asm, syscalls
+from pydtrace.cli.commands.list_command import NotFound
+from pydtrace.cli.parsing.arguments import UsageError
+from pydtrace.dlang.compile import Compiler
+from pydtrace.engine import EngineError, NoPyusdt, NoSuchProcess
+from pydtrace.engine.kernel.probes import return_sites
+from pydtrace.program import printf_format
+from pydtrace.remote_python.remote_python import NoStacks
 
 
 def refused(script):
@@ -35,9 +36,9 @@ def raise_it(script):
 
 MADE = [  # of those with a constructor of their own; cli's UsageError adds nothing to its arguments
     refused("BEGIN { trace(argO); }"), refused('BEGIN { printf("%d", "x"); }'), NoSuchProcess(17), NoStacks("no process 17"), EngineError("no \x1b here"), NotFound("no such file"), NoPyusdt("process 17 has no pyusdt in it"),
-    returns.NotFound("its symbol has no size", True),
-    format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1), asm.AsmError(3, "no such register"),
-    kernel.Refused(OSError(13, "Permission denied"), "R1 is not a pointer")]
+    return_sites.NotFound("its symbol has no size", True),
+    printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1), asm.AsmError(3, "no such register"),
+    syscalls.Refused(OSError(13, "Permission denied"), "R1 is not a pointer")]
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -64,10 +65,10 @@ def test_it_comes_out_of_another_process():
 
 
 def test_each_with_a_constructor_is_tried():
-    for module in pkgutil.walk_packages(pyusdt.__path__, "pyusdt."):
+    for module in pkgutil.walk_packages(pydtrace.__path__, "pydtrace."):
         importlib.import_module(module.name)
     found, left = set(), [Exception]
     while left:
-        left += (kinds := [kind for kind in left.pop().__subclasses__() if kind.__module__.split(".")[0] in ("pyusdt", "builtins")])
-        found |= {kind for kind in kinds if kind.__module__.startswith("pyusdt.") and "__init__" in vars(kind)}
+        left += (kinds := [kind for kind in left.pop().__subclasses__() if kind.__module__.split(".")[0] in ("pydtrace", "pyusdt", "builtins")])
+        found |= {kind for kind in kinds if kind.__module__.startswith(("pydtrace.", "pyusdt.")) and "__init__" in vars(kind)}
     assert {type(error) for error in MADE} | {UsageError} == found

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from pyusdt.report import expenses, server
-from pyusdt.report.expenses import BURST, CUT, SHARE, Expenses
-from pyusdt.report.tee import Tee
-from pyusdt.tracing.sink import Sink
+from pydtrace.driver.sink import Sink
+from pydtrace.sinks.http import connection_cost, http_server
+from pydtrace.sinks.http.connection_cost import BURST, CUT, SHARE, Expenses
+from pydtrace.sinks.tee import Tee
 
 OWN, USER, OTHER = ("uid", os.geteuid()), ("uid", 64123), ("address", "10.0.0.7")
 
@@ -18,7 +18,7 @@ OWN, USER, OTHER = ("uid", os.geteuid()), ("uid", 64123), ("address", "10.0.0.7"
 def clock(monkeypatch):
     """A list of one number: the time."""
     now = [1000.0]
-    monkeypatch.setattr(expenses.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(connection_cost.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -48,7 +48,7 @@ def test_who_is_remembered_is_bounded(clock):
     assert len(found._left) <= 1024 and len(found._cut) <= 1024
 
 
-class _Handler(server.Handler):
+class _Handler(http_server.Handler):
     def answer(self):
         if self.path == "/token":
             self.server.know()
@@ -59,9 +59,9 @@ class _Handler(server.Handler):
 @pytest.mark.parametrize(("path", "counts"), [("/", True), ("/token", False)])
 def test_connections(path, counts, monkeypatch):
     """Of another user: they are served, until they have taken too much; who has the token is the tracing's."""
-    monkeypatch.setattr(expenses, "BURST", 0.02)
-    monkeypatch.setattr(server, "peer", lambda theirs, ours: USER)
-    served, told, refused = server.Server("127.0.0.1", 0, _Handler), threading.Event(), 0
+    monkeypatch.setattr(connection_cost, "BURST", 0.02)
+    monkeypatch.setattr(http_server, "peer", lambda theirs, ours: USER)
+    served, told, refused = http_server.Server("127.0.0.1", 0, _Handler), threading.Event(), 0
     served.expenses.tell = lambda text: told.set()
     served.start()
     try:

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from pyusdt.engine import elf
-from pyusdt.stacks import cfi
+from pydtrace.symbols import elf
+from pydtrace.unwind import dwarf_cfi
 
 pytestmark = pytest.mark.own_processes
 
@@ -32,7 +32,7 @@ def of_readelf(path):
         _, *rest = paragraph[function.end():].splitlines()
         for line in rest[1:]:
             address, *values = re.sub(r"r(\d+) \(\w+\)", r"=\1", line).split()
-            columns = [cfi.CFA, *(register(name, returned) for name in rest[0].split()[2:])]
+            columns = [dwarf_cfi.CFA, *(register(name, returned) for name in rest[0].split()[2:])]
             found[int(function[2], 16), int(address, 16)] = returned, {
                 column: said(value, returned) for column, value in zip(columns, values, strict=True)}
     return found
@@ -44,17 +44,17 @@ def said(value, returns):
     if value in ("exp", "vexp"):
         return value
     if value[0] == "=":
-        return cfi.REGISTER, int(value[1:])
+        return dwarf_cfi.REGISTER, int(value[1:])
     where, sign, number = re.fullmatch(r"(\w+)([+-])(\d+)", value).groups()
     distance = int(sign + number)
-    return (cfi.OFFSET if where == "c" else cfi.VALUE, distance) if where in "cv" else (register(where, returns), distance)
+    return (dwarf_cfi.OFFSET if where == "c" else dwarf_cfi.VALUE, distance) if where in "cv" else (register(where, returns), distance)
 
 
 def ours(row, column):
     rule = row.rules.get(column)
     if rule is None:
         return None
-    return {cfi.EXPRESSION: "vexp" if column != cfi.CFA else "exp", cfi.AT: "exp"}.get(rule[0], rule)
+    return {dwarf_cfi.EXPRESSION: "vexp" if column != dwarf_cfi.CFA else "exp", dwarf_cfi.AT: "exp"}.get(rule[0], rule)
 
 
 @pytest.mark.parametrize("path", FILES, ids=["aarch64", "x86-64"])
@@ -63,7 +63,7 @@ def test_each_row(path):
         pytest.skip(f"host: no {path}")
     file, compared, theirs = elf.File(path), 0, of_readelf(path)
     try:
-        for function in cfi.Tables(file).functions():
+        for function in dwarf_cfi.Tables(file).functions():
             for begin, _, row in function:
                 if (row.start, begin) not in theirs:
                     continue

@@ -12,8 +12,8 @@ import sys
 import pytest
 
 from pyusdt import get_tag, instrument
-from pyusdt.data import arrival as data_arrival
-from pyusdt.instrument import arrival, core, dbapi, http, names, queries
+from pyusdt import import_callbacks as data_arrival
+from pyusdt.instrument import core, db_queries, dbapi, http, import_hooks, probes
 from pyusdt.instrument import logging as own_logging
 
 
@@ -237,20 +237,20 @@ class Cursor:
 
 
 def test_queries(monkeypatch, kind):
-    start, done = replaced(monkeypatch, queries, kind)
-    inner = lambda: queries.around_query(Cursor, "inner", lambda: 7)
-    assert queries.around_query(Cursor, "outer", inner) == 7
+    start, done = replaced(monkeypatch, db_queries, kind)
+    inner = lambda: db_queries.around_query(Cursor, "inner", lambda: 7)
+    assert db_queries.around_query(Cursor, "outer", inner) == 7
     with pytest.raises(ZeroDivisionError):
-        queries.around_query(Cursor, "bad", lambda: 1 / 0)
+        db_queries.around_query(Cursor, "bad", lambda: 1 / 0)
     if kind == "good":
         assert [call[0] for call in start.calls] == ["outer", "bad"]
         assert [(call[0], call[1], call[3]) for call in done.calls] == [("outer", 4, ""), ("bad", -1, "ZeroDivisionError")]
-    assert not queries._inside.get()
+    assert not db_queries._inside.get()
 
 
 def test_cursors_of_any_driver(monkeypatch, kind):
     """sqlite3's connection executes by its own cursors; executescript() is one query."""
-    start, done = replaced(monkeypatch, queries, kind)
+    start, done = replaced(monkeypatch, db_queries, kind)
     classes = dbapi.connection(sqlite3.Connection, dbapi.cursor(sqlite3.Cursor))
     with contextlib.closing(sqlite3.connect(":memory:", factory=classes)) as connection:
         connection.executescript("create table item (number); create table other (number)")
@@ -286,12 +286,12 @@ def test_a_module_that_comes(tmp_path, monkeypatch):
     monkeypatch.setattr(data_arrival, "_waiting", {})
     monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
     finders = sys.meta_path[:]
-    arrival.when_imported("hooks_framework", "pyusdt.instrument.flask", "see_requests")
+    import_hooks.when_imported("hooks_framework", "pyusdt.instrument.flask", "see_requests")
     import hooks_framework
 
     assert type(hooks_framework.__spec__.loader).__name__ == "SourceFileLoader"
     assert sys.meta_path == [each for each in finders if each is not data_arrival._finder]
-    assert instrument.trouble() == "arrival._arrived: failed 1 times, last with AttributeError"
+    assert instrument.trouble() == "import_hooks._arrived: failed 1 times, last with AttributeError"
     del sys.modules["hooks_framework"]
 
 
@@ -300,10 +300,10 @@ def test_parts_that_are_none():
         instrument.enable("djnago")
 
 
-@pytest.mark.parametrize("provider", names.TABLE)
+@pytest.mark.parametrize("provider", probes.TABLE)
 def test_the_table(provider):
-    made = names.probes(provider)
-    assert [each.name for each in made] == list(names.TABLE[provider]) and not any(made)
+    made = probes.probes(provider)
+    assert [each.name for each in made] == list(probes.TABLE[provider]) and not any(made)
 
 
 def test_arguments_of_tasks():

@@ -5,10 +5,11 @@ import time
 
 import pytest
 
-from pyusdt.data import walked
-from pyusdt.tracing import interpreters, reader
+from pydtrace.driver import python_frame_names
+from pydtrace.untrusted import io_worker
+from pydtrace.unwind import python_frame_words
 
-WORD = walked.MARK | 7 << walked.CODE_SHIFT
+WORD = python_frame_words.MARK | 7 << python_frame_words.CODE_SHIFT
 
 
 class _Slow:
@@ -26,9 +27,9 @@ class _Slow:
 
 @pytest.fixture
 def named(monkeypatch):
-    monkeypatch.setattr(interpreters, "_Process", _Slow)
+    monkeypatch.setattr(python_frame_names, "_Process", _Slow)
     _Slow.gate.clear()
-    made = interpreters.Interpreters(by_id=True)
+    made = python_frame_names.Interpreters(by_id=True)
     made.hear = lambda: None
     yield made
     _Slow.gate.set()
@@ -42,30 +43,30 @@ def test_names_are_waited_for(named):
 
 
 def test_one_look_that_never_ends(named, monkeypatch):
-    monkeypatch.setattr(reader, "PATIENCE", 0.1)
+    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
     named.see(1, (WORD,))
-    assert named.name(1, WORD) == interpreters.UNKNOWN
+    assert named.name(1, WORD) == python_frame_names.UNKNOWN
     named.see(2, (WORD,))
     assert named.told == ["process 1: its memory can not be read in time: its frames have no names"]
 
 
 def test_what_stands_behind_a_look_that_never_ends(named, monkeypatch):
     """Names of others' functions, which were asked for while it hung."""
-    monkeypatch.setattr(reader, "PATIENCE", 0.1)
+    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
     monkeypatch.setattr(_Slow, "texts", lambda self, words: (self.pid < 4 and self.gate.wait(60), dict.fromkeys(words, f"f{self.pid}"))[1])
     for pid in range(1, 6):
         named.see(pid, (WORD,))
-    assert [named.name(pid, WORD) for pid in (5, 4, 1)] == ["f5", "f4", interpreters.UNKNOWN]
+    assert [named.name(pid, WORD) for pid in (5, 4, 1)] == ["f5", "f4", python_frame_names.UNKNOWN]
     assert len(named.told) == 3
 
 
 def test_many_looks_that_are_slow(named, monkeypatch):
     """Each ends in time, but there is no end to them; whoever asks waits once."""
-    monkeypatch.setattr(interpreters, "_SETTLES", 0.2)
+    monkeypatch.setattr(python_frame_names, "_SETTLES", 0.2)
     for pid in range(100):
         named.see(pid, (WORD,))
     began = time.monotonic()
-    assert {named.name(pid, WORD) for pid in range(100)} == {interpreters.UNKNOWN}
+    assert {named.name(pid, WORD) for pid in range(100)} == {python_frame_names.UNKNOWN}
     assert time.monotonic() - began < 15, "100 times 0.2 s are 20"
     assert len(named.told) == 1 and "shown as ?" in named.told[0]
     _Slow.gate.set()

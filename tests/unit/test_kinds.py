@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyusdt.engine import kinds
-from pyusdt.engine.kinds import (
+from pydtrace.engine import probe_kinds
+from pydtrace.engine.probe_kinds import (
     EMBEDDED,
     KERNEL,
     NOBODY,
@@ -27,7 +27,7 @@ COLUMNS = [NOW, TO_COME, PYUSDT_TO_COME, NOBODY]
 
 def kind(text: str) -> str:
     provider, module, function, name = text.split(":")
-    return kinds.kind(SimpleNamespace(provider=provider, module=module, function=function, name=name))
+    return probe_kinds.kind(SimpleNamespace(provider=provider, module=module, function=function, name=name))
 
 
 @pytest.mark.parametrize(("what", "descriptions"), [
@@ -38,7 +38,7 @@ def kind(text: str) -> str:
               "proc:::exec", "sched:::on-cpu", "io:::start", "tcp:::send", "ip:::send", "udp:::receive"]),
     (OTHER, ["php*:::function-entry", "hotspot77:::gc-begin", "libstdcxx*:::throw", "shop5:::order-placed", "postgresql*:::query-start",
              "pyvm*:::line"]),
-    (kinds.ANY, [":::user_trace-i4s4", "*:::throw", "::malloc:entry"])])
+    (probe_kinds.ANY, [":::user_trace-i4s4", "*:::throw", "::malloc:entry"])])
 def test_kinds(what, descriptions):
     assert {text: kind(text) for text in descriptions} == dict.fromkeys(descriptions, what)
 
@@ -57,7 +57,7 @@ def test_the_page_and_the_code_have_one_table():
         users = (True, False) if ";" not in cells[0] else (cells[0].endswith("root"),)
         for root in users:
             wanted |= {(row["what"], root, who): cell.partition(",")[0] for who, cell in zip(COLUMNS, cells[1:], strict=True)}
-    assert wanted == kinds.TABLE_OF_ENGINES
+    assert wanted == probe_kinds.TABLE_OF_ENGINES
     assert {EMBEDDED, KERNEL, REFUSED} == set(wanted.values())
 
 
@@ -65,27 +65,27 @@ def test_the_page_and_the_code_have_one_table():
     ("python app.py", True), ("/usr/bin/python3.12 -m app", True), ("env X=1 python3 x.py", True), ("erl -noshell", True),
     ("sh -c", False), ("java -jar x.jar", False), ("./dl", False), ("php x.php", False)])
 def test_commands_that_load_pyusdt(line, loads):
-    assert kinds.loads_pyusdt(line.split()) == loads
+    assert probe_kinds.loads_pyusdt(line.split()) == loads
 
 
 def test_a_shell_line_with_a_python_in_it():
-    assert kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec python3 app.py"])
-    assert not kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec php app.php"])
+    assert probe_kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec python3 app.py"])
+    assert not probe_kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec php app.php"])
 
 
 def test_a_script_of_python(tmp_path):
     path = tmp_path / "tool"
     path.write_text("#!/usr/bin/env python3\n")
     path.chmod(0o755)
-    assert kinds.loads_pyusdt([str(path)])
-    assert kinds.loads_pyusdt(["timeout", "5", str(path)])
+    assert probe_kinds.loads_pyusdt([str(path)])
+    assert probe_kinds.loads_pyusdt(["timeout", "5", str(path)])
 
 
 def test_a_program_with_the_core(tmp_path):
     """The core's strings are in every program that is linked with it: its extension for Python stands for one here."""
     from pyusdt import _core
 
-    assert kinds.loads_pyusdt([_core.__file__])
-    assert not kinds.loads_pyusdt(["/bin/true"])
+    assert probe_kinds.loads_pyusdt([_core.__file__])
+    assert not probe_kinds.loads_pyusdt(["/bin/true"])
     (tmp_path / "text").write_bytes(b"\0PYUSDT_RUNDIR\0")
-    assert not kinds.loads_pyusdt([str(tmp_path / "text")])
+    assert not probe_kinds.loads_pyusdt([str(tmp_path / "text")])

@@ -3,8 +3,8 @@ machine's other processes have."""
 
 import types
 
-from pyusdt import _tracer
-from pyusdt.engine.embedded import EmbeddedEngine
+from pydtrace import _tracer
+from pydtrace.engine.embedded.engine import EmbeddedEngine
 
 PROCESSES, CLAUSES = 20, 200
 

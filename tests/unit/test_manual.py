@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pyusdt.cli.main import COMMANDS
-from pyusdt.cli.table import DTRACE, OURS
+from pydtrace.cli.commands.main import COMMANDS
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 PAGES = ["pydtrace", "pyusdt"]

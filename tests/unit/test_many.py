@@ -1,4 +1,4 @@
-"""The engine of -x hostmode=central (engine/remote/central.py, c/tracer/many.c), on one recording that several hosts send.
+"""The engine of -x hostmode=central (hosts/central_engine.py, c/tracer/many.c), on one recording that several hosts send.
 
 All hosts send the same bytes, so that their processes and threads have the same ids.
 """
@@ -16,17 +16,17 @@ from types import SimpleNamespace
 import made_recordings as made
 import pytest
 
-from pyusdt import _tracer
-from pyusdt.data import program as p
-from pyusdt.dlang import sides as many
-from pyusdt.dlang.compile import Compiler
-from pyusdt.engine.remote import central, sides
-from pyusdt.engine.remote import engine as remote
-from pyusdt.engine.remote.central import CentralEngine
-from pyusdt.engine.remote.host import RUNNING, Host
-from pyusdt.engine.remote.link import Broken
-from pyusdt.engine.remote.request import Request
-from pyusdt.options import Options
+from pydtrace import _tracer
+from pydtrace.dlang import host_placement as many
+from pydtrace.dlang.compile import Compiler
+from pydtrace.hosts import central_engine, placement
+from pydtrace.hosts import engine as remote
+from pydtrace.hosts.central_engine import CentralEngine
+from pydtrace.hosts.connection import Broken
+from pydtrace.hosts.host_messages import RUNNING, Host
+from pydtrace.hosts.request import Request
+from pydtrace.options import Options
+from pydtrace.program import program as p
 
 pytestmark = pytest.mark.own_processes
 
@@ -54,7 +54,7 @@ class World:
         many.declare(compiler, "", 9, "test")
         compiler.add(script)
         names = [f"h{i}" for i in range(len(shifts))]
-        self.program = many.finish(compiler, sides.of_clause, sides.THERE)
+        self.program = many.finish(compiler, placement.of_clause, placement.THERE)
         self.engine = CentralEngine(self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})})
         self.hosts = [Host(name, i, self.engine, None) for i, name in enumerate(names)]
         self.engine._hosts += self.hosts
@@ -68,9 +68,9 @@ class World:
 
     def rows(self, clause=0):
         """(host, n, number, timestamp, whether it is uncertain) of the records that come now; of another clause: what it records."""
-        from pyusdt.data.records import split
-        from pyusdt.data.snapshot import key_reader
-        from pyusdt.data.wire import data_of
+        from pydtrace.hosts.host_protocol import data_of
+        from pydtrace.results.aggregations import key_reader
+        from pydtrace.results.records import split
 
         read = key_reader(data_of(self.program.clauses[clause]), None)
         place = slice(p.RECORD_CLAUSE, p.RECORD_CLAUSE + 4)
@@ -163,7 +163,7 @@ def test_a_host_that_comes_back(recorded):
 
 def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     world = World([0])
-    monkeypatch.setattr(central, "_KEPT", world.engine._many.kept(0) + 100)
+    monkeypatch.setattr(central_engine, "_KEPT", world.engine._many.kept(0) + 100)
     with pytest.raises(Broken, match="more probes and places than there is room for"):
         world.engine.take_events(world.hosts[0], recorded)
 
@@ -197,7 +197,7 @@ class Flood:
 @pytest.mark.parametrize("action", ["n++", "exit(0)"])
 def test_a_host_that_sends_without_end_when_it_is_to_end(action, monkeypatch):
     """What waits has a bound meanwhile: it is run, or after exit() not kept.  The host is given up."""
-    for module in (central, remote):
+    for module in (central_engine, remote):
         monkeypatch.setattr(module, "_HELD", 10_000)
     world = World([0], script=f"made*:::fired {{ {action}; }}")
     engine, host = world.engine, world.hosts[0]
@@ -218,8 +218,8 @@ STACKS = """made*:::fired { @[host, jstack()] = count(); }"""
 
 def frames_of(world):
     """{(host, texts of the frames): count} of the only aggregation."""
-    from pyusdt.data.words import unpacked
-    from pyusdt.tracing.symbols import Symbols
+    from pydtrace.aggregation.int64 import unpacked
+    from pydtrace.driver.address_symbolizer import Symbols
 
     (aggregation,) = world.program.aggregations
     host, stack = aggregation.keys

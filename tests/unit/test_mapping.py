@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.compile import Compiler, default_macros
-from pyusdt.dlang.errors import CompileError
-from pyusdt.options import Options
-from pyusdt.report import mapping
-from pyusdt.report.mapping import MappingError
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
+from pydtrace.sinks.metrics import metric_config
+from pydtrace.sinks.metrics.metric_config import MappingError
 
 
 def definition(name, function="count", keys=1):
@@ -21,7 +21,7 @@ SCRIPT = [definition("calls"), definition("lat", "quantize"), definition("total"
 
 
 def read(*lines):
-    return mapping.read([(f"file:{number}", line) for number, line in enumerate(lines, 1)], SCRIPT)
+    return metric_config.read([(f"file:{number}", line) for number, line in enumerate(lines, 1)], SCRIPT)
 
 
 def test_a_whole_line():
@@ -36,7 +36,7 @@ def test_names():
 
 
 def test_what_is_left_open():
-    made, unmapped = mapping.complete(read("lat unit=seconds sum=total"), SCRIPT, ["pydtrace"])
+    made, unmapped = metric_config.complete(read("lat unit=seconds sum=total"), SCRIPT, ["pydtrace"])
     assert {name: (meaning.name, meaning.labels) for name, meaning in made.items()} == {
         "calls": ("dtrace_calls", ["key1"]), "lat": ("dtrace_lat_seconds", ["key1"]), "_": ("dtrace_aggregation", [])}
     assert unmapped == ["calls", "_"]
@@ -77,9 +77,9 @@ def test_two_lines_and_two_names():
     for names in (("x", "x"), ("x", "x_count"), ("x_sum", "x")):
         told = read(f"calls name={names[0]}", f"lat name={names[1]}")
         with pytest.raises(MappingError, match=f"^@lat: there is a metric {names[1]}, or one of that name"):
-            mapping.complete(told, SCRIPT, [])
+            metric_config.complete(told, SCRIPT, [])
     with pytest.raises(MappingError, match="^@calls: there is a metric pydtrace_lost"):
-        mapping.complete(read("calls name=pydtrace_lost"), SCRIPT, ["pydtrace_lost"])
+        metric_config.complete(read("calls name=pydtrace_lost"), SCRIPT, ["pydtrace_lost"])
 
 
 @pytest.mark.parametrize("lines", [
@@ -88,18 +88,18 @@ def test_a_sum_is_of_one_distribution(lines):
     """It has the series of that one."""
     script = [*SCRIPT, definition("late", "quantize")]
     with pytest.raises(MappingError, match="^2: @total is the sum of one distribution, and nothing else$"):
-        mapping.read([(str(number), line) for number, line in enumerate(lines, 1)], script)
+        metric_config.read([(str(number), line) for number, line in enumerate(lines, 1)], script)
 
 
 def test_a_file(tmp_path):
     path = tmp_path / "m"
     path.write_text("# what it is\n\ncalls name=a\n  # more\nlat name=b\n")
-    assert mapping.lines_of(str(path)) == [(f"{path}:3", "calls name=a"), (f"{path}:5", "lat name=b")]
+    assert metric_config.lines_of(str(path)) == [(f"{path}:3", "calls name=a"), (f"{path}:5", "lat name=b")]
     path.write_bytes(b"\xff")
     with pytest.raises(MappingError, match="m: it is no UTF-8$"):
-        mapping.lines_of(str(path))
+        metric_config.lines_of(str(path))
     with pytest.raises(MappingError, match="none: No such file or directory$"):
-        mapping.lines_of(str(tmp_path / "none"))
+        metric_config.lines_of(str(tmp_path / "none"))
 
 
 def compiled(text):

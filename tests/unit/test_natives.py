@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from pyusdt.data import unwound
-from pyusdt.data.shares import Shares, one
-from pyusdt.engine import elf
-from pyusdt.stacks import table
-from pyusdt.tracing import natives, reader
+from pydtrace.driver import unwind_table_loader
+from pydtrace.symbols import elf
+from pydtrace.untrusted import io_worker
+from pydtrace.untrusted.user_quota import Shares, one
+from pydtrace.unwind import unwind_rows, unwind_table
 
 pytestmark = pytest.mark.own_processes
 
@@ -31,7 +31,7 @@ class World:
     def mapped_code(self, pid):
         if pid in self.hang:
             self.gate.wait(60)
-        return [(natives.mapped.Mapping(f"{number:x}000-{number + 1:x}000", "r-xp", "0", "8:1", str(self.files[path][1]), path), True)
+        return [(unwind_table_loader.maps.Mapping(f"{number:x}000-{number + 1:x}000", "r-xp", "0", "8:1", str(self.files[path][1]), path), True)
                 for number, path in enumerate(self.processes[pid][1], 1)]
 
     def find(self, pid, mapping):
@@ -47,7 +47,7 @@ class World:
             time.sleep(self.slow)
         beat()
         self.read.append(file.path)
-        return table.Table(0, unwound.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)])
+        return unwind_table.Table(0, unwind_rows.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)])
 
     def number(self, made, pid):
         """Whether the tables of a process are there in the end; it is asked for again and again, as programs in the kernel do."""
@@ -55,7 +55,7 @@ class World:
         while time.monotonic() < until:
             made.ask(pid, 0)
             time.sleep(0.01)
-            if pid in self.answers and all(part[3] not in (unwound.NONE, unwound.LATER) for part in self.answers[pid]):
+            if pid in self.answers and all(part[3] not in (unwind_rows.NONE, unwind_rows.LATER) for part in self.answers[pid]):
                 return True
         return False
 
@@ -63,21 +63,21 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     made = World()
-    monkeypatch.setattr(reader, "PATIENCE", 0.1)
-    for room in (reader, natives):
+    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
+    for room in (io_worker, unwind_table_loader):
         monkeypatch.setattr(room, "user_of", made.user_of)
-    monkeypatch.setattr(natives, "mapped_code", made.mapped_code)
-    monkeypatch.setattr(natives.mapped, "find", made.find)
-    monkeypatch.setattr(natives, "_table", made.table)
-    monkeypatch.setattr(natives, "moved", lambda known, mapping: 0)
-    monkeypatch.setattr(natives.unwound, "parts", lambda stamp, delay, is_whole, found: found)
+    monkeypatch.setattr(unwind_table_loader, "mapped_code", made.mapped_code)
+    monkeypatch.setattr(unwind_table_loader.maps, "find", made.find)
+    monkeypatch.setattr(unwind_table_loader, "_table", made.table)
+    monkeypatch.setattr(unwind_table_loader.elf, "load_bias", lambda known, mapping: 0)
+    monkeypatch.setattr(unwind_table_loader.unwind_rows, "parts", lambda stamp, delay, is_whole, found: found)
     yield made
     made.gate.set()
 
 
 @pytest.fixture
 def made(world):
-    found = natives.Natives()
+    found = unwind_table_loader.Natives()
     found.room, found.answer = 1000, world.answers.__setitem__
     found.forget, found.keep = (lambda pid: None), (lambda rows: 7)
     yield found
@@ -93,8 +93,8 @@ def hung(made, pids):
 
 def test_processes_that_hang(world, made, monkeypatch):
     """One user has more of them than there are threads for him: another's, and root's, are known all the same."""
-    monkeypatch.setattr(reader, "_LEFT", 3)
-    monkeypatch.setattr(reader, "_LEFT_BY_ROOT", 4)
+    monkeypatch.setattr(io_worker, "_LEFT", 3)
+    monkeypatch.setattr(io_worker, "_LEFT_BY_ROOT", 4)
     world.files = {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
     world.processes = {pid: (BAD, ["/libc.so.6"]) for pid in range(100, 110)} | {1: (ROOT, ["/libc.so.6"]), 2: (GOOD, ["/other"])}
     world.hang = set(range(100, 110))
@@ -105,7 +105,7 @@ def test_processes_that_hang(world, made, monkeypatch):
 
 
 def test_files_that_hang(world, made, monkeypatch):
-    monkeypatch.setattr(reader, "_LEFT", 3)
+    monkeypatch.setattr(io_worker, "_LEFT", 3)
     world.files = {f"/bad{number}": (BAD, 100 + number) for number in range(10)} | {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
     world.hang = {f"/bad{number}" for number in range(10)}
     world.processes = {100: (BAD, sorted(world.hang)), 2: (GOOD, ["/other", "/libc.so.6"])}
@@ -129,7 +129,7 @@ def test_a_file_of_root_s_that_a_stranger_leads_to(world, made, harm):
 
 def test_files_that_are_slow(world, made, monkeypatch):
     """Each is read in time, but there is no end to them; meanwhile everybody else's wait, and not for long."""
-    monkeypatch.setattr(reader, "_GIVEN", 0.5)
+    monkeypatch.setattr(io_worker, "_GIVEN", 0.5)
     monkeypatch.setattr(made, "SHARE", 0.0, raising=False)
     world.slow = 0.05
     world.files = {f"/slow{number}": (BAD, 100 + number) for number in range(400)} | {"/other": (GOOD, 2)}
@@ -164,10 +164,10 @@ def test_whose_a_process_is():
         os._exit(0)
     try:
         until, wanted = time.monotonic() + 10, os.getuid() or 1000
-        while reader.user_of(pid) != wanted and time.monotonic() < until:
+        while io_worker.user_of(pid) != wanted and time.monotonic() < until:
             time.sleep(0.01)
-        assert reader.user_of(pid) == wanted
+        assert io_worker.user_of(pid) == wanted
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
-    assert reader.user_of(pid) == -1
+    assert io_worker.user_of(pid) == -1

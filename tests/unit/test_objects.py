@@ -10,9 +10,9 @@ import weakref
 
 import pytest
 
-from pyusdt.stacks.code import Codes
-from pyusdt.stacks.objects import Objects
-from pyusdt.stacks.process import Python
+from pydtrace.remote_python.code_objects import Codes
+from pydtrace.remote_python.remote_objects import Objects
+from pydtrace.remote_python.remote_python import Python
 
 
 class Thing:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import pyusdt
-from pyusdt import _cluster
-from pyusdt.data.own_python import own_python
-from pyusdt.engine.identity import ticks
-from pyusdt.report.receivers import Dump
-from pyusdt.vm import interpreter
+from pydtrace.consumer import cluster
+from pydtrace.process.identity import ticks
+from pydtrace.sinks.alerts.alert_receivers import Dump
+from pydtrace.untrusted.isolated_python import own_python
+from pyusdt.vm import target_python
 
-SOURCES = Path(pyusdt.__file__).parent
+SOURCES = Path(pyusdt.__file__).parents[1]
 MODULES = "asyncio", "ctypes", "importlib", "json", "os", "pyusdt", "signal", "sitecustomize", "struct", "subprocess", "threading", "usercustomize"
 # What runs the user's own program, in the place of the Python that the user has started.
 NOT_FOR_ITSELF = {"__main__.py"}
@@ -46,9 +46,9 @@ def environment(stranger, monkeypatch):
 @pytest.mark.parametrize("path", ["named:", ":", "."])
 def test_nothing_of_the_folder_or_the_environment(stranger, environment, monkeypatch, path):
     monkeypatch.setenv("PYTHONPATH", path.replace("named", str(stranger / "named")))
-    program = f"import sys, {', '.join(MODULES[:-1]).replace('sitecustomize, ', '')}; print(pyusdt.__file__, *sys.argv[1:])"
+    program = f"import sys, pyusdt, {', '.join(MODULES[:-1]).replace('sitecustomize, ', '')}; print(pyusdt.__file__, *sys.argv[1:])"
     done = subprocess.run(own_python(program, "-q", "two words"), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{SOURCES / '__init__.py'} -q two words\n" and not done.stderr
+    assert done.stdout == f"{SOURCES / 'pyusdt' / '__init__.py'} -q two words\n" and not done.stderr
 
 
 def test_what_this_process_could_import(stranger, tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_a_dump(stranger, environment):
 
 def test_the_question_to_another_interpreter(stranger):
     """That of the command of -c, which reads its environment as that does."""
-    answer = subprocess.run([sys.executable, "-c", interpreter._QUESTION], capture_output=True, text=True, check=True).stdout
+    answer = subprocess.run([sys.executable, "-c", target_python._QUESTION], capture_output=True, text=True, check=True).stdout
     assert answer.split()[:3] == [str(sys.version_info[0]), str(sys.version_info[1]), "True"]
 
 
@@ -76,8 +76,8 @@ def test_a_tracer_in_a_cluster(stranger, environment):
     import asyncio
 
     async def begin_and_end():
-        folder = await _cluster.start()
-        await _cluster.exchange(folder, _cluster._REQUEST.pack(0, 0, 0, True))
+        folder = await cluster.start()
+        await cluster.exchange(folder, cluster._REQUEST.pack(0, 0, 0, True))
 
     asyncio.run(begin_and_end())
 
@@ -93,5 +93,5 @@ def commands(path: Path):
 
 def test_every_interpreter_is_isolated():
     """Of all sources; a command line that is made in another way is not found: own_python() is there to make them."""
-    found = {where: option for path in SOURCES.rglob("*.py") if path.name not in NOT_FOR_ITSELF for where, option in commands(path)}
+    found = {where: option for package in ("pyusdt", "pydtrace") for path in (SOURCES / package).rglob("*.py") if path.name not in NOT_FOR_ITSELF for where, option in commands(path)}
     assert found and all(option == ["'-I'"] for option in found.values()), found

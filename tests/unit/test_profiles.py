@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import fastjsonschema
 import pytest
 
-from pyusdt.data import profile as profiles
-from pyusdt.data.profile import RAN, Place, Profile, marked
-from pyusdt.report import top
-from pyusdt.report.flame import TOP, WIDTH, flame
-from pyusdt.report.folded import folded
-from pyusdt.report.speedscope import speedscope
+from pydtrace.profile import profile_table
+from pydtrace.profile import stack_profile as profiles
+from pydtrace.profile.flamegraph import TOP, WIDTH, flame
+from pydtrace.profile.folded import folded
+from pydtrace.profile.speedscope import speedscope
+from pydtrace.profile.stack_profile import RAN, Place, Profile, marked
 
 MAIN, WORK, LEAF = (Place((name, "/app.py", None)) for name in ("main", "work", "leaf"))
 NASTY = Place(("<script>a;b</script>\n\x1b", "\"'&.py", 3))
@@ -38,34 +38,34 @@ def test_functions():
 
 def test_table():
     profile = made()
-    assert top.text(profile) == ("10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
+    assert profile_table.text(profile) == ("10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
                                  "  SELF   TOTAL  FUNCTION\n"
                                  " 60.0%   60.0%  leaf (/app.py)\n"
                                  " 30.0%   90.0%  work (/app.py)\n"
                                  " 10.0%  100.0%  main (/app.py)\n")
-    assert top.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
-    assert top.table(Profile(97, "all threads")) == ""
+    assert profile_table.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
+    assert profile_table.table(Profile(97, "all threads")) == ""
     profile.missed = 1
-    assert top.remarks(profile) == "1 look was missed: the machine was busy, or the look before took too long\n"
+    assert profile_table.remarks(profile) == "1 look was missed: the machine was busy, or the look before took too long\n"
     profile.counts.update(torn=2, left_out=1)
     profile.missed = 3
-    said = top.remarks(profile)
+    said = profile_table.remarks(profile)
     assert re.match(r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 looks were missed", said)
 
 
 def test_where_no_thread_ran_it_says_what_to_ask():
     profile = Profile(97, RAN)
     profile.looks = 5
-    assert "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n" in top.text(profile)
+    assert "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n" in profile_table.text(profile)
     waiting = Profile(97, "all threads")
     waiting.looks = 5
-    assert "no thread ran" not in top.text(waiting)
+    assert "no thread ran" not in profile_table.text(waiting)
 
 
 def test_names_obey_nobody():
     profile = Profile(97, "all threads")
     profile.add("thread\x1b;", (NASTY,))
-    assert top.table(profile).splitlines()[1:] == ["100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"]
+    assert profile_table.table(profile).splitlines()[1:] == ["100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"]
     assert folded(profile) == "thread\\x1b,;<script>a,b</script>\\n\\x1b (\"'&.py:3) 1\n"
     drawn = flame(profile, "<title>&")
     tree = ElementTree.fromstring(drawn)

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from pyusdt.cli import progress
+from pydtrace.cli.pydtrace import progress
 
 
 class Terminal(io.StringIO):

@@ -16,21 +16,21 @@ from prometheus_client import exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from pyusdt.data.values import bounds
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.engine import EngineError
-from pyusdt.options import Options
-from pyusdt.report import metrics, prometheus
-from pyusdt.report.output import Output
-from pyusdt.report.scrapes import Scrapes
-from pyusdt.tracing.sink import Info
-from pyusdt.tracing.totals import LIMIT
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.driver.cumulative_totals import LIMIT
+from pydtrace.driver.sink import Info
+from pydtrace.engine import EngineError
+from pydtrace.options import Options
+from pydtrace.results.aggregation_values import bounds
+from pydtrace.sinks.metrics import metrics_sink, prometheus_model
+from pydtrace.sinks.metrics.metrics_http import Scrapes
+from pydtrace.sinks.output_file import Output
 
 pytestmark = pytest.mark.own_processes
 
 
 def text_of(book, lost=None, errors=0, accept=""):
-    answers = metrics._Answers()
+    answers = metrics_sink._Answers()
     answers.snapshot = book.look(lost or {}, errors)
     return answers.of(accept)[0].decode("utf-8")
 
@@ -47,7 +47,7 @@ def samples(book, **more):
 
 
 def book_of(world, *lines):
-    return prometheus.Book(world.aggregates, "made-up", [("test", line) for line in lines])
+    return prometheus_model.Book(world.aggregates, "made-up", [("test", line) for line in lines])
 
 
 # ---- buckets ----
@@ -236,7 +236,7 @@ def test_strict_readers_take_every_function_of_every_value(values):
     A registry, which does not know what it is asked for, has what both have."""
     book = book_of(world_of(values), *LINES)
     strict, text = text_of(book, accept=OPENMETRICS), text_of(book)
-    registry = exposition.generate_latest(prometheus.Collector(lambda: book.look({}, 0))).decode()
+    registry = exposition.generate_latest(prometheus_model.Collector(lambda: book.look({}, 0))).decode()
     found = list(openmetrics.text_string_to_metric_families(strict))
     assert {family.name for family in found} >= {"n", "q_seconds", "line", "log", "p", "dtrace_bare", "dtrace_barep"}
     assert sums_and_counts(strict, "dtrace_bare") == [] and len(sums_and_counts(text, "dtrace_bare")) == len(series(text, "dtrace_bare"))
@@ -304,7 +304,7 @@ def begun(tmp_path):
 
     def begin(address=("127.0.0.1", 0), keyed=True, **options):
         told = []
-        sink = metrics.Metrics(Output(writer, "<null>"), lambda text, error=True: told.append(text), address)
+        sink = metrics_sink.Metrics(Output(writer, "<null>"), lambda text, error=True: told.append(text), address)
         sink._formatter = SimpleNamespace()
         world = World(keyed=keyed, a=("count",))
         settings = Options()
@@ -441,7 +441,7 @@ def test_too_many_at_once_wait_for_nobody():
     (b"", "[evil.example]", False), (b"word", "evil.example:9464", True),
 ])  # fmt: skip
 def test_hosts_of_a_public_address(token, host, own):
-    from pyusdt.report.scrapes import Scrapes
+    from pydtrace.sinks.metrics.metrics_http import Scrapes
 
     server = Scrapes("0.0.0.0", 0, lambda accept: (b"", "text/plain"), token)
     try:

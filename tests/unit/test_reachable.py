@@ -14,10 +14,11 @@ import time
 
 import pytest
 
-from pyusdt.engine import mapped, reachable
-from pyusdt.engine.reachable import Reachable
-from pyusdt.tracing.perf_map import PerfMaps
-from pyusdt.tracing.symbols import Symbols
+from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.process import maps
+from pydtrace.symbols.perf_map import PerfMaps
+from pydtrace.untrusted import responsive_fs
+from pydtrace.untrusted.responsive_fs import Reachable
 
 ME = os.getpid()
 DETACHED = 2
@@ -47,9 +48,9 @@ def asks(monkeypatch):
     if os.geteuid() != 0:
         pytest.skip("host: not root")
     made = Reachable()
-    monkeypatch.setattr(reachable, "PATIENCE", 0.5)
-    monkeypatch.setattr(reachable, "_AGAIN", 0.0)
-    for module in ("pyusdt.tracing.symbols", "pyusdt.tracing.perf_map"):
+    monkeypatch.setattr(responsive_fs, "PATIENCE", 0.5)
+    monkeypatch.setattr(responsive_fs, "_AGAIN", 0.0)
+    for module in ("pydtrace.driver.address_symbolizer", "pydtrace.symbols.perf_map"):
         monkeypatch.setattr(f"{module}.REACHABLE", made)
     return made
 
@@ -79,18 +80,18 @@ def test_a_root_of_its_own(asks, tmp_path):
             os.chroot(tmp_path)
             signal.pause()
         try:
-            while reachable._view("self") == reachable._view(str(child)):
+            while responsive_fs._view("self") == responsive_fs._view(str(child)):
                 time.sleep(0.01)
             assert not asks(f"/proc/{child}/root/there/lib.so", child)
-            assert "" in reachable._mounted(str(child)) and "" not in reachable._mounted("self")
+            assert "" in responsive_fs._mounted(str(child)) and "" not in responsive_fs._mounted("self")
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-    assert reachable._mounted(str(child)) == [""]
+    assert responsive_fs._mounted(str(child)) == [""]
 
 
 def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):
-    monkeypatch.setattr(reachable, "_MOST", 2)
+    monkeypatch.setattr(responsive_fs, "_MOST", 2)
     with contextlib.ExitStack() as mounted:
         for name in "abc":
             (tmp_path / name).mkdir()
@@ -101,7 +102,7 @@ def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):
 
 def test_without_a_helper_the_tracer_looks_itself(asks, monkeypatch):
     """One that was killed is made anew, and where none can be nothing fails."""
-    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["nfs4"]))
+    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["nfs4"]))
     assert asks("/nowhere", ME)
     asks._helper.kill()
     asks._helper.wait()
@@ -118,7 +119,7 @@ def test_names_of_such_files_are_addresses(asks, tmp_path):
     where = tmp_path / "there"
     where.mkdir()
     with silent(where):
-        mapping = mapped.Mapping("", "r-xp", "0", "00:99", "7", f"{where}/lib.so")
+        mapping = maps.Mapping("", "r-xp", "0", "00:99", "7", f"{where}/lib.so")
         symbols = Symbols(code_of=lambda address: (mapping, 64))
         began = time.monotonic()
         assert symbols.name(ME, 0x40) == "lib.so`0x40"
@@ -127,16 +128,16 @@ def test_names_of_such_files_are_addresses(asks, tmp_path):
 
 
 def test_nobody_is_asked_where_all_answer(asks, monkeypatch):
-    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["ext4", "proc", "tmpfs"]))
+    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["ext4", "proc", "tmpfs"]))
     assert asks("/nowhere", ME) and asks._helper is None
-    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["ext4", "nfs4"]))
+    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["ext4", "nfs4"]))
     assert asks("/nowhere", ME) and asks._helper is not None
 
 
 def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
-    monkeypatch.setattr("pyusdt.tracing.perf_map._AT_ONCE", -1.0)
-    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [PerfMaps])
-    monkeypatch.setattr(mapped, "lines", lambda pid: [])
+    monkeypatch.setattr("pydtrace.symbols.perf_map._AT_ONCE", -1.0)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [PerfMaps])
+    monkeypatch.setattr(maps, "lines", lambda pid: [])
     symbols = Symbols()
     assert symbols.name(ME, 0x5000) == "0x5000"
     [told] = symbols.warnings()
@@ -161,7 +162,7 @@ def test_the_helper_opens_what_it_has_looked_at(tmp_path, monkeypatch):
         return call
 
     helper = {}
-    exec(reachable._PROGRAM.split("data = b")[0], helper)  # noqa: S102
+    exec(responsive_fs._PROGRAM.split("data = b")[0], helper)  # noqa: S102
     monkeypatch.setattr(os, "stat", swapped(os.stat))
     monkeypatch.setattr(os, "open", swapped(os.open))
     monkeypatch.setattr(os, "pread", lambda fd, size, at, pread=os.pread: read.append((os.fstat(fd).st_mode, pread(fd, size, at))))
@@ -173,4 +174,4 @@ def test_the_helper_opens_what_it_has_looked_at(tmp_path, monkeypatch):
 
 def test_who_may_not_answer_is_asked():
     """The list names those that do; a kind that nobody has thought of is asked."""
-    assert not {"autofs", "9p", "ceph", "cifs", "fuse", "fuseblk", "fuse.sshfs", "nfs", "nfs4", "virtiofs", ""} & reachable._ANSWERING
+    assert not {"autofs", "9p", "ceph", "cifs", "fuse", "fuseblk", "fuse.sshfs", "nfs", "nfs4", "virtiofs", ""} & responsive_fs._ANSWERING

@@ -17,8 +17,11 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.sdk.trace import TracerProvider
 
-from pyusdt.report import alerts, answers, exporters, otlp, prometheus, receivers, spans
-from pyusdt.report.points import Points
+from pydtrace.sinks.alerts import alert_receivers, alerts_sink
+from pydtrace.sinks.http import bounded_http
+from pydtrace.sinks.metrics import prometheus_model
+from pydtrace.sinks.otel import otlp_exporters, otlp_sink, spans_sink
+from pydtrace.sinks.otel.otlp_metrics import Points
 
 pytestmark = pytest.mark.own_processes
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -150,14 +153,14 @@ def hostile(monkeypatch):
 
     def start(choose):
         if isinstance(choose, str):
-            monkeypatch.setattr(answers, "WITHIN", SHORT.get(choose, answers.WITHIN))
+            monkeypatch.setattr(bounded_http, "WITHIN", SHORT.get(choose, bounded_http.WITHIN))
         servers.append(server := Hostile((lambda: choose) if isinstance(choose, str) else choose))
-        monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + server.later))
+        monkeypatch.setattr(bounded_http, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + server.later))
         server.start()
         return server
 
-    monkeypatch.setattr(exporters, "TIMEOUT", 0.5)  # too little for another try
-    monkeypatch.setattr(receivers, "_TRIES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(otlp_exporters, "TIMEOUT", 0.5)  # too little for another try
+    monkeypatch.setattr(alert_receivers, "_TRIES", (0.0, 0.0, 0.0))
     yield start
     for server in servers:
         with server.listener:
@@ -171,7 +174,7 @@ def at_random(chance):
 
 def delivered(url, notes):
     """How many could not be."""
-    receiver = receivers.open_receiver(url)
+    receiver = alert_receivers.open_receiver(url)
     for note in notes:
         receiver.put(note)
     receiver.no_more()
@@ -190,18 +193,18 @@ def test_a_note(name, hostile):
     taken = ANSWERS[name][1]
     assert lost == (not taken) and (len(server.taken) == 1) == taken
     assert server.most < 20 << 20, "what the sockets hold"
-    assert server.later < 3 * (answers.WITHIN + 2 * PAUSE), "three tries"
+    assert server.later < 3 * (bounded_http.WITHIN + 2 * PAUSE), "three tries"
 
 
 def test_the_end_waits_once_for_all(monkeypatch):
     """However many receivers do not answer."""
     told = []
-    monkeypatch.setattr(receivers.Receiver, "no_more", lambda self: told.append("no more"))
-    monkeypatch.setattr(receivers.Receiver, "close", lambda self, until: told.append(until))
-    sink = alerts.Alerts(lambda *_: None)
-    sink._receivers = {"a": [receivers.Receiver(str(number), lambda _: None) for number in range(3)]}
+    monkeypatch.setattr(alert_receivers.Receiver, "no_more", lambda self: told.append("no more"))
+    monkeypatch.setattr(alert_receivers.Receiver, "close", lambda self, until: told.append(until))
+    sink = alerts_sink.Alerts(lambda *_: None)
+    sink._receivers = {"a": [alert_receivers.Receiver(str(number), lambda _: None) for number in range(3)]}
     sink.close()
-    assert told[:3] == ["no more"] * 3 and len({*told[3:]}) == 1 and 0 < told[3] - time.monotonic() <= receivers.CLOSING
+    assert told[:3] == ["no more"] * 3 and len({*told[3:]}) == 1 and 0 < told[3] - time.monotonic() <= alert_receivers.CLOSING
 
 
 @pytest.mark.parametrize("kind", ["webhook", "alertmanager"])
@@ -219,14 +222,14 @@ def test_notes_are_taken_or_counted(kind, seed, hostile):
 def test_an_export(name, hostile):
     world = World(n=("count",))
     world.add("n", 1, "/")
-    book = prometheus.Book(world.aggregates, "made-up", [])
+    book = prometheus_model.Book(world.aggregates, "made-up", [])
     server = hostile(name)
-    sender = otlp._Sender(*exporters.exporter_for(server.url, "", "metric"), Points(True), server.url)
+    sender = otlp_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "metric"), Points(True), server.url)
     sender._export(book.look({}, 0))
     sender.close()
     taken = ANSWERS[name][1]
     assert (sender._failed, len(server.taken)) == (int(not taken), int(taken))
-    assert server.most < 20 << 20 and server.later < 2 * (answers.WITHIN + 2 * PAUSE)
+    assert server.most < 20 << 20 and server.later < 2 * (bounded_http.WITHIN + 2 * PAUSE)
     assert [line.startswith(f"--otlp: {server.url} has taken nothing for 1 exports: ") for line in sender.trouble(time.monotonic())] == [True] * (not taken)
 
 
@@ -236,9 +239,9 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
     """When a receiver is well again it has everything: once, also of differences."""
     chance = random.Random(seed)
     world = World(n=("count",), q=("quantize",))
-    book = prometheus.Book(world.aggregates, "made-up", [])
+    book = prometheus_model.Book(world.aggregates, "made-up", [])
     server = hostile(at_random(chance))
-    sender = otlp._Sender(*exporters.exporter_for(server.url, "", "metric"), Points(delta), server.url)
+    sender = otlp_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "metric"), Points(delta), server.url)
     for number in range(40):
         world.add("n", 1, "/", times=number)
         world.add("q", number, "/")
@@ -271,7 +274,7 @@ def points(bodies, name):
 @pytest.mark.parametrize("seed", range(3))
 def test_spans_are_taken_or_counted(seed, hostile):
     server = hostile(at_random(random.Random(seed)))
-    sender = spans._Sender(*exporters.exporter_for(server.url, "", "trace"))
+    sender = spans_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "trace"))
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("x")
     ended = [tracer.start_span(str(number)) for number in range(60)]
     for first in range(0, 60, 3):
@@ -286,4 +289,4 @@ def test_spans_are_taken_or_counted(seed, hostile):
 def test_a_record_has_its_own_host_but_not_the_alerts_name():
     note = {"alert": "slow", "host": "here", "labels": {"host": "web7", "alertname": "another", "route": "/"}, "values": {}, "count": 1,
             "probe": "shop:::sold", "pid": 1, "began": 1.0, "last": 2.0, "sent": 2.0, "state": "firing"}
-    assert receivers._alert(note)["labels"] == {"alertname": "slow", "host": "web7", "route": "/"}
+    assert alert_receivers._alert(note)["labels"] == {"alertname": "slow", "host": "web7", "route": "/"}

@@ -13,20 +13,21 @@ from types import SimpleNamespace
 import installed
 import pytest
 
-from pyusdt.data import program, records
-from pyusdt.data.merging import together
-from pyusdt.data.program import AggDef
-from pyusdt.data.words import wrap
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.engine.remote import engine as remote
-from pyusdt.engine.remote import merged
-from pyusdt.engine.remote.clocks import DRIFT, UNKNOWN, Offset
-from pyusdt.engine.remote.host import OPENED, Host
-from pyusdt.engine.remote.link import Broken, Link, parsed
-from pyusdt.engine.remote.merged import Merged
-from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
-from pyusdt.engine.remote.order import Order
-from pyusdt.engine.remote.returns import Returns
+from pydtrace.aggregation.int64 import wrap
+from pydtrace.aggregation.merge_values import together
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.hosts import engine as remote
+from pydtrace.hosts import merged_aggregations
+from pydtrace.hosts.clock_offset import DRIFT, UNKNOWN, Offset
+from pydtrace.hosts.connection import Broken, Link, parsed
+from pydtrace.hosts.host_messages import OPENED, Host
+from pydtrace.hosts.hostlist import MOST, NotHosts, hosts
+from pydtrace.hosts.merged_aggregations import Merged
+from pydtrace.hosts.reconnect import Returns
+from pydtrace.hosts.record_order import Order
+from pydtrace.program import program
+from pydtrace.program.program import AggDef
+from pydtrace.results import records
 
 pytestmark = pytest.mark.own_processes
 
@@ -72,7 +73,7 @@ def test_cluster_shell_itself(tmp_path):
     """Lists, and groups out of its own file; what it can not read, for whatever reason, is a message."""
     (tmp_path / "groups.conf").write_text('[Main]\ndefault: mine\n[mine]\nmap: [ $GROUP = web ] && echo "web[1-3]"\nlist: echo web\n')
     folder = installed.folder_of(os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True)
-    ask = "import sys\nfrom pyusdt.engine.remote.nodes import NotHosts, hosts\ntry: print(*hosts(sys.argv[1]))\nexcept NotHosts as error: print(error)"
+    ask = "import sys\nfrom pydtrace.hosts.hostlist import NotHosts, hosts\ntry: print(*hosts(sys.argv[1]))\nexcept NotHosts as error: print(error)"
 
     def said(text):
         environment = {**os.environ, "PYTHONPATH": folder, "CLUSTERSHELL_CFGDIR": str(tmp_path)}
@@ -291,7 +292,7 @@ def test_a_line_of_many_parts(line):
 
 def test_values_that_wait_have_a_bound(counts, monkeypatch):
     """Those of many keys, each of which has few."""
-    monkeypatch.setattr(merged, "_WAITING_ALL", 1000)
+    monkeypatch.setattr(merged_aggregations, "_WAITING_ALL", 1000)
     for _ in range(50):
         counts.add([[[], [1, 5]]], 0, lambda key: b"")
         assert counts._waits <= 1000 and sum(map(len, counts._slots.values())) < 10
@@ -366,8 +367,8 @@ def test_rows_of_distributions_add_up(name, head):
 
 
 def test_no_host_takes_the_room_of_others():
-    from pyusdt.data import types as t
-    from pyusdt.data.program import Data
+    from pydtrace.program import d_types as t
+    from pydtrace.program.program import Data
 
     merged = Merged(AggDef("a", 1, AGGREGATIONS["count"], (), [Data(t.INT64, 0, 8)], 3), 2)
 

@@ -17,41 +17,228 @@ import pytest
 pytestmark = pytest.mark.own_processes
 
 TOP = Path(__file__).resolve().parents[2]
-SOURCES = TOP / "src" / "pyusdt"
+SOURCES = TOP / "src"
 
-# A room is a folder of src/pyusdt, or a module beside them; it may import itself and the rooms named here, which all stand
-# higher up in the table.
+# A room is a folder of src/pyusdt or src/pydtrace, or a module in them.  It may import itself and the rooms named here, which all
+# are above it in the table.  pyusdt, which traced programs import, imports nothing of pydtrace; it hands names on by getattr().
 PYTHON = {
-    "_core": (),  # the extensions: their C has a table of its own below
-    "_tracer": (),
-    "debug": (),
-    "options": (),
-    "data": (),
-    "bpf": (),
-    "dlang": ("bpf", "data", "debug", "options"),
-    "vm": ("_core", "_tracer", "data"),
-    "engine": ("_core", "_tracer", "bpf", "data", "vm"),
-    "stacks": ("_tracer", "data", "engine"),
-    "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),
-    "report": ("_tracer", "data", "engine", "tracing"),
-    "api": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
-    "_cluster": ("api", "data", "engine"),
-    "dask": ("_cluster", "api"),
-    "ray": ("_cluster", "api"),
-    "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
-    "_spread": ("_core",),
-    "_wrap": ("_core",),
-    "_tagged": ("_core",),
-    "tags": ("_core", "_spread", "_tagged"),
-    "provider_file": ("providers",),
-    "providers": ("_core", "provider_file"),
-    "instrument": ("_core", "data", "providers", "tags"),
-    "__init__": ("_core", "api", "data", "instrument", "providers", "tags", "vm"),
-    "__main__": ("vm",),
-    "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",
-            "stacks", "tracing", "vm"),
+    "pydtrace.__init__": (),
+    "pydtrace._tracer": (),
+    "pydtrace.bpf": (),
+    "pydtrace.debug_log": (),
+    "pydtrace.installed_scripts": (),
+    "pydtrace.options": (),
+    "pydtrace.program": (),
+    "pydtrace.suggestions": (),
+    "pydtrace.terminal_colour": (),
+    "pydtrace.unpatched_threads": (),
+    "pyusdt._core": (),
+    "pyusdt.dask": (),
+    "pyusdt.framework_probes": (),
+    "pyusdt.import_callbacks": (),
+    "pyusdt.provider_file": ("pyusdt.providers",),
+    "pyusdt.ray": (),
+    "pydtrace.aggregation": ("pydtrace.program",),
+    "pydtrace.process": ("pydtrace._tracer",),
+    "pydtrace.untrusted": ("pydtrace.unpatched_threads",),
+    "pyusdt._probe_wrap": ("pyusdt._core",),
+    "pyusdt._tag_decorator": ("pyusdt._core",),
+    "pyusdt._tag_propagation": ("pyusdt._core",),
+    "pyusdt.providers": ("pyusdt._core", "pyusdt.provider_file"),
+    "pyusdt.vm": ("pyusdt._core", "pyusdt.import_callbacks"),
+    "pydtrace.dtrace_text": ("pydtrace.aggregation", "pydtrace.program", "pydtrace.untrusted"),
+    "pydtrace.symbols": ("pydtrace.process", "pydtrace.program", "pydtrace.untrusted"),
+    "pyusdt.__main__": ("pyusdt.vm",),
+    "pyusdt.tags": ("pyusdt._core", "pyusdt._tag_decorator", "pyusdt._tag_propagation"),
+    "pydtrace.results": (
+        "pydtrace.aggregation",
+        "pydtrace.dtrace_text",
+        "pydtrace.program",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+    ),
+    "pydtrace.unwind": (
+        "pydtrace._tracer",
+        "pydtrace.process",
+        "pydtrace.program",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+    ),
+    "pyusdt.instrument": (
+        "pyusdt._core",
+        "pyusdt.framework_probes",
+        "pyusdt.import_callbacks",
+        "pyusdt.providers",
+        "pyusdt.tags",
+    ),
+    "pydtrace.dlang": (
+        "pydtrace.aggregation",
+        "pydtrace.bpf",
+        "pydtrace.debug_log",
+        "pydtrace.dtrace_text",
+        "pydtrace.options",
+        "pydtrace.program",
+        "pydtrace.results",
+        "pydtrace.suggestions",
+        "pydtrace.untrusted",
+        "pyusdt.framework_probes",
+    ),
+    "pydtrace.remote_python": (
+        "pydtrace._tracer",
+        "pydtrace.process",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+        "pydtrace.unwind",
+    ),
+    "pyusdt.__init__": ("pyusdt._core", "pyusdt.instrument", "pyusdt.vm"),
+    "pydtrace.profile": (
+        "pydtrace.process",
+        "pydtrace.remote_python",
+        "pydtrace.untrusted",
+        "pydtrace.unwind",
+    ),
+    "pydtrace.engine": (
+        "pydtrace._tracer",
+        "pydtrace.aggregation",
+        "pydtrace.bpf",
+        "pydtrace.installed_scripts",
+        "pydtrace.process",
+        "pydtrace.profile",
+        "pydtrace.program",
+        "pydtrace.results",
+        "pydtrace.suggestions",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+        "pydtrace.unwind",
+        "pyusdt._core",
+        "pyusdt.framework_probes",
+        "pyusdt.vm",
+    ),
+    "pydtrace.hosts": (
+        "pydtrace._tracer",
+        "pydtrace.aggregation",
+        "pydtrace.dtrace_text",
+        "pydtrace.engine",
+        "pydtrace.process",
+        "pydtrace.program",
+        "pydtrace.results",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+    ),
+    "pydtrace.select_engine": ("pydtrace._tracer", "pydtrace.engine", "pydtrace.hosts", "pydtrace.program"),
+    "pydtrace.driver": (
+        "pydtrace._tracer",
+        "pydtrace.aggregation",
+        "pydtrace.dlang",
+        "pydtrace.dtrace_text",
+        "pydtrace.engine",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.profile",
+        "pydtrace.program",
+        "pydtrace.remote_python",
+        "pydtrace.results",
+        "pydtrace.select_engine",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+        "pydtrace.unwind",
+    ),
+    "pydtrace.sinks": (
+        "pydtrace._tracer",
+        "pydtrace.aggregation",
+        "pydtrace.driver",
+        "pydtrace.dtrace_text",
+        "pydtrace.engine",
+        "pydtrace.hosts",
+        "pydtrace.process",
+        "pydtrace.profile",
+        "pydtrace.program",
+        "pydtrace.remote_python",
+        "pydtrace.results",
+        "pydtrace.untrusted",
+    ),
+    "pydtrace.cli.parsing": (
+        "pydtrace.dlang",
+        "pydtrace.driver",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.sinks",
+        "pydtrace.suggestions",
+        "pydtrace.terminal_colour",
+    ),
+    "pydtrace.consumer": (
+        "pydtrace._tracer",
+        "pydtrace.dlang",
+        "pydtrace.driver",
+        "pydtrace.engine",
+        "pydtrace.hosts",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.program",
+        "pydtrace.results",
+        "pydtrace.sinks",
+        "pydtrace.unpatched_threads",
+        "pydtrace.untrusted",
+        "pyusdt._core",
+    ),
+    "pydtrace.erltrace_port": (
+        "pydtrace._tracer",
+        "pydtrace.dlang",
+        "pydtrace.driver",
+        "pydtrace.engine",
+        "pydtrace.hosts",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.program",
+        "pydtrace.sinks",
+        "pyusdt._core",
+    ),
+    "pydtrace.hosts.agent": (
+        "pydtrace.cli.parsing",
+        "pydtrace.dlang",
+        "pydtrace.driver",
+        "pydtrace.engine",
+        "pydtrace.hosts",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.program",
+        "pydtrace.sinks",
+        "pydtrace.untrusted",
+    ),
+    "pydtrace.cli": (
+        "pydtrace._tracer",
+        "pydtrace.cli.parsing",
+        "pydtrace.debug_log",
+        "pydtrace.dlang",
+        "pydtrace.driver",
+        "pydtrace.engine",
+        "pydtrace.erltrace_port",
+        "pydtrace.hosts",
+        "pydtrace.hosts.agent",
+        "pydtrace.installed_scripts",
+        "pydtrace.options",
+        "pydtrace.process",
+        "pydtrace.profile",
+        "pydtrace.program",
+        "pydtrace.remote_python",
+        "pydtrace.select_engine",
+        "pydtrace.sinks",
+        "pydtrace.suggestions",
+        "pydtrace.symbols",
+        "pydtrace.terminal_colour",
+        "pydtrace.untrusted",
+        "pydtrace.unwind",
+        "pyusdt._core",
+        "pyusdt.provider_file",
+        "pyusdt.providers",
+        "pyusdt.vm",
+    ),
 }
-ONE_ABOUT_PROBES = ("providers", "provider_file")  # two modules of one room
+FOLDERS_WITHIN = {
+    "pydtrace.cli.parsing",
+    "pydtrace.hosts.agent",
+}  # rooms that lie in the folder of another one
+ONE_ABOUT_PROBES = ("pyusdt.providers", "pyusdt.provider_file")  # two modules of one room
 
 # Folders of C, by what stands before the first / of an #include: include/ and the files beside the includer are everybody's.
 C = {
@@ -64,15 +251,15 @@ C = {
     "native": ("shared", "stacks", "target"),
     "nif": ("shared", "target"),
 }
-C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}
+C_FOLDERS = {"native": SOURCES / "pyusdt" / "native", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _DEFINED = re.compile(r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE)
 
 
 def imported(path: Path, of_types: bool = True) -> set[tuple[str, ...]]:
-    """What a module imports of ours, as the parts of a name behind pyusdt: of a module, or of something in it.  of_types: what
-    stands under TYPE_CHECKING, too."""
-    package = ["pyusdt", *path.relative_to(SOURCES).parts[:-1]]
+    """What a module imports of pyusdt and pydtrace: the parts of the name of a module, or of something in it.  of_types: imports
+    under TYPE_CHECKING, too."""
+    package = list(path.relative_to(SOURCES).parts[:-1])
     found = set()
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree if of_types else _Run().visit(tree)):
@@ -84,7 +271,7 @@ def imported(path: Path, of_types: bool = True) -> set[tuple[str, ...]]:
             modules = [[*base, alias.name] for alias in node.names]
         else:
             continue
-        found |= {tuple(module[1:]) for module in modules if module[0] == "pyusdt"}
+        found |= {tuple(module) for module in modules if module[0] in ("pyusdt", "pydtrace")}
     return found
 
 
@@ -97,22 +284,40 @@ class _Run(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+def room_of(parts: tuple[str, ...]) -> str:
+    """The room of a module, or of something in it."""
+    within = ".".join(parts[:3])
+    return (
+        within
+        if within in FOLDERS_WITHIN
+        else ".".join(parts[:2])
+        if len(parts) > 1
+        else f"{parts[0]}.__init__"
+    )
+
+
 def imports(path: Path) -> set[str]:
     """The rooms that a module imports anything of."""
-    return {parts[0] if parts else "__init__" for parts in imported(path)}
+    handed_on = module_of(path)[0] == "pyusdt"  # their types may be named: nothing is imported for that
+    return {room_of(parts) for parts in imported(path, of_types=not handed_on)}
 
 
-def room_of(path: Path) -> str:
-    parts = path.relative_to(SOURCES).parts
-    return parts[0] if len(parts) > 1 else path.stem
+def sources() -> list[Path]:
+    return sorted(
+        path
+        for package in ("pyusdt", "pydtrace")
+        for path in (SOURCES / package).rglob("*.py")
+        if "scripts" not in path.parts
+    )
 
 
 def python_arrows() -> dict[tuple[str, str], set[str]]:
     """{(room, room it imports): the modules that do}"""
     arrows: dict[tuple[str, str], set[str]] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        for other in imports(path) - {room_of(path)}:
-            arrows.setdefault((room_of(path), other), set()).add(path.relative_to(SOURCES).as_posix())
+    for path in sources():
+        room = room_of(module_of(path))
+        for other in imports(path) - {room}:
+            arrows.setdefault((room, other), set()).add(path.relative_to(SOURCES).as_posix())
     return arrows
 
 
@@ -131,22 +336,31 @@ def c_arrows() -> dict[tuple[str, str], set[str]]:
 def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]]) -> None:
     """Fails where the arrows are not those of the table."""
     allowed = {(room, other) for room, others in table.items() for other in others}
-    wrong = {f"{where} ({room}) may not import {other}" for (room, other), places in arrows.items()
-             if (room, other) not in allowed for where in places}
+    wrong = {
+        f"{where} ({room}) may not import {other}"
+        for (room, other), places in arrows.items()
+        if (room, other) not in allowed
+        for where in places
+    }
     assert not wrong, "\n".join(sorted(wrong))
     idle = allowed - set(arrows)
     assert not idle, f"the table allows what nothing needs: {idle}"
 
 
 def test_the_rooms_of_python():
-    rooms = {room_of(path) for path in SOURCES.rglob("*.py")}
+    rooms = {room_of(module_of(path)) for path in sources()}
     assert rooms - set(PYTHON) == set(), "a room that the table does not know"
     compared(PYTHON, python_arrows())
 
 
 def test_the_arrows_of_python_go_down():
     order = list(PYTHON)
-    up = {(room, other) for room, others in PYTHON.items() for other in others if order.index(other) > order.index(room)}
+    up = {
+        (room, other)
+        for room, others in PYTHON.items()
+        for other in others
+        if order.index(other) > order.index(room)
+    }
     assert up <= {ONE_ABOUT_PROBES, ONE_ABOUT_PROBES[::-1]}
 
 
@@ -172,12 +386,16 @@ def in_circles(arrows: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[str]
 
 def test_no_circle_within_a_room():
     """Imports inside functions count, since such a one hides a circle; those under TYPE_CHECKING do not, since nothing runs them."""
-    modules = {module_of(path): path for path in SOURCES.rglob("*.py")}
-    arrows = {module: {name if name in modules else name[:-1] for name in imported(path, of_types=False)} - {module}
-              for module, path in modules.items()}
-    rooms = {module: {other for other in others & modules.keys() if room_of(modules[other]) == room_of(modules[module])}
-             for module, others in arrows.items()}
-    assert ("engine", "identity") in rooms[("engine",)]
+    modules = {module_of(path): path for path in sources()}
+    arrows = {
+        module: {name if name in modules else name[:-1] for name in imported(path, of_types=False)} - {module}
+        for module, path in modules.items()
+    }
+    rooms = {
+        module: {other for other in others & modules.keys() if room_of(other) == room_of(module)}
+        for module, others in arrows.items()
+    }
+    assert ("pydtrace", "process", "identity") in rooms[("pydtrace", "process", "command")]
     assert in_circles(rooms) == []
 
 
@@ -205,14 +423,21 @@ def test_a_name_of_c_has_one_meaning():
 
 def test_lazy_imports_are_seen(tmp_path):
     """Of a function, under TYPE_CHECKING, and `from .. import module`."""
-    path = SOURCES / "data" / "values.py"
-    assert imports(path) == {"data"}
-    assert {"_tracer", "data", "tracing"} <= imports(SOURCES / "report" / "text.py")
-    assert "debug" in imports(SOURCES / "cli" / "pydtrace.py")
+    assert {"pydtrace._tracer", "pydtrace.untrusted", "pydtrace.driver"} <= imports(
+        SOURCES / "pydtrace" / "sinks" / "dtrace_text_sink.py"
+    )
+    assert "pydtrace.debug_log" in imports(SOURCES / "pydtrace" / "cli" / "pydtrace" / "main.py")
 
 
 def test_what_prints_needs_no_typing():
     """It would be a part of the time until pydtrace prints its first line: modules on that way say `TYPE_CHECKING = False`."""
-    code = ("import sys; before = set(sys.modules); import pyusdt.cli.pydtrace, pyusdt.tracing.driver, pyusdt.report.text;"
-            " print(*sorted(({'typing', 'pyusdt.data.records', 'subprocess', 'json'} & set(sys.modules)) - before))")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout == "\n"
+    code = (
+        "import sys; before = set(sys.modules); import pydtrace.cli.pydtrace.main, pydtrace.driver.driver, pydtrace.sinks.dtrace_text_sink;"
+        " print(*sorted(({'typing', 'pydtrace.results.records', 'subprocess', 'json'} & set(sys.modules)) - before))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        == "\n"
+    )

@@ -10,21 +10,21 @@ from types import SimpleNamespace
 import pytest
 from consumer_cases import header
 
-from pyusdt.api.queue import Queue
-from pyusdt.data import program as p
-from pyusdt.data.addresses import Addresses
-from pyusdt.dlang.compile import Compiler, default_macros
-from pyusdt.options import Options
-from pyusdt.report.aside import Aside
-from pyusdt.report.deltas import Lines
-from pyusdt.report.json import Json
-from pyusdt.report.output import Output, OutputError
-from pyusdt.report.parquet import Parquet
-from pyusdt.report.tee import Tee
-from pyusdt.report.terms import Terms
-from pyusdt.report.text import Text
-from pyusdt.tracing.aggregates import Aggregates
-from pyusdt.tracing.sink import Info, Sink
+from pydtrace.consumer.record_queue import Queue
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.driver.aggregation_state import Aggregates
+from pydtrace.driver.sink import Info, Sink
+from pydtrace.dtrace_text.address_text import Addresses
+from pydtrace.options import Options
+from pydtrace.program import program as p
+from pydtrace.sinks.atomic_file import Aside
+from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.erlang_terms_sink import Terms
+from pydtrace.sinks.host_protocol_sink import Lines
+from pydtrace.sinks.json_sink import Json
+from pydtrace.sinks.output_file import Output, OutputError
+from pydtrace.sinks.parquet_sink import Parquet
+from pydtrace.sinks.tee import Tee
 
 SCRIPT = b'BEGIN { printf("who=%s n=%d", "", 0); } BEGIN { @a[1] = count(); clear(@a); trace(7); }'
 FAULT = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 3, 0)

@@ -1,4 +1,4 @@
-"""report/timeline.py, Slices: which record begins and ends what, and what is let go where ends do not come."""
+"""sinks/timeline/timeline_sink.py, Slices: which record begins and ends what, and what is let go where ends do not come."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyusdt.report import timeline
-from pyusdt.report.timeline import Slices
+from pydtrace.sinks.timeline import timeline_sink
+from pydtrace.sinks.timeline.timeline_sink import Slices
 
 
 class Writer:
@@ -38,8 +38,8 @@ class Writer:
 
 @pytest.fixture
 def slices(monkeypatch):
-    monkeypatch.setattr(timeline, "_MOST", 5)
-    monkeypatch.setattr(timeline, "_DEEPEST", 3)
+    monkeypatch.setattr(timeline_sink, "_MOST", 5)
+    monkeypatch.setattr(timeline_sink, "_DEEPEST", 3)
     return Slices(Writer(), "thread")
 
 
@@ -100,11 +100,11 @@ def test_slices_that_end_on_other_tracks_are_told_where_most_do(slices):
 
 def test_spans_that_are_let_go_are_not_sent(monkeypatch):
     pytest.importorskip("opentelemetry.sdk.trace")
-    from pyusdt.report import spans
+    from pydtrace.sinks.otel import spans_sink
 
-    monkeypatch.setattr(timeline, "_MOST", 3)
+    monkeypatch.setattr(timeline_sink, "_MOST", 3)
     sent = []
-    writer = spans._Writer(SimpleNamespace(send=lambda span: sent.append(span.name)), SimpleNamespace(wall=lambda: 1e9, now=lambda: 0))
+    writer = spans_sink._Writer(SimpleNamespace(send=lambda span: sent.append(span.name)), SimpleNamespace(wall=lambda: 1e9, now=lambda: 0))
     slices = Slices(writer, "thread")
     for thread in range(10):
         tell(slices, thread, "begin", f"a{thread}")

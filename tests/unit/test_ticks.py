@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyusdt.engine.ticks import OWED, Ticks, period
+from pydtrace.engine.tick_timers import OWED, Ticks, period
 
 
 @pytest.mark.parametrize("name, nanoseconds", [

@@ -9,9 +9,8 @@ import tracemalloc
 
 import pytest
 
-from pyusdt.data import unwound
-from pyusdt.engine import elf
-from pyusdt.stacks import cfi, native, table
+from pydtrace.symbols import elf
+from pydtrace.unwind import dwarf_cfi, native_unwinder, unwind_rows, unwind_table
 
 pytestmark = [pytest.mark.own_processes, pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: the rules are of x86-64")]
 SP, BP, PC = 7, 6, 16
@@ -48,18 +47,18 @@ def word(address):
 
 def stepped(rule, pc):
     """The caller's registers, as the program in the kernel has them; None: by the chain of frame pointers."""
-    kind, saved = rule & (1 << unwound.KIND_BITS) - 1, rule >> unwound.KIND_BITS & unwound.SAVED_MOST
-    begin = 8 * (rule >> unwound.KIND_BITS + unwound.SAVED_BITS)
-    if kind == unwound.POINTER:
+    kind, saved = rule & (1 << unwind_rows.KIND_BITS) - 1, rule >> unwind_rows.KIND_BITS & unwind_rows.SAVED_MOST
+    begin = 8 * (rule >> unwind_rows.KIND_BITS + unwind_rows.SAVED_BITS)
+    if kind == unwind_rows.POINTER:
         return None
-    if kind == unwound.OUTERMOST:
+    if kind == unwind_rows.OUTERMOST:
         return {}
-    if kind == unwound.SIGNAL:
-        return {BP: word(BEGIN[SP] + unwound.SIGNAL_BP), SP: word(BEGIN[SP] + unwound.SIGNAL_SP), PC: word(BEGIN[SP] + unwound.SIGNAL_PC)}
-    if kind == unwound.JUMP:
+    if kind == unwind_rows.SIGNAL:
+        return {BP: word(BEGIN[SP] + unwind_rows.SIGNAL_BP), SP: word(BEGIN[SP] + unwind_rows.SIGNAL_SP), PC: word(BEGIN[SP] + unwind_rows.SIGNAL_PC)}
+    if kind == unwind_rows.JUMP:
         begin = BEGIN[SP] + 8 + 8 * (pc & 15 >= 11)
     else:
-        begin += BEGIN[SP if kind == unwound.BY_SP else BP]
+        begin += BEGIN[SP if kind == unwind_rows.BY_SP else BP]
     return {BP: word(begin - 8 * saved) if saved else BEGIN[BP], SP: begin, PC: word(begin - 8)}
 
 
@@ -70,7 +69,7 @@ def wanted(row, pc):
     if PC in row.rules and row.rules[PC] is None:
         return {}
     try:
-        found = native._by_table({**BEGIN, PC: pc}, row, word)
+        found = native_unwinder._by_table({**BEGIN, PC: pc}, row, word)
         return {register: found[register] for register in (BP, SP, PC)}
     except KeyError:
         return None
@@ -78,39 +77,39 @@ def wanted(row, pc):
 
 def test_every_row_of_a_library(file):
     """At the first and the last address of each part that the rules are the same for, and of the gaps between them."""
-    found = table.compiled(file)
-    rows = list(unwound.ROW.iter_unpack(found.rows))
+    found = unwind_table.compiled(file)
+    rows = list(unwind_rows.ROW.iter_unpack(found.rows))
     starts = [start + found.base for start, _ in rows]
-    tables, parts, left, end = cfi.Tables(file), 0, 0, found.base
-    for function in cfi.Tables(file).functions():
+    tables, parts, left, end = dwarf_cfi.Tables(file), 0, 0, found.base
+    for function in dwarf_cfi.Tables(file).functions():
         for begin, following, row in function:
             for pc in {begin, following - 1, *([end, begin - 1] if end < begin else [])}:
                 rule = rows[bisect.bisect_right(starts, pc) - 1][1]
                 there = tables.row(pc)
                 ours, theirs = stepped(rule, pc), wanted(there, pc)
                 if ours is None and theirs is not None:  # the frame is aligned, and has a chain of frame pointers
-                    assert cfi.EXPRESSION in there.rules[cfi.CFA] or there.rules[cfi.CFA][0] == 10, there.rules
+                    assert dwarf_cfi.EXPRESSION in there.rules[dwarf_cfi.CFA] or there.rules[dwarf_cfi.CFA][0] == 10, there.rules
                     left += 1
                 else:
                     assert ours == theirs, (hex(pc), rule, there and there.rules)
             parts, end = parts + 1, following
     assert parts > 1000 and left < parts / 100
-    assert rows[-1][1] == unwound.POINTER and {rule & 7 for _, rule in rows} >= {
-        unwound.POINTER, unwound.BY_SP, unwound.BY_BP, unwound.JUMP, unwound.SIGNAL}
+    assert rows[-1][1] == unwind_rows.POINTER and {rule & 7 for _, rule in rows} >= {
+        unwind_rows.POINTER, unwind_rows.BY_SP, unwind_rows.BY_BP, unwind_rows.JUMP, unwind_rows.SIGNAL}
 
 
 def test_what_has_no_room():
     with pytest.raises(ValueError, match="too large"):
-        unwound.rule(unwound.BY_SP, unwound.BEGIN_MOST + 1)
-    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 8 * (unwound.BEGIN_MOST + 1)), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
-    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 12), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
-    assert table.rule_of(cfi.Row({cfi.CFA: (10, 8), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
-    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 16), PC: (cfi.OFFSET, -16)}, PC, False, 0)) == unwound.POINTER
+        unwind_rows.rule(unwind_rows.BY_SP, unwind_rows.BEGIN_MOST + 1)
+    assert unwind_table.rule_of(dwarf_cfi.Row({dwarf_cfi.CFA: (SP, 8 * (unwind_rows.BEGIN_MOST + 1)), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)) == unwind_rows.POINTER
+    assert unwind_table.rule_of(dwarf_cfi.Row({dwarf_cfi.CFA: (SP, 12), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)) == unwind_rows.POINTER
+    assert unwind_table.rule_of(dwarf_cfi.Row({dwarf_cfi.CFA: (10, 8), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)) == unwind_rows.POINTER
+    assert unwind_table.rule_of(dwarf_cfi.Row({dwarf_cfi.CFA: (SP, 16), PC: (dwarf_cfi.OFFSET, -16)}, PC, False, 0)) == unwind_rows.POINTER
 
 
 def test_a_table_has_a_bound(file):
-    with pytest.raises(table.Left, match="more than 100 rows"):
-        table.compiled(file, 100)
+    with pytest.raises(unwind_table.Left, match="more than 100 rows"):
+        unwind_table.compiled(file, 100)
 
 
 def test_a_function_whose_rows_have_no_end(tmp_path):
@@ -134,10 +133,10 @@ def test_a_function_whose_rows_have_no_end(tmp_path):
         ret
         .cfi_endproc
     """) as file:
-        assert [len(list(function)) for function in cfi.Tables(file).functions()] == [2, 0, 2]
-        found = table.compiled(file)
-    assert [rule & 7 for _, rule in unwound.ROW.iter_unpack(found.rows)] == [
-        unwound.BY_SP, unwound.BY_SP, unwound.POINTER, unwound.BY_SP, unwound.BY_SP, unwound.POINTER]
+        assert [len(list(function)) for function in dwarf_cfi.Tables(file).functions()] == [2, 0, 2]
+        found = unwind_table.compiled(file)
+    assert [rule & 7 for _, rule in unwind_rows.ROW.iter_unpack(found.rows)] == [
+        unwind_rows.BY_SP, unwind_rows.BY_SP, unwind_rows.POINTER, unwind_rows.BY_SP, unwind_rows.BY_SP, unwind_rows.POINTER]
 
 
 def test_rows_that_take_room(tmp_path):
@@ -156,7 +155,7 @@ def test_rows_that_take_room(tmp_path):
     """) as file:
         tracemalloc.start()
         try:
-            found = table.compiled(file)
+            found = unwind_table.compiled(file)
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -169,7 +168,7 @@ def test_an_index_without_an_end(tmp_path):
         text = f'.section .eh_frame_hdr,"a"\n.byte {head}\n.section .eh_frame,"a"\n.long 0'
         with assembled(tmp_path, text, "-Wl,--no-eh-frame-hdr") as file, \
                 pytest.raises(elf.BadFile, match="cut off" if head else "no tables|cut off"):
-            table.compiled(file)
+            unwind_table.compiled(file)
 
 
 def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
@@ -189,7 +188,7 @@ def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
         nop
         .cfi_endproc
     """) as file:
-        [function] = map(list, cfi.Tables(file).functions())
-        table.compiled(file)
-    assert [row.rules[cfi.CFA] for _, _, row in function] == [
-        (7, 8), (6, 24), (cfi.EXPRESSION, b"w\0"), (cfi.EXPRESSION, b"w\0"), (7, 32)]
+        [function] = map(list, dwarf_cfi.Tables(file).functions())
+        unwind_table.compiled(file)
+    assert [row.rules[dwarf_cfi.CFA] for _, _, row in function] == [
+        (7, 8), (6, 24), (dwarf_cfi.EXPRESSION, b"w\0"), (dwarf_cfi.EXPRESSION, b"w\0"), (7, 32)]

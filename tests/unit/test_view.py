@@ -12,9 +12,9 @@ from math import inf, nan
 import pytest
 from view_cases import FULL, count, percentiles, quantize, real_sum, watched
 
-from pyusdt.data.values import Number
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.report import screen, told, view
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.results.aggregation_values import Number
+from pydtrace.sinks.live import live_model, terminal_view, view_json
 
 pytestmark = pytest.mark.own_processes
 
@@ -60,27 +60,27 @@ def test_percentiles_over_time():
     first, second = panel.heat()
     (thousand,) = first
     assert first == {thousand: 2} and second[thousand] == 1 and len(second) == 2, "1000 and 1100 are one line of the map"
-    (told_,) = told.whole(made, 0.0, 1.0)["panels"]
+    (told_,) = view_json.whole(made, 0.0, 1.0)["panels"]
     assert (told_["percents"], told_["lines"][0]["percentiles"]) == (["p50", "p90", "p99", "p99.9", "max"], ["999", "70k", "70k", "70k", "70k"])
     assert told_["buckets"][thousand] == "800"
 
 
 def test_what_is_kept_is_bounded():
     many = {(f"k{i}",): count(i) for i in range(5000)}
-    made = watched(*[{"a": many}] * (view.HISTORY + 10))
+    made = watched(*[{"a": many}] * (live_model.HISTORY + 10))
     panel = made.panels["a"]
-    assert panel.keys == 5000 and len(panel.lines) == view.KEPT
+    assert panel.keys == 5000 and len(panel.lines) == live_model.KEPT
     assert ("k4999",) in panel.lines and ("k1",) not in panel.lines
-    assert {len(line.past) for line in panel.lines.values()} == {view.HISTORY}
-    for number in range(2 * view.LINES):
+    assert {len(line.past) for line in panel.lines.values()} == {live_model.HISTORY}
+    for number in range(2 * live_model.LINES):
         made.print(b"%d\n" % number)
-    assert len(made.log) == view.LINES
+    assert len(made.log) == live_model.LINES
     made.print(b"x" * 1_000_000)
     assert len(made._rest) == 4096
 
 
 def test_text_comes_in_parts():
-    made = view.View()
+    made = live_model.View()
     for part in (b"on", b"e\ntw", b"o\n\n", b"\xff\n"):
         made.print(part)
     assert list(made.log) == ["one", "two", "\udcff"]
@@ -99,7 +99,7 @@ def drawn(made, columns, rows, keys="", **environment):
         for name, value in environment.items():
             patch.setenv(name, value)
         seen = person.submit(read, main)  # beside it: a terminal holds less than a large screen
-        with screen.Screen(made, other, "made-up") as shown:
+        with terminal_view.Screen(made, other, "made-up") as shown:
             for key in keys:
                 (shown.type if shown.typing or key == "/" else shown.press)(key)
             os.write(other, MARK)
@@ -186,4 +186,4 @@ def test_losses_are_shown():
     (0, "0"), (9994, "9994"), (10_000, "10k"), (999_999, "1M"), (1_234_567, "1.23M"), (-(2**63), "-9.22E"), (1.5, "1.5"), (2**31, "2.15G"),
 ])
 def test_numbers_are_short(number, text):
-    assert screen.short(number) == text
+    assert terminal_view.short(number) == text

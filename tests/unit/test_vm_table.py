@@ -10,8 +10,8 @@ import pytest
 
 from pyusdt import vm
 from pyusdt._core import vm_probes
-from pyusdt.vm.interpreter import deaf, line_of
-from pyusdt.vm.into import environment
+from pyusdt.vm.inject_env import environment
+from pyusdt.vm.target_python import deaf, line_of
 
 PAGE = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "docs", "guide", "python-vm.md")
 

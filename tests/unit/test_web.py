@@ -15,10 +15,11 @@ from types import SimpleNamespace
 import pytest
 from view_cases import FULL, Aggregates, count, quantize, real_sum, watched
 
-from pyusdt.data.clock import Clock
-from pyusdt.engine import EngineError
-from pyusdt.report import peers, told, web
-from pyusdt.report.output import Output
+from pydtrace.engine import EngineError
+from pydtrace.program.trace_clock import Clock
+from pydtrace.sinks.http import connection_limit
+from pydtrace.sinks.live import view_json, web_sink
+from pydtrace.sinks.output_file import Output
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
@@ -26,12 +27,12 @@ HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
 
 def states(*intervals):
     made = watched(*intervals)
-    return told.whole(made, 1000.25, 1.0), told.step(made, 1000.25, 1.0, 1)
+    return view_json.whole(made, 1000.25, 1.0), view_json.step(made, 1000.25, 1.0, 1)
 
 
 def test_whole_and_step():
     whole, step = states({"a": {("x",): count(5)}}, {"a": {("x",): count(7), ("y", 3): count(2**62)}})
-    assert whole["panels"][0] == {"name": "a", "function": "count", "keys": 2, "past": told.PAST, "lines": [
+    assert whole["panels"][0] == {"name": "a", "function": "count", "keys": 2, "past": view_json.PAST, "lines": [
         {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
         {"key": ["y", "3"], "number": 2.0**62, "rate": 2.0**62, "value": "4.61E", "past": [2**62]}]}
     assert [line["past"] for line in step["panels"][0]["lines"]] == [[2], [2**62]]
@@ -49,7 +50,7 @@ def test_a_distribution():
 def test_what_is_not_finite(total):
     """JSON, and so a browser, has no infinities: what is drawn is finite, and the text beside it says what it is."""
     for each in states(*[{"a": {("x",): real_sum(i, total)}} for i in (1, 2)], {"a": {("x",): real_sum(3, 4.0)}}, {"a": {("x",): real_sum(3, total)}}):
-        line = json.loads(told.packed("x", each), parse_constant=pytest.fail)["panels"][0]["lines"][0]
+        line = json.loads(view_json.packed("x", each), parse_constant=pytest.fail)["panels"][0]["lines"][0]
         assert all(map(isfinite, [line["number"], line["rate"], *line["past"]])), line
         assert line["value"] == (f"{total:g}" if total != 1.7e308 else "1.7e+290E")
 
@@ -58,7 +59,7 @@ def test_names_are_data():
     """A page has them as text; nothing ends the element that they stand in, and all of it is UTF-8."""
     made = watched({HOSTILE: {(HOSTILE, b"\xff"): count(1)}})
     made.print(HOSTILE.encode("utf-8", "surrogateescape") + b"\n")
-    text = web.page(told.packed("whole", told.whole(made, 0.0, 1.0)))
+    text = web_sink.page(view_json.packed("whole", view_json.whole(made, 0.0, 1.0)))
     text.encode("utf-8")
     state = text.split('id="state">', 1)[1].split("</script>", 1)[0]
     assert "document.title='x'" in state
@@ -74,7 +75,7 @@ def page():
     """(the sink, its address's port, its token, what was told); an interval of its made-up aggregations is taken by interval()."""
     heard = []
     reader, writer = os.pipe()
-    sink = web.Web(Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0)
+    sink = web_sink.Web(Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0)
     aggregates = Aggregates()
     actions = SimpleNamespace(aggregates=aggregates)
     sink._formatter = SimpleNamespace()
@@ -171,7 +172,7 @@ def test_a_viewer_that_does_not_read(page):
 
 
 def test_viewers_are_bounded(page):
-    viewers = [events(page) for _ in range(web._VIEWERS)]
+    viewers = [events(page) for _ in range(web_sink._VIEWERS)]
     for viewer in viewers:
         next(viewer)
     answer, _ = get(page, f"/{page.token}/events")
@@ -181,9 +182,9 @@ def test_viewers_are_bounded(page):
 
 def test_connections_are_bounded(page):
     """Of anybody on the machine, who needs no token to make them: no more threads and descriptors than that."""
-    idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(web._CONNECTIONS + 30)]
+    idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(web_sink._CONNECTIONS + 30)]
     closed = 0
-    for each in idle[web._CONNECTIONS:]:
+    for each in idle[web_sink._CONNECTIONS:]:
         each.settimeout(30)
         with contextlib.suppress(ConnectionResetError):
             assert each.recv(1) == b""
@@ -223,7 +224,7 @@ def test_another_user_keeps_nobody_out(page):
                                 stdout=subprocess.PIPE, text=True)
 
     with hold(54003, 100) as greedy, hold(54004, 3) as third:
-        assert int(greedy.stdout.readline()) == 100 - web._CONNECTIONS // 4
+        assert int(greedy.stdout.readline()) == 100 - web_sink._CONNECTIONS // 4
         assert int(third.stdout.readline()) == 0
         assert get(page, f"/{page.token}/")[0].status == 200
         for each in (greedy, third):
@@ -239,13 +240,13 @@ def test_who_is_at_the_other_end(host):
     with server, socket.create_connection(server.getsockname()[:2]) as client:
         connection, theirs = server.accept()
         with connection:
-            assert peers.peer(theirs, connection.getsockname()) == ("uid", os.geteuid())
-        assert peers.peer(("192.0.2.1", 5), ("192.0.2.2", 6)) == ("address", "192.0.2.1")
+            assert connection_limit.peer(theirs, connection.getsockname()) == ("uid", os.geteuid())
+        assert connection_limit.peer(("192.0.2.1", 5), ("192.0.2.2", 6)) == ("address", "192.0.2.1")
         assert client
 
 
 def test_places():
-    places, own, other, third = peers.Places(8), ("uid", os.geteuid()), ("uid", 54003), ("address", "192.0.2.1")
+    places, own, other, third = connection_limit.Places(8), ("uid", os.geteuid()), ("uid", 54003), ("address", "192.0.2.1")
     assert [places.take(other) for _ in range(3)] == [True, True, False]
     assert [places.take(third) for _ in range(2)] == [True, True] and all(places.take(own) for _ in range(8)) and not places.take(own)
     more = [places.take(("uid", 60000 + n)) for n in range(6)]
@@ -257,7 +258,7 @@ def test_places():
 def test_a_port_that_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        sink = web.Web(Output(1, "<stdout>"), print, port)
+        sink = web_sink.Web(Output(1, "<stdout>"), print, port)
         sink._formatter = SimpleNamespace()
         with pytest.raises(EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"):
             sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None, clock=Clock()))
@@ -267,5 +268,5 @@ def test_a_port_that_is_taken():
 
 def test_it_is_full(tmp_path):
     """A view at its bounds is of a size that a browser takes once a second."""
-    whole, step = (len(told.packed("x", each)) for each in states(*FULL * 10))
+    whole, step = (len(view_json.packed("x", each)) for each in states(*FULL * 10))
     assert step < whole < 1 << 20

@@ -2,12 +2,12 @@
 
 from types import SimpleNamespace
 
-from pyusdt.data.floats import bits_of
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.data.values import FloatNumber, Histogram, Number, Percentiles
-from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.builtins.float_aggregations import Sum
-from pyusdt.report import view
+from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.float_aggregations import Sum
+from pydtrace.program.float_values import bits_of
+from pydtrace.results.aggregation_values import FloatNumber, Histogram, Number, Percentiles
+from pydtrace.results.aggregations import Aggregation
+from pydtrace.sinks.live import live_model
 
 
 def aggregation(name, data):
@@ -59,7 +59,7 @@ class Aggregates:
 
 def watched(*intervals, seconds=1.0):
     """A View that saw these, one after the other: {aggregation: {key: value}} each."""
-    made, aggregates = view.View(), Aggregates()
+    made, aggregates = live_model.View(), Aggregates()
     for interval in intervals:
         aggregates.set(**interval)
         made.update(aggregates, seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from . import arrival
+from . import import_hooks
 from .core import trouble
 
 __all__ = ["PARTS", "enable", "enable_as_asked", "trouble"]
@@ -64,7 +64,7 @@ def enable(*parts: str) -> None:
         raise ValueError(f"no part of pyusdt.instrument: {', '.join(sorted(wrong))} (there are {', '.join([*PARTS, *_ALIASES])})")
     for module, (part, function) in _HOOKS.items():
         if part in names:
-            arrival.when_imported(module, f"{__name__}.{part}", function)
+            import_hooks.when_imported(module, f"{__name__}.{part}", function)
 
 
 def enable_as_asked(value: str) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import clients, http
-from .calls import around_async
+from . import http, http_clients
 from .core import harmless, wrap_method
+from .wrap_calls import around_async
 
 
 class _Served:
@@ -53,7 +53,7 @@ def _served(_protocol: Any, request: Any, *_more: Any, **_named: Any) -> _Served
 @harmless
 def _sent(session: Any, method: Any, url: Any, **_named: Any) -> Any:
     """The session may have a base for its addresses."""
-    return clients.begin(method, session._build_url(url), "status") if clients.is_traced() else None
+    return http_clients.begin(method, session._build_url(url), "status") if http_clients.is_traced() else None
 
 
 def see_server(protocol: Any) -> None:

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops; uvloop's callbacks are its own.
 
 In: asyncio.events, when it has been imported.  Out: loop:::callback-done, and slow-callback for those that took longer than their loop's
@@ -11,11 +12,11 @@ from time import perf_counter_ns
 from typing import Any
 
 from pyusdt._core import remark
-from pyusdt.data.ready_made import TABLE
+from pyusdt.framework_probes import TABLE
 
 from .core import function_name, harmless, wrap_method
 from .http import current_scope, route_of
-from .names import probes
+from .probes import probes
 
 _done, _slow = probes("loop")
 

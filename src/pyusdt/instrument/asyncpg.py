@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import around_async
 from .core import harmless, wrap_method
-from .queries import Query, begin
+from .db_queries import Query, begin
+from .wrap_calls import around_async
 
 _ROWS = ("fetch", "fetchmany", "fetchrow", "fetchval")
 

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from .core import harmless
-from .names import probes
+from .probes import probes
 
 _start, _done = probes("task")
 _running: dict[str, int] = {}  # when each traced task of this process began, by its id

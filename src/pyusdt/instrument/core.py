@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """What the hooks of all frameworks share: nothing that they raise reaches the application, and how a method is wrapped.
 
 In:      functions of ours, methods of a framework's.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any
 
-from .queries import around_query
+from .db_queries import around_query
 
 __all__ = ["connection", "cursor"]
 

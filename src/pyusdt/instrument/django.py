@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from .core import harmless, wrap_method
+from .db_queries import around_query
 from .http import around_asgi, around_wsgi, set_route
-from .queries import around_query
 
 
 def see_wsgi(handlers: Any) -> None:

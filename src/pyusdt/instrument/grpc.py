@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes; in channels of grpc.aio
 around what makes a call.
 
@@ -15,7 +16,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from .core import harmless, wrap_method
-from .names import probes
+from .probes import probes
 
 _start, _done, _call_start, _call_done = probes("rpc")
 

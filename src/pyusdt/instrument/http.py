@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """http:::request-start and request-done for any WSGI or ASGI application: `application = WSGI(application)`.
 
 In:      an application; from parts of this package, the route of a request (set_route).
@@ -16,7 +17,7 @@ from typing import Any
 from pyusdt.tags import tag
 
 from .core import harmless
-from .names import probes
+from .probes import probes
 
 __all__ = ["ASGI", "WSGI", "Request", "add_mount", "around_asgi", "around_wsgi", "current_scope", "is_traced", "route_of", "set_route"]
 

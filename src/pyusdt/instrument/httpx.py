@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .clients import around, around_async
 from .core import wrap_method
+from .http_clients import around, around_async
 
 
 def see_requests(httpx: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core import harmless
-from .names import probes
+from .probes import probes
 
 (_record,) = probes("log")
 

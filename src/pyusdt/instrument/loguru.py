@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .calls import before
 from .core import harmless, wrap_method
-from .names import probes
+from .probes import probes
+from .wrap_calls import before
 
 (_record,) = probes("log")
 _last = threading.local()  # .time: of the record that this thread fired last; all handlers of a record see the same object

@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from .core import harmless, wrap_method
-from .names import probes
+from .probes import probes
 
 _start, _end = probes("otel")
 _KEY = "_pyusdt"  # a tracer provider that has our processor

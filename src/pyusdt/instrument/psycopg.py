@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .queries import around_query, around_query_async
+from .db_queries import around_query, around_query_async
 
 _METHODS = ("execute", "executemany")
 

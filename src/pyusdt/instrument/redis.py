@@ -9,9 +9,9 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from .calls import around, around_async
 from .core import harmless, name_of, wrap_method
-from .names import probes
+from .probes import probes
+from .wrap_calls import around, around_async
 
 if TYPE_CHECKING:
     from collections.abc import Callable

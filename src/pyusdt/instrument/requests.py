@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .clients import around
 from .core import wrap_method
+from .http_clients import around
 
 
 def see_requests(sessions: Any) -> None:

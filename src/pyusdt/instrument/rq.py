@@ -9,9 +9,9 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
-from .calls import around
 from .core import harmless, wrap_method
-from .names import probes
+from .probes import probes
+from .wrap_calls import around
 
 _start, _done = probes("task")
 

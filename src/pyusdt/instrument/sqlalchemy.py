@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core import harmless
-from .queries import begin
+from .db_queries import begin
 
 _KEY = "pyusdt.query"  # in the info of the connection that runs a query
 

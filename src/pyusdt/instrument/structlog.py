@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from .calls import around
 from .core import harmless, wrap_method
-from .names import probes
+from .probes import probes
+from .wrap_calls import around
 
 (_record,) = probes("log")
 _LEVELS = {"critical": 50, "fatal": 50, "exception": 40, "error": 40, "err": 40, "warn": 30, "warning": 30, "info": 20, "msg": 20, "debug": 10}

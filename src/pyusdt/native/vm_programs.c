@@ -1,6 +1,6 @@
 /* Other programs that a program with the provider starts: the provider goes on into those that it is to be in.  See native/vm.h.
  *
- * In:      PYUSDT_VM_INTO as pyusdt.vm.into has written it, and the folder of the sitecustomize that reads it (vm_follow).
+ * In:      PYUSDT_VM_INTO as pyusdt.vm.inject_env has written it, and the folder of the sitecustomize that reads it (vm_follow).
  * Out:     the same variables in the environment of a program that this process becomes (os.exec…), and of a Python that it starts;
  *          where the provider stays behind, a hint for the tracer, for the case that nothing fires.
  * Always:  os.environ is as it was, and so is what any other program finds in its environment.  What fails here changes nothing:

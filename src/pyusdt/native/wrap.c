@@ -12,7 +12,7 @@ struct wrapped {
     vectorcallfunc vectorcall;
     PyObject *probe;
     PyObject *function;
-    PyObject *observed; /* the same with the probe fired around it (_wrap.py) */
+    PyObject *observed; /* the same with the probe fired around it (_probe_wrap.py) */
     PyObject *dict;
     PyObject *weak_references;
 };
@@ -157,7 +157,7 @@ PyObject *pyusdt_wrapped_new(PyObject *context, PyObject *args)
 
 PyObject *pyusdt_probe_wrap(PyObject *probe, PyObject *function)
 {
-    PyObject *module = PyImport_ImportModule("pyusdt._wrap"), *result;
+    PyObject *module = PyImport_ImportModule("pyusdt._probe_wrap"), *result;
 
     if (module == NULL)
         return NULL;

@@ -25,7 +25,7 @@ from pyusdt._core import (
     vm_trouble,
 )
 
-from .alone import paused, wrap_calls
+from .single_thread_calls import paused, wrap_calls
 
 __all__ = ["disable", "enable", "enable_as_asked", "paused", "probes", "sites", "trouble"]
 

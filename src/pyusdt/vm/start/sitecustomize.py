@@ -1,10 +1,11 @@
-"""Brings pyusdt's provider `python` into a program that does not know it: into.py puts this folder first in PYTHONPATH.
+# mypy: ignore-errors
+"""Brings pyusdt's provider `python` into a program that does not know it: vm/inject_env.py puts this folder first in PYTHONPATH.
 
-In:      PYUSDT_VM_INTO, as into.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
+In:      PYUSDT_VM_INTO, as vm/inject_env.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
 Out:     the provider, or what pyusdt's own variables ask for, in the process that was meant.
 Always:  the environment and sys.path are as they would be without us before any code of the program's runs, so its children know
          nothing of this, and its own sitecustomize is imported as ever.  Only where the children are asked for, too, the environment
-         stays as into.py made it.  Any Python can read this file, Python 2, too.
+         stays as vm/inject_env.py made it.  Any Python can read this file, Python 2, too.
 """
 
 import os
@@ -32,12 +33,12 @@ def _restore(folder):
 
 
 def _bring(folder, asked):
-    """In a namespace of its own: bring.py is no module that the program could find."""
+    """In a namespace of its own: load_provider.py is no module that the program could find."""
     who, _, options = asked.partition(" ")
     if who not in ("0", "children", str(os.getpid())):  # 0: whatever process comes first
         return
-    path = os.path.join(folder, "bring.py")
-    names = {"__name__": "pyusdt.vm.start.bring", "__file__": path}
+    path = os.path.join(folder, "load_provider.py")
+    names = {"__name__": "pyusdt.vm.start.load_provider", "__file__": path}
     with open(path) as file:
         exec(compile(file.read(), path, "exec"), names)  # noqa: S102 - it is ours
     if options == "hooks":

@@ -1,0 +1,227 @@
+# The binding of c/stacks/: the memory of other processes, and the stacks of the CPythons in them; part of _tracer.pyx.
+
+from libc.stdlib cimport free, malloc
+
+cdef extern from "stacks/memory.h" nogil:
+    ctypedef struct pyusdt_memory "struct pyusdt_memory":
+        pid_t pid
+        int pidfd
+
+    int pyusdt_memory_open(pid_t pid, pyusdt_memory *memory)
+    void pyusdt_memory_close(pyusdt_memory *memory)
+    bint pyusdt_memory_is_its(const pyusdt_memory *memory)
+    int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
+    int pyusdt_memory_write(const pyusdt_memory *memory, uint64_t address, const void *source, size_t size)
+
+
+cdef extern from "stacks/layout.h" nogil:
+    enum:
+        PYUSDT_PYTHON_NUMBERS
+        PYUSDT_PYTHON_WORDS
+
+    ctypedef struct pyusdt_python_layout_numbers "struct pyusdt_python_layout":
+        uint32_t minor
+
+    const char *const pyusdt_python_names[]
+    int pyusdt_python_layout(uint32_t minor, pyusdt_python_layout_numbers *out)
+    int pyusdt_python_layout_told(const uint64_t *words, pyusdt_python_layout_numbers *out)
+
+
+cdef extern from "stacks/walk.h" nogil:
+    enum:
+        PYUSDT_STACK_GIL
+        PYUSDT_STACK_MOVED
+        PYUSDT_STACK_TORN
+        PYUSDT_STACK_CUT
+        PYUSDT_STACK_LOST
+        PYUSDT_STACK_RAN
+        PYUSDT_FRAME_FIRST
+
+    ctypedef struct pyusdt_walker "struct pyusdt_walker":
+        pass
+
+    pyusdt_walker *pyusdt_walker_new(const pyusdt_memory *memory, const pyusdt_python_layout_numbers *layout, uint64_t runtime,
+                                     uint32_t frames, uint32_t tries, bint entries)
+    void pyusdt_walker_free(pyusdt_walker *walker)
+    int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
+
+
+cdef extern from "stacks/stop.h" nogil:
+    enum:
+        PYUSDT_STOP_REGISTERS
+        PYUSDT_STOP_MOST
+
+    ctypedef struct pyusdt_stopped "struct pyusdt_stopped":
+        pid_t tid
+        int result
+        uint64_t registers[PYUSDT_STOP_REGISTERS]
+
+    int pyusdt_stop(const pyusdt_memory *memory, bint is_child, pyusdt_stopped *threads, size_t n)
+    void pyusdt_go_on(pyusdt_stopped *threads, size_t n)
+    pid_t pyusdt_stop_holder()
+
+
+cdef extern from "stacks/holder.h" nogil:
+    enum:
+        PYUSDT_HOLDER_LIMIT
+
+    void pyusdt_holder_stand_apart()
+
+
+STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
+STACK_CUT, STACK_LOST, STACK_RAN = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST, PYUSDT_STACK_RAN
+FRAME_FIRST = PYUSDT_FRAME_FIRST
+MOST_STOPPED = PYUSDT_STOP_MOST
+HOLD_LIMIT = PYUSDT_HOLDER_LIMIT / 1000.0  # seconds
+LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
+
+
+def python_layout(uint32_t minor):
+    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/stacks/layout.h.  OSError where it is not known."""
+    cdef pyusdt_python_layout_numbers layout
+    cdef int code = pyusdt_python_layout(minor, &layout)
+    if code < 0:
+        raise failure(code, NULL)
+    return layout_names(&layout)
+
+
+def python_layout_told(bytes words):
+    """The same by the first LAYOUT_SIZE bytes of the _PyRuntime of 3.13 and later."""
+    cdef pyusdt_python_layout_numbers layout
+    if len(words) != LAYOUT_SIZE:
+        raise ValueError(f"{LAYOUT_SIZE} bytes are needed")
+    cdef int code = pyusdt_python_layout_told(<const uint64_t *><const char *>words, &layout)
+    if code < 0:
+        raise failure(code, NULL)
+    return layout_names(&layout)
+
+
+cdef layout_names(const pyusdt_python_layout_numbers *layout):
+    return {pyusdt_python_names[i].decode(): (<const uint32_t *>layout)[i] for i in range(PYUSDT_PYTHON_NUMBERS)}
+
+
+cdef class Memory:
+    """The memory of the process that has an id now.  Raises OSError."""
+
+    cdef pyusdt_memory memory
+
+    def __cinit__(self, pid_t pid):
+        self.memory.pidfd = -1
+        cdef int code = pyusdt_memory_open(pid, &self.memory)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def __dealloc__(self):
+        pyusdt_memory_close(&self.memory)
+
+    @property
+    def pid(self):
+        return self.memory.pid
+
+    def is_its(self):
+        """Whether the process lives still, so that all that was read is its memory."""
+        return bool(pyusdt_memory_is_its(&self.memory))
+
+    def read(self, address, size_t size):
+        """Bytes, all of them; OSError where they are not there, or may not be read.  An address may be the sum of what strangers say."""
+        cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
+        cdef char *buffer = <char *>malloc(size + 1)
+        cdef int code
+        if buffer is NULL:
+            raise MemoryError
+        try:
+            with nogil:
+                code = pyusdt_memory_read(&self.memory, where, buffer, size)
+            if code < 0:
+                raise failure(code, NULL)
+            return buffer[:size]
+        finally:
+            free(buffer)
+
+    def write(self, address, bytes data):
+        """Only to take back what a debugger has written there (remote_python/remote_exec.py).  OSError where not all of it could be."""
+        cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
+        cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
+        if code < 0:
+            raise failure(code, NULL)
+
+
+def stop(Memory memory, tids, is_child):
+    """({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}) of at most MOST_STOPPED threads.  They stand
+    still until go_on(), or until HOLD_LIMIT is over: c/stacks/stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
+    To be called by one thread alone, as go_on().  is_child: the process was started by this one."""
+    cdef bint child = is_child
+    cdef size_t n = len(tids)
+    cdef pyusdt_stopped *threads = stopped_of(tids)
+    cdef int code
+    try:
+        with nogil:
+            code = pyusdt_stop(&memory.memory, child, threads, n)
+        if code < 0:
+            raise failure(code, NULL)
+        found = [(threads[i].tid, threads[i].result, [threads[i].registers[k] for k in range(threads[i].result)]) for i in range(n)]
+    finally:
+        free(threads)
+    return ({tid: registers for tid, result, registers in found if result > 0}, {tid: -result for tid, result, _ in found if result < 0})
+
+
+def go_on(tids):
+    """{those of the threads that stood still all the time since stop()}."""
+    cdef size_t n = len(tids)
+    cdef pyusdt_stopped *threads = stopped_of(tids)
+    try:
+        with nogil:
+            pyusdt_go_on(threads, n)
+        return {threads[i].tid for i in range(n) if threads[i].result}
+    finally:
+        free(threads)
+
+
+def holder():
+    """The id of the process that holds the threads; 0: there is none."""
+    return pyusdt_stop_holder()
+
+
+def stand_apart():
+    """This process leaves its control groups and is scheduled before others, as far as its rights go."""
+    pyusdt_holder_stand_apart()
+
+
+cdef pyusdt_stopped *stopped_of(tids) except NULL:
+    cdef pyusdt_stopped *threads = <pyusdt_stopped *>malloc((len(tids) + 1) * sizeof(pyusdt_stopped))
+    if threads is NULL:
+        raise MemoryError
+    for i, tid in enumerate(tids):
+        threads[i].tid, threads[i].result = tid, 0
+    return threads
+
+
+cdef class Walker:
+    """The Python stacks of a process.  layout: as python_layout() has it; runtime: the address of _PyRuntime; frames: of a
+    thread, at the most; tries: how often a stack is read until it holds still; entries: with what C keeps for each call of the interpreter."""
+
+    cdef pyusdt_walker *walker
+    cdef Memory memory
+
+    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries, bint entries=False):
+        cdef pyusdt_python_layout_numbers numbers
+        for i in range(PYUSDT_PYTHON_NUMBERS):
+            (<uint32_t *>&numbers)[i] = layout[pyusdt_python_names[i].decode()]
+        self.memory = memory
+        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries, entries)
+        if self.walker is NULL:
+            raise ValueError("no memory, or offsets that can not be")
+
+    def __dealloc__(self):
+        pyusdt_walker_free(self.walker)
+
+    def walk(self):
+        """The words of struct pyusdt_walked and behind it two words a frame, for each thread, as bytes.  Raises OSError."""
+        cdef const uint64_t *words
+        cdef size_t n
+        cdef int code
+        with nogil:
+            code = pyusdt_walk(self.walker, &words, &n)
+        if code < 0:
+            raise failure(code, NULL)
+        return (<const char *>words)[:8 * n] if n else b""

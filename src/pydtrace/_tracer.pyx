@@ -1,0 +1,608 @@
+# cython: language_level=3, binding=True, embedsignature=True, freethreading_compatible=True
+"""The tracer's binding to the C core: sessions, the interpreter, the consumer.
+
+Converts, calls and maps errors, nothing else.  Errors of the core are OSError with the core's own
+message; -ENODATA (no pyusdt in a process) and -ESRCH and -EPERM tell the reasons of attach() apart.
+Text goes in as str and comes out as str (file system encoding); names of probes are ASCII.
+An object, and what it was given, is used by one thread at a time, with or without a GIL (poll() goes without):
+the API's are the pump's.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memcpy, memset
+
+import os
+import struct
+
+
+BUILD = (<bytes>pyusdt_build()).decode()  # which one of pyusdt this is, for people
+SHORTEST_SLEEP, LONGEST_SLEEP = PYUSDT_PACE_SHORTEST, PYUSDT_PACE_LONGEST  # ns, between two looks at the rings
+HAS_PLACES, AT_PLACE = PYUSDT_PLACES_OPEN, PYUSDT_PLACES_KNOWN  # of the rows of list_probes()
+
+
+cdef object failure(int code, pyusdt_error *err):
+    """The exception for a core error: the one place where codes become exceptions."""
+    message = text(err.message) if err is not NULL and err.message[0] else os.strerror(-code)
+    return OSError(-code, message)
+
+
+cdef int put(char *to, size_t size, text) except -1:
+    data = text.encode()
+    if len(data) >= size or b"\0" in data:
+        raise ValueError(f"a probe name or pattern has at most {size - 1} bytes and no NUL: {text!r}")
+    memset(to, 0, size)
+    memcpy(to, <const char *>data, len(data))
+    return 0
+
+
+cdef object text(const char *name):
+    """A name that a stranger may have given."""
+    return name.decode("utf-8", "replace")
+
+
+def glob(str pattern, str text):
+    """True where DTrace's glob `pattern` matches the whole of `text`; an empty pattern matches all."""
+    return bool(pyusdt_glob(os.fsencode(pattern), os.fsencode(text)))  # a file's name may be no UTF-8
+
+
+cdef class VM:
+    """The eBPF interpreter with its maps.
+
+    maps: sequence of (kind number, key size, value size, entries), sizes in bytes.
+    """
+
+    cdef pyusdt_vm *vm
+    cdef tuple sizes
+
+    def __cinit__(self, maps):
+        cdef pyusdt_error err
+        room = bytearray(max(1, len(maps)) * sizeof(pyusdt_map_def))
+        cdef pyusdt_map_def *defs = <pyusdt_map_def *><char *>room
+        for i, (kind, key, value, entries) in enumerate(maps):
+            defs[i] = pyusdt_map_def(kind, key, value, entries)
+        self.sizes = tuple((m[1], m[2]) for m in maps)
+        self.vm = pyusdt_vm_new(defs, <unsigned>len(maps), &err)
+        if self.vm is NULL:
+            raise failure(err.code, &err)
+
+    def __dealloc__(self):
+        pyusdt_vm_free(self.vm)
+
+    def load(self, bytes code):
+        """Check and load a program (8 bytes an instruction); its id."""
+        cdef pyusdt_error err
+        cdef int program = pyusdt_vm_load(self.vm, <const pyusdt_insn *><const char *>code,
+                                          <unsigned>(len(code) // 8), &err)
+        if program < 0:
+            raise failure(program, &err)
+        return program
+
+    def items(self, unsigned map):
+        """[(key, value)] of a hash map, as bytes."""
+        cdef uint32_t cursor = 0
+        cdef const void *key
+        cdef void *value
+        key_size, value_size = self.sizes[map]
+        out = []
+        while pyusdt_vm_map_next(self.vm, map, &cursor, &key, &value):
+            out.append(((<const char *>key)[:key_size], (<const char *>value)[:value_size]))
+        return out
+
+    def value(self, unsigned map, uint32_t index):
+        """The value of one element of an array map, as bytes."""
+        cdef const char *value = <const char *>pyusdt_vm_map_value(self.vm, map, index)
+        if value is NULL:
+            raise IndexError(f"map {map} has no element {index}")
+        return value[:self.sizes[map][1]]
+
+    def update(self, unsigned map, bytes key, bytes value):
+        """Set an element of a hash map; OSError where there is no room."""
+        cdef int code = pyusdt_vm_map_update(self.vm, map, <const char *>key, <const char *>value, 0)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def put(self, unsigned map, uint32_t index, size_t offset, bytes value):
+        """Write a part of one element of an array map."""
+        cdef char *to = <char *>pyusdt_vm_map_value(self.vm, map, index)
+        if to is NULL or offset + len(value) > self.sizes[map][1]:
+            raise IndexError(f"map {map} has no such part of element {index}")
+        memcpy(to + offset, <const char *>value, len(value))
+
+    def delete(self, unsigned map, bytes key):
+        """Take an element out of a hash map, if it is there."""
+        pyusdt_vm_map_delete(self.vm, map, <const char *>key)
+
+    def clear(self, unsigned map):
+        """Empty a hash map, zero an array map."""
+        pyusdt_vm_map_clear(self.vm, map)
+
+
+cdef str elsewhere(bint visible, const char *comm):
+    """What a process calls itself that has no pid here; "" for all others, whose names the system tells."""
+    return "" if visible else text(comm) or "?"
+
+
+cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
+    (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
+                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature), probe.sessions,
+                        elsewhere(target.visible, target.comm)))
+    return 0
+
+
+cdef class Feed:
+    """What a Consumer takes events from: a Session, a Replay, a Many."""
+
+    cdef pyusdt_feed feed
+
+    def place(self, uint32_t target, uint32_t place):
+        """(module, function, file, line) of a place in a target's code; LookupError where there is none."""
+        cdef pyusdt_place_info info
+        if self.feed.of is NULL or self.feed.kind.place(self.feed.of, target, place, &info) != 0:
+            raise LookupError(f"no place {place}")
+        return text(info.module), text(info.function), text(info.file), info.line
+
+
+cdef class Session(Feed):
+    """One consumer's tracing of processes, through the run directory `rundir`, or that of process `home` (the user's own).
+
+    bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.  comm: only
+    processes of this name join.  children: processes that are named join with their descendants.  keep: (name, ns, bytes) of a session that goes on without its tracer.
+    """
+
+    cdef pyusdt_session *session
+
+    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None, pid_t home=0, bint children=False):
+        cdef pyusdt_session_config config
+        cdef pyusdt_error err
+        memset(&config, 0, sizeof(config))
+        config.bufsize = bufsize
+        config.orderlag_ns = orderlag
+        config.home = home
+        config.children = children
+        encoded = os.fsencode(comm), os.fsencode(keep[0] if keep else "")
+        config.comm, config.keep = encoded[0], encoded[1]
+        if keep:
+            config.keep_ns, config.keep_bytes = keep[1], keep[2]
+        path = os.fsencode(rundir) if rundir is not None else None
+        cdef const char *where = NULL if path is None else <const char *>path
+        cdef int code = pyusdt_session_open(where, &config, &self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+        self.feed = pyusdt_feed(&pyusdt_session_feed, self.session)
+
+    def __dealloc__(self):
+        self.close()
+
+    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False,
+             uint32_t frames=0, bint natives=False):
+        """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
+        captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
+        often they fire at a place is all that is wanted: Consumer.counts().  frames: of the stack; natives: of native ones as many."""
+        cdef pyusdt_want want
+        memset(&want, 0, sizeof(want))
+        want.pid, want.counts, want.frames = pid, counts, frames | (<uint32_t>natives << 31)
+        put(want.provider, sizeof(want.provider), provider)
+        put(want.module, sizeof(want.module), module)
+        put(want.function, sizeof(want.function), function)
+        put(want.name, sizeof(want.name), name)
+        for argument, size in demand.items():
+            want.args |= 1u << <int>argument
+            want.bytes[<int>argument] = size
+        cdef int code = pyusdt_session_want(self.session, &want)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def attach(self, pid_t pid):
+        """A process that runs joins."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_attach_pid(self.session, pid, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def expect(self, pid_t pid):
+        """A process that is about to start joins when it publishes itself."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_expect_pid(self.session, pid, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def attach_all(self):
+        """Every process of the run directory joins, now and later."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_attach_all(self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def start(self):
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_start(self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def target(self, uint32_t index):
+        """(pid, command, probes enabled, alive) of one target."""
+        cdef pyusdt_target_info info
+        cdef int code = pyusdt_session_target(self.session, index, &info)
+        if code < 0:
+            raise failure(code, NULL)
+        return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
+
+    def has(self, uint32_t pid):
+        """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
+        return pyusdt_session_has(self.session, pid)
+
+    def stats(self):
+        """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
+        former tracer), corrupt (rings), failures to look (processes, rings, directories), bytes of rings, targets (all there were), alive,
+        others (processes with another build of pyusdt)."""
+        cdef pyusdt_session_stats s
+        pyusdt_session_stats_get(self.session, &s)
+        return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
+                "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
+
+    def users_work(self):
+        """{uid: (work of the reader for his events, in units that compare users; processor time for his processes, s)} so far."""
+        cdef pyusdt_user_work user
+        cdef uint32_t n = 0
+        found = {}
+        while pyusdt_session_user(self.session, n, &user) == 0:
+            work, seconds = found.get(user.uid, (0, 0.0))
+            found[user.uid] = work + user.work, seconds + user.ns / 1e9
+            n += 1
+        return found
+
+    def cut_off(self, uint32_t uid):
+        """End the tracing of all processes of a user; what they have fired and was not read is counted as dropped."""
+        pyusdt_session_cut_off(self.session, uid)
+
+    def stop(self):
+        """Probes off; what was fired before stays readable."""
+        pyusdt_session_stop(self.session)
+
+    def close(self):
+        pyusdt_session_close(self.session)
+        self.session = self.feed.of = NULL
+
+    def leave(self):
+        """Close it, and let it go on: for sessions with `keep`."""
+        pyusdt_session_leave(self.session)
+        self.session = self.feed.of = NULL
+
+    def shown(self):
+        """What was delivered so far has been shown to the user: for sessions with `keep`."""
+        pyusdt_session_shown(self.session)
+
+    def troubles(self):
+        """What the user is to be told of processes that are not traced: texts, all that there were."""
+        said, n = [], 0
+        while (text := pyusdt_session_told(self.session, n)) != NULL:
+            said.append(text.decode("utf-8", "replace"))
+            n += 1
+        return said
+
+    def strangers(self):
+        """(texts about other users' processes, and those of containers, that are not traced: the first few, how many there were)."""
+        cdef uint32_t count = 0
+        said = []
+        while (text := pyusdt_session_stranger_told(self.session, len(said), &count)) != NULL:
+            said.append(text.decode("utf-8", "replace"))
+        return said, count
+
+    def hints(self):
+        """What processes say of the wanted probes, all that there was: (texts that help where none of these fired, texts for scripts
+        that have self-> variables)."""
+        cdef pyusdt_remark kind
+        cdef uint32_t n = 0
+        silent, shared = [], []
+        while (text := pyusdt_session_hint(self.session, n, &kind)) != NULL:
+            (silent if kind == PYUSDT_REMARK_HINT else shared).append(text.decode("utf-8", "replace"))
+            n += 1
+        return silent, shared
+
+    @property
+    def resumed(self):
+        """It is one that was left."""
+        return bool(pyusdt_session_resumed(self.session))
+
+    def dead_probes(self):
+        """The probes of processes that joined a session that was left, and have ended; as list_probes() has them."""
+        out = []
+        cdef int code = pyusdt_session_list_dead(self.session, collect, <void *>out)
+        if code < 0:
+            raise failure(code, NULL)
+        return out
+
+
+cdef class Pace:
+    """How long a session's consumer sleeps between two looks at its rings."""
+
+    cdef pyusdt_pace pace
+
+    def __cinit__(self):
+        self.pace = PYUSDT_PACE_BEGIN
+
+    def next(self, int n, uint64_t now, bint crowded):
+        """The sleep (ns) after a look at `now` (ns) that found n events; crowded: and a ring that was more than half full."""
+        return pyusdt_pace_next(&self.pace, n, now, crowded)
+
+
+cdef class Formatter
+
+
+cdef class Consumer:
+    """Runs a program's clauses on events.
+
+    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size); stacks: (offset, frames, whether it
+    is without native ones) of each.
+    """
+
+    cdef pyusdt_consumer *consumer
+    cdef bint uses_ancestors
+    cdef VM vm
+    cdef Formatter formatter  # which the consumer uses
+
+    def __cinit__(self, VM vm, uint32_t clauses, uses, this_area, stacks=()):
+        cdef pyusdt_consumer_config config
+        cdef pyusdt_error err
+        bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL,
+                "ppid": PYUSDT_USES_PPID, "ancestors": PYUSDT_USES_ANCESTORS}
+        config.clauses = clauses
+        config.uses = sum(bits[use] for use in uses)
+        config.this_offset, config.this_size = this_area
+        memset(config.stack, 0, sizeof(config.stack))
+        for i, (offset, frames, language) in enumerate(stacks):
+            assert i < PYUSDT_STACKS
+            config.stack[<int>i] = pyusdt_stack_area(offset, frames, language)
+        self.uses_ancestors = "ancestors" in uses
+        self.vm = vm
+        cdef int code = pyusdt_consumer_new(vm.vm, &config, &self.consumer, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def __dealloc__(self):
+        pyusdt_consumer_free(self.consumer)
+
+    def clause(self, uint32_t index, int program, bint exits, bint pauses=False):
+        """Clause `index` is this program of the vm; exits: it calls exit(); pauses: its records are to be
+        seen before the next event."""
+        cdef uint32_t flags = (PYUSDT_CLAUSE_EXITS if exits else 0) | (PYUSDT_CLAUSE_PAUSES if pauses else 0)
+        cdef int code = pyusdt_consumer_clause(self.consumer, index, program, flags)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def counting(self, uint32_t index, int program):
+        """Clause `index` can be counted: this program does for arg0 firings what its own does for each."""
+        cdef int code = pyusdt_consumer_counting(self.consumer, index, program)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def describe(self, uint32_t clause, str provider, str module, str function, str name):
+        """A probe description of a clause; before any probe is added."""
+        p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
+        cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
+        cdef int code = pyusdt_registry_describe(pyusdt_consumer_registry(self.consumer), clause, &names)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def add_probe(self, str provider, str module, str function, str name):
+        """Make a probe known; its id."""
+        p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
+        cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
+        cdef int64_t probe = pyusdt_registry_add(pyusdt_consumer_registry(self.consumer), &names)
+        if probe < 0:
+            raise failure(<int>probe, NULL)
+        return probe
+
+    def add_targets(self, Feed feed):
+        """Make the probes of the feed's targets known."""
+        cdef int code = pyusdt_consumer_add_targets(self.consumer, &feed.feed)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def probe(self, uint32_t probe):
+        """(provider, module, function, name) of a probe id; LookupError where there is none."""
+        cdef pyusdt_probe_names names
+        if not pyusdt_registry_names(pyusdt_consumer_registry(self.consumer), probe, &names):
+            raise LookupError(f"no probe {probe}")
+        return text(names.provider), text(names.module), text(names.function), text(names.name)
+
+    def probes(self):
+        """How many probes are known; their ids are 1 to this."""
+        return pyusdt_registry_count(pyusdt_consumer_registry(self.consumer))
+
+    def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
+             uint32_t cpu, str comm, args=(), stack=(), uint32_t host=0):
+        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; args: numbers, and bytes that are the
+        address of a text; stack: frames, as the clauses see them; host: as Many.add() has it."""
+        cdef pyusdt_process who
+        cdef pyusdt_event event
+        memset(&who, 0, sizeof(who))
+        memset(&event, 0, sizeof(event))
+        who.pid, who.ppid, who.uid, who.gid, who.host = pid, os.getppid(), uid, gid, host
+        if self.uses_ancestors:
+            pyusdt_find_ancestors(&who)
+        name = comm.encode("utf-8", "surrogateescape")[:15]
+        memcpy(who.comm, <const char *>name, len(name))
+        event.time, event.tid, event.cpu = time, tid, cpu
+        event.args = (1u << <int>len(args)) - 1
+        for i, value in enumerate(args):
+            if isinstance(value, bytes):
+                event.arg[<int>i] = <uint64_t><size_t><const char *>value
+                event.capture[event.ncaptures].address, event.capture[event.ncaptures].data = event.arg[<int>i], <const char *>value
+                event.capture[event.ncaptures].length, event.capture[event.ncaptures].index = <uint32_t>len(value), <uint32_t>i
+                event.ncaptures += 1
+            else:
+                event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
+        frames = struct.pack(f"={len(stack)}Q", *stack)
+        pyusdt_consumer_stack(self.consumer, <const uint64_t *><const char *>frames, <uint32_t>len(stack))
+        pyusdt_consumer_fire(self.consumer, probe, &who, &event)
+
+    def poll(self, Feed feed, uint64_t until, int max_events):
+        """Run the clauses of at most max_events events that are ripe and not later than `until` (ns);
+        how many there were."""
+        cdef int n
+        with nogil:
+            n = pyusdt_consumer_poll(self.consumer, &feed.feed, until, max_events)
+        if n < 0:
+            raise failure(n, NULL)
+        return n
+
+    def counts(self, Feed feed):
+        """Run the clauses on what the traced processes have counted by themselves."""
+        pyusdt_consumer_counts(self.consumer, &feed.feed)
+
+    def watch(self, Session session, Pace pace, uint64_t until, int max_events, uint64_t deadline):
+        """Look at a session's rings, each look as poll() is, until there are records, a clause calls exit(), or it is `deadline`:
+        False.  Or until it is `until` and all events before that were seen: True.  (All ns, of the events' clock.)"""
+        cdef int code = PYUSDT_LOOK_AGAIN
+        while code == PYUSDT_LOOK_AGAIN:
+            PyErr_CheckSignals()
+            with nogil:
+                code = pyusdt_consumer_look(self.consumer, session.session, &pace.pace, until, max_events, deadline)
+        if code < 0:
+            raise failure(code, NULL)
+        return code == PYUSDT_LOOK_DUE
+
+    def record(self, Recorder recorder):
+        """From now on every event goes to the recorder, too; None: to none."""
+        pyusdt_consumer_record(self.consumer, NULL if recorder is None else recorder.recorder)
+
+    def set_wall(self, uint64_t offset):
+        """Wall-clock time is the time of events and this (ns), whatever it is now."""
+        pyusdt_consumer_set_wall(self.consumer, offset)
+
+    def print_by(self, Formatter formatter):
+        """From now on records come printed where this formatter can do that at once (c/tracer/output.h)."""
+        self.formatter = formatter
+        pyusdt_consumer_print(self.consumer, formatter.formatter)
+
+    def take_records(self):
+        """The records since the last call, as bytes."""
+        cdef size_t size
+        cdef const uint8_t *records = pyusdt_consumer_records(self.consumer, &size)
+        out = (<const char *>records)[:size] if size else b""
+        pyusdt_consumer_clear(self.consumer)
+        return out
+
+    @property
+    def exiting(self):
+        """A clause called exit()."""
+        return bool(pyusdt_consumer_exiting(self.consumer))
+
+    @property
+    def cut(self):
+        """Events whose stack had more frames than were wanted."""
+        return pyusdt_consumer_cut(self.consumer)
+
+    @property
+    def lost(self):
+        """Records that found no room."""
+        return pyusdt_consumer_lost(self.consumer)
+
+    def stopped(self):
+        """(n, why): programs that the interpreter had to stop, which is a bug of the compiler."""
+        cdef pyusdt_error err
+        cdef uint64_t n = pyusdt_consumer_stopped(self.consumer, &err)
+        return n, err.message.decode("utf-8", "replace") if n else ""
+
+
+@cython.no_gc_clear  # it needs the consumers until it has gone
+cdef class Crew:
+    """Several consumers that share a session's events, a thread each (c/tracer/crew.h), from now until close().
+
+    consumers: the first has the descriptions and probes, the others have only their clauses; the session is not started yet."""
+
+    cdef pyusdt_crew *crew
+    cdef object kept
+
+    def __cinit__(self, Session session, consumers):
+        cdef pyusdt_consumer *each[PYUSDT_CREW_MOST]
+        cdef pyusdt_error err
+        cdef int n = min(len(consumers), PYUSDT_CREW_MOST + 1)
+        for i, consumer in enumerate(consumers[:PYUSDT_CREW_MOST]):
+            each[<int>i] = (<Consumer?>consumer).consumer
+        self.kept = session, consumers
+        cdef int code = pyusdt_crew_new(session.session, each, n, &self.crew, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def close(self):
+        """The threads end; the first consumer polls by itself."""
+        pyusdt_crew_free(self.crew)
+        self.crew = NULL
+
+    def __dealloc__(self):
+        pyusdt_crew_free(self.crew)
+
+
+def list_probes(rundir=None, pid_t pid=0, bint beside=False):
+    """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
+    list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
+    at one of them, which stand behind it, its arguments as it says itself: engine/probe_signatures.py, how many sessions listen to it, "" or, where the pid is that of another
+    pid namespace and means nothing here, what the process calls itself)"""
+    cdef pyusdt_error err
+    out = []
+    path = os.fsencode(rundir) if rundir is not None else None
+    cdef const char *where = NULL if path is None else <const char *>path
+    cdef int code = pyusdt_list(where, pid, beside, collect, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
+cdef void note_other(void *arg, uint32_t pid, const char *sentence) noexcept with gil:
+    (<list>arg).append((pid, text(sentence)))
+
+
+def other_builds():
+    """Processes with another build of pyusdt, one that this does not understand: a list of (pid as it knows it, the sentence that says
+    so)."""
+    cdef pyusdt_error err
+    out = []
+    cdef int code = pyusdt_list_others(note_other, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
+cdef int note(void *arg, const pyusdt_looked *l) noexcept with gil:
+    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost, elsewhere(l.visible, l.comm)))
+    return 0
+
+
+def look():
+    """Who is traced by whom: a list of (pid, pid of the tracer as that one knows it, bytes that came, bytes of these that were not read
+    yet, bytes of its rings, events lost, as the last of list_probes())."""
+    cdef pyusdt_error err
+    out = []
+    cdef int code = pyusdt_look(note, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
+def find_published(pid_t pid):
+    """(run directory, whether it has published itself) of a process that has pyusdt in it.  A forked child does so with its first probe.
+
+    The path is for people to read: what opens the directory is a descriptor.
+    """
+    cdef char path[512]
+    cdef pyusdt_error err
+    cdef int code = pyusdt_find_rundir(pid, path, sizeof(path), &err)
+    if code < 0:
+        raise failure(code, &err)
+    return os.fsdecode(<bytes>path), code == 0
+
+
+def find_rundir(pid_t pid):
+    """The run directory of find_published()."""
+    return find_published(pid)[0]
+
+
+include "_record.pxi"
+include "_formatter.pxi"
+include "_kernel.pxi"
+include "_stacks.pxi"
+include "_sparse.pxi"
+include "_block.pxi"

@@ -1,0 +1,39 @@
+"""Values of aggregations merged: those of sessions, processes and hosts, and what came of a value between two looks.
+
+In: aggregating functions (dlang/builtins/aggregation_base.py), words as an engine keeps them.  Out: words, also as lines of JSON have them
+(docs/guide/json.md, schema 2; hosts/merged_aggregations.py reads these).  Always: what several counted, merged, is what one would have counted
+that saw it all; who merges values does it here.
+"""
+
+from __future__ import annotations
+
+from .buckets import MergeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Words = tuple[int, ...]
+
+
+def together(row: Any, several: Sequence[Sequence[int]]) -> Words:
+    """The words of all that went into several values; those that clear() has left, or that nothing went into, are zeros.
+    Raises MergeError."""
+    filled = [words for words in several if any(words)]
+    if len(filled) < 2:
+        return tuple((filled or several)[0])
+    if any(map(row.is_told, filled)):
+        raise MergeError(f"of {row.called}() dtrace tells the value, not what it was made of: it can not be merged exactly")
+    return tuple(row.merged(*filled))
+
+
+def said(row: Any, words: Sequence[int]) -> list[int]:
+    """Words for JSON: of a distribution, behind its first ones, the number of each bucket that is not empty, and its count."""
+    if not row.is_distribution:
+        return list(words)
+    found = list(words[: row.head])
+    for bucket, count in enumerate(words[row.head :]):
+        if count:
+            found += (bucket, count)
+    return found

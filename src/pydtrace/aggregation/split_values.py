@@ -1,0 +1,46 @@
+"""Aggregations whose values have two elements in a map: what is below 0 and what is not (Aggregating.halved).
+
+In: what an engine's map holds.  Out: the aggregation's items; the keys of the map.
+Always: such a map's key ends with a word, 0 or, of the half below 0, 1; a half that nothing came to is not there.
+"""
+
+from __future__ import annotations
+
+from .int64 import packed, unpacked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from pydtrace.program.program import Program
+
+_SIDES = packed((0,)), packed((1,))
+_SIZE = len(_SIDES[0])
+
+
+class Halves:
+    """Of the maps of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._rows: dict[int, Any] = {each.map: each.row for each in program.aggregations if each.row.halved}
+
+    def items(self, index: int, elements: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """[(key, value)] of the aggregation with this map, whose elements these are."""
+        row = self._rows.get(index)
+        if row is None:
+            return elements
+        found: dict[bytes, dict[bytes, bytes]] = {}
+        for key, value in elements:
+            found.setdefault(key[:-_SIZE], {})[key[-_SIZE:]] = value
+        return [(key, self._whole(row, halves)) for key, halves in found.items()]
+
+    @staticmethod
+    def _whole(row: Any, halves: dict[bytes, bytes]) -> bytes:
+        absent = bytes(len(next(iter(halves.values()))))
+        above, below = (unpacked(halves.get(side, absent)) for side in _SIDES)
+        return packed(row.whole(below, above))
+
+    def keys(self, index: int, keys: Iterable[bytes]) -> Iterable[bytes]:
+        """The keys of the map's elements that these of the aggregation have."""
+        return (key + side for key in keys for side in _SIDES) if index in self._rows else keys

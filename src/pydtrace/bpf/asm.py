@@ -1,0 +1,156 @@
+# mypy: ignore-errors
+"""The assembler: text -> instructions.
+
+One instruction a line, its mnemonic and operands as insn.ROWS and insn.FORMS have them;
+`name:` places a label; `;` starts a comment.  Jumps go to a label or to `+n`/`-n` slots from
+the next one; helpers are called by name or number; `callsub` goes to a label of the text, or,
+if there is none, to the library function of that name (left for code.link).  Maps are given by
+name or index.  `.insn opcode, dst, src, off, imm` is a slot as it is, however wrong.
+"""
+
+from .helpers import HELPERS
+from .insn import FORMS, ROWS, Insn, ld_imm64
+from .program_builder import Code, CodeError, Label
+
+_ROWS = {}
+for _row in ROWS:
+    _ROWS.setdefault(_row.name, []).append(_row)
+_REGISTERS = {f"r{i}": i for i in range(11)}
+
+
+class AsmError(Exception):
+    """line: 1-based."""
+
+    def __init__(self, line, message):
+        super().__init__(line, message)  # what pickle makes another one of
+        self.line, self.message = line, message
+
+    def __str__(self):
+        return f"line {self.line}: {self.message}"
+
+
+def assemble(text, maps=()):
+    """The list of Insn of `text`; maps: the names of the program's maps, in order."""
+    return _Assembler({name: i for i, name in enumerate(maps)}).run(text)
+
+
+class _Assembler:
+    def __init__(self, maps):
+        self.maps = maps
+        self.code = Code()
+        self.labels = {}
+        self.calls = []  # (position, label name)
+
+    def run(self, text):
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.partition(";")[0].strip()
+            try:
+                if line.endswith(":"):
+                    self.code.place(self.label(line[:-1].strip()))
+                elif line:
+                    self.instruction(line)
+            except (ValueError, TypeError, CodeError) as error:
+                raise AsmError(number, f"{line}: {error}") from None
+        for position, name in self.calls:
+            label = self.labels.get(name)
+            if label is not None:
+                self.code.insns[position].imm = label.position - position - 1
+        return self.code.finish()
+
+    def label(self, name):
+        return self.labels.setdefault(name, Label(name))
+
+    def instruction(self, line):
+        name, _, rest = line.partition(" ")
+        operands = [text.strip() for text in rest.split(",")] if rest.strip() else []
+        if name == ".insn":
+            self.code.emit(Insn(*[int(text, 0) for text in operands]))
+            return
+        rows = _ROWS.get(name)
+        if rows is None:
+            raise ValueError("unknown mnemonic")
+        row = rows[0]
+        if len(rows) > 1 and len(operands) > 1:  # with an immediate, or with a register
+            row = rows[operands[1] in _REGISTERS]
+        form = FORMS[row.form]
+        if form[-1:] == ("offset",) and len(operands) == len(form) - 1:
+            operands.append("0")
+        if len(form) != len(operands):
+            raise ValueError(f"{name} takes {len(form)} operands")
+        insn = Insn(row.opcode)
+        high = None
+        if row.form in ("atomic", "swap"):
+            insn.imm = row.sub
+        elif row.sub:
+            insn.src = row.sub
+        for kind, text in zip(form, operands):
+            value = getattr(self, "operand_" + kind)(insn, text)
+            high = value if value is not None else high
+        self.code.emit(insn)
+        if row.form in ("wide", "map", "map_value"):
+            self.code.emit(Insn(0, 0, 0, 0, high or 0))
+
+    # One method an operand kind: fills the slot; returns the second slot's imm, if that kind has one.
+    def operand_dst(self, insn, text):
+        insn.dst = _register(text)
+
+    def operand_src(self, insn, text):
+        insn.src = _register(text)
+
+    def operand_imm(self, insn, text):
+        value = int(text, 0)
+        if not -0x80000000 <= value <= 0xFFFFFFFF:
+            raise ValueError(f"{text} does not fit into 32 bits")
+        insn.imm = (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
+
+    def operand_mem_src(self, insn, text):
+        insn.src, insn.off = _memory(text)
+
+    def operand_mem_dst(self, insn, text):
+        insn.dst, insn.off = _memory(text)
+
+    def operand_target(self, insn, text):
+        insn.off = int(text) if text[0] in "+-" else self.label(text)
+
+    def operand_wide(self, insn, text):
+        low, high = ld_imm64(0, int(text, 0))
+        insn.imm = low.imm
+        return high.imm
+
+    def operand_offset(self, insn, text):
+        return int(text, 0)
+
+    def operand_map(self, insn, text):
+        insn.imm = self.maps[text] if text in self.maps else int(text)
+
+    def operand_helper(self, insn, text):
+        insn.imm = HELPERS[text].number if text in HELPERS else int(text)
+
+    def operand_function(self, insn, text):
+        if text[0] in "+-":
+            insn.imm = int(text)
+        else:
+            insn.imm = text
+            self.calls.append((len(self.code.insns), text))
+
+
+def _register(text):
+    number = _REGISTERS.get(text)
+    if number is None:
+        raise ValueError(f"{text} is not a register")
+    return number
+
+
+def _memory(text):
+    """(register, offset) of "[r1+8]", "[r1-8]" or "[r1]"."""
+    if text[:1] != "[" or text[-1:] != "]":
+        raise ValueError(f"{text} is not [register+offset]")
+    inside = text[1:-1].replace(" ", "")
+    for sign in "+-":
+        register, found, offset = inside.partition(sign)
+        if found:
+            offset = int(sign + offset, 0)
+            if not -0x8000 <= offset <= 0x7FFF:
+                raise ValueError(f"{offset} does not fit into 16 bits")
+            return _register(register), offset
+    return _register(inside), 0

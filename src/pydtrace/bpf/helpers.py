@@ -1,0 +1,45 @@
+# mypy: ignore-errors
+"""The helper table: one row per function that an eBPF program may call, a column per engine.
+
+`number` is Linux's (enum bpf_func_id).  args: what each argument register holds: "map" (a map's
+handle), "key" and "value" (pointers to as many bytes as the map's key or value has), "out" and
+"in" (pointers to the bytes that the following "size" counts), "user" (an address in the
+process that fired), "int".  embedded, kernel: WORKS; FAULTS where a read may be refused
+(-EFAULT in r0) for what the event did not capture; else the tag of the compile error.
+
+No imports: c/generate_bpf.py reads this file by itself.
+"""
+
+WORKS, FAULTS = "works", "faults"
+OWN = 0x10000
+
+
+class Helper:
+    __slots__ = ("name", "number", "args", "embedded", "kernel")
+
+    def __init__(self, name, number, args, embedded, kernel):
+        self.name, self.number, self.args = name, number, args
+        self.embedded, self.kernel = embedded, kernel
+
+
+ROWS = [
+    Helper("map_lookup_elem", 1, ("map", "key"), WORKS, WORKS),
+    Helper("map_update_elem", 2, ("map", "key", "value", "int"), WORKS, WORKS),
+    Helper("map_delete_elem", 3, ("map", "key"), WORKS, WORKS),
+    Helper("ktime_get_ns", 5, (), WORKS, WORKS),
+    Helper("probe_write_user", 36, ("user", "in", "size"), "D_UNSUPPORTED", WORKS),
+    Helper("probe_read_user", 112, ("out", "size", "user"), FAULTS, WORKS),
+    Helper("probe_read_kernel", 113, ("out", "size", "in"), WORKS, WORKS),
+    Helper("probe_read_user_str", 114, ("out", "size", "user"), FAULTS, WORKS),
+    Helper("probe_read_kernel_str", 115, ("out", "size", "in"), WORKS, WORKS),
+    Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
+    # No kernel has these; numbers from here on are pyusdt's own.
+    Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
+    Helper("json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"),  # all of the one size
+    Helper("float_compute", OWN + 2, ("int", "int", "int"), WORKS, "D_UNSUPPORTED"),
+    Helper("path_clean", OWN + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"),  # both of the one size
+    Helper("float_deviate", OWN + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"),  # r1: n, mean, squares
+]
+
+HELPERS = {row.name: row for row in ROWS}
+BY_NUMBER = {row.number: row for row in ROWS}

@@ -1,0 +1,26 @@
+# mypy: ignore-errors
+"""The runtime library: one file NAME.bpf a function, in bpf/asm.py's language.
+
+A function takes r1 … r5, returns r0, keeps r6 … r9, and ends in exit.  code.link appends it to
+the programs that `callsub NAME` it; it may call other functions of the library in the same way.
+"""
+
+import os
+
+from pydtrace.bpf.asm import assemble
+
+_cache = {}
+
+
+def load(name):
+    """The function's instructions, a fresh list each time (linking writes into them)."""
+    text = _cache.get(name)
+    if text is None:
+        path = os.path.join(os.path.dirname(__file__), name + ".bpf")
+        with open(path, encoding="ascii") as file:
+            text = _cache[name] = file.read()
+    return assemble(text)
+
+
+def names():
+    return sorted(f[:-4] for f in os.listdir(os.path.dirname(__file__)) if f.endswith(".bpf"))

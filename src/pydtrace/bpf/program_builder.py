@@ -1,0 +1,96 @@
+# mypy: ignore-errors
+"""Building a program: a growing list of Insn with labels, then linking.
+
+In: Insn objects whose jump offsets may be Labels and whose callsub targets may be names of
+functions in bpf/lib.  Out: `finish` gives a program that stands alone: every offset is a
+number and each library function that it calls is appended once, behind it.
+"""
+
+from .insn import PSEUDO_CALL, Insn, alu_imm, is_load
+
+_MAX_OFF = 0x7FFF
+
+
+class CodeError(Exception):
+    """A program that can not be encoded: our bug, or a clause that is too large."""
+
+
+class Label:
+    """A place in a Code; `position` is None until it is placed."""
+
+    __slots__ = ("name", "position")
+
+    def __init__(self, name=None):
+        self.name, self.position = name, None
+
+
+class Code:
+    __slots__ = ("insns",)
+
+    def __init__(self):
+        self.insns = []
+
+    def emit(self, *insns):
+        """Append Insn objects; a tuple of them (ld_imm64, const) is spliced in."""
+        for insn in insns:
+            if insn.__class__ is tuple:
+                self.insns += insn
+            elif insn.off.__class__ is int and insn.off > _MAX_OFF:
+                self.insns += _far(insn)
+            else:
+                self.insns.append(insn)
+
+    def here(self):
+        """A label at the next instruction."""
+        label = Label()
+        label.position = len(self.insns)
+        return label
+
+    def place(self, label):
+        if label.position is not None:
+            raise CodeError(f"label {label.name or ''} placed twice")
+        label.position = len(self.insns)
+
+    def finish(self, library=None):
+        """The finished list of Insn.  library: a function name -> list of Insn, finished by itself
+        but for calls by name (lib.load).  Calls inside of it are linked as well."""
+        out = resolve(self.insns)
+        return link(out, library) if library else out
+
+
+def _far(insn):
+    """A load or store at an offset for which the slot has no room: its base goes there and back."""
+    base = insn.src if is_load(insn) else insn.dst
+    near = Insn(insn.opcode, insn.dst, insn.src, 0, insn.imm, insn.comment)
+    back = [] if is_load(insn) and insn.dst == base else [alu_imm("sub", base, insn.off)]
+    return [alu_imm("add", base, insn.off), near, *back]
+
+
+def resolve(insns):
+    """Replace Labels in `off` by offsets, in place."""
+    for i, insn in enumerate(insns):
+        label = insn.off
+        if label.__class__ is Label:
+            if label.position is None:
+                raise CodeError(f"label {label.name or ''} is used but was never placed")
+            off = label.position - i - 1
+            if not -_MAX_OFF - 1 <= off <= _MAX_OFF:
+                raise CodeError("a jump is too far for an eBPF offset")
+            insn.off = off
+    return insns
+
+
+def link(insns, library):
+    """Append each function that is called by name, once, and patch the calls."""
+    starts = {}
+    i = 0
+    while i < len(insns):  # grows: appended functions may call others
+        insn = insns[i]
+        if insn.imm.__class__ is str and insn.src == PSEUDO_CALL:
+            name = insn.imm
+            if name not in starts:
+                starts[name] = len(insns)
+                insns.extend(library(name))
+            insn.imm = starts[name] - i - 1
+        i += 1
+    return insns

@@ -1,0 +1,381 @@
+# mypy: ignore-errors
+"""bpf(2) and perf_event_open(2): maps, programs and links of the kernel, by way of ctypes.
+
+In: map rows and Insn lists.  Out: file descriptors, which the caller closes (Loaded does); a program or a
+link lives as long as somebody holds its descriptor, so nothing is left when a process dies.
+Always: a failing call raises OSError with the kernel's errno.
+"""
+
+import ctypes
+import errno
+import os
+import struct
+
+from . import insn as i
+from .map_kinds import KINDS
+
+_MACHINE = os.uname().machine
+_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "s390x": 351, "ppc64le": 361,
+        "armv7l": 386, "i686": 357}
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "loongarch64": 241, "s390x": 331, "ppc64le": 319,
+                    "armv7l": 364, "i686": 336}
+(MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, MAP_DELETE, MAP_NEXT_KEY, PROG_LOAD, PROG_TEST_RUN, MAP_LOOKUP_BATCH,
+ LINK_CREATE) = 0, 1, 2, 3, 4, 5, 10, 24, 28
+KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
+ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
+_ARRAY_OF_MAPS = 12  # a map type
+_OWN_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
+NO_PREALLOC = 1  # a hash map's elements are allocated as they come
+MMAPABLE = 1 << 10  # an array that user space maps; Linux 5.5
+INNER_MAP = 1 << 12  # an array behind another map may have any number of elements
+PER_CPU_MOST = 32768  # bytes of a value that a map keeps for each CPU
+_UPROBE_MULTI_RETURN = 1
+_UPROBE = 336  # a system call of x86-64
+_PERF_FLAG_CLOEXEC = 8
+_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK, _PERF_DUMMY = 1, 2, 0, 9  # two types, two configs
+_PERF_MMAP, _PERF_WATERMARK = 1 << 8, 1 << 14  # flags
+MAP_FD_BY_ID, OBJECT_INFO, RAW_TRACEPOINT_OPEN, BTF_LOAD, LINK_FD_BY_ID, ENABLE_STATS = 14, 15, 17, 18, 30, 32
+_READ_ONLY = 8  # a flag of a map's descriptor
+_FUNC_INFO_SIZE = 8
+_CLOSERS = 32  # threads
+_LOG_BYTES = 16 << 20
+_NAME = 15  # bytes of a map's name
+_PATH = 4096
+_BATCH = 1024  # elements read by one call
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _call(numbers, what, *arguments):
+    number = numbers.get(_MACHINE)
+    if number is None:
+        raise OSError(errno.ENOSYS, f"{what} is not known on this machine")
+    result = _libc.syscall(ctypes.c_long(number), *arguments)
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return result
+
+
+def bpf(command, attributes):
+    """The system call; attributes: a ctypes buffer, written by some commands."""
+    return _call(_BPF, "bpf(2)", ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes)))
+
+
+def _buffer(data):
+    """A ctypes buffer of `data`, padded to what a union bpf_attr may ask for."""
+    return ctypes.create_string_buffer(data, max(len(data), 144))
+
+
+def _bytes(data):
+    return ctypes.create_string_buffer(data, len(data))
+
+
+def _words(values):
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
+def _address(buffer):
+    return ctypes.addressof(buffer) if buffer is not None else 0
+
+
+def close_all(fds):
+    """Close descriptors.  The last one of a link waits until no CPU runs its program any more, some 10 ms; several
+    are closed at once, so that they wait together."""
+    fds = list(fds)
+    if len(fds) <= 2:
+        for fd in fds:
+            os.close(fd)
+        return
+    import threading  # not needed by most runs
+
+    def close(mine):
+        for fd in mine:
+            os.close(fd)
+
+    threads = [threading.Thread(target=close, args=(fds[i::_CLOSERS],)) for i in range(min(_CLOSERS, len(fds)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# --- maps ---------------------------------------------------------------------------
+
+
+def map_create(definition, flags=0, kind=None):
+    """definition has name, kind, key_size, value_size, entries (program.MapDef); kind: in place of its own.  Returns an fd."""
+    kind = kind or definition.kind
+    kind = _OWN_KINDS.get(kind) or KINDS[kind].number
+    name = "pyusdt_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name)
+    return bpf(MAP_CREATE, _buffer(struct.pack("=7I16s", kind, definition.key_size, definition.value_size, definition.entries, flags,
+                                               0, 0, name.encode()[:_NAME])))
+
+
+def map_of(ident):
+    """A descriptor, to read, of the map with this id, whoever made it."""
+    return bpf(MAP_FD_BY_ID, _buffer(struct.pack("=3I", ident, 0, _READ_ONLY)))
+
+
+def map_info(fd):
+    """(name, key_size, value_size) of a map."""
+    info = ctypes.create_string_buffer(128)
+    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    _type, _ident, key_size, value_size, _entries, _flags, name = struct.unpack_from("=6I16s", info.raw)
+    return name.partition(b"\0")[0].decode("ascii", "replace"), key_size, value_size
+
+
+def enable_stats():
+    """Has the kernel count how often each program runs and how long, as long as the descriptor that this returns is open."""
+    return bpf(ENABLE_STATS, _buffer(struct.pack("=I", 0)))
+
+
+def map_of_maps(fds, room=0):
+    """A map that has these maps, which are of one shape, as its values, by their number.  room: for how many there is, 0: for these.
+    Returns an fd."""
+    outer = bpf(MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0])))
+    try:
+        for number, fd in enumerate(fds):
+            map_update(outer, struct.pack("=I", number), struct.pack("=I", fd))
+    except BaseException:
+        os.close(outer)
+        raise
+    return outer
+
+
+def _element(command, fd, key, value, flags=0):
+    bpf(command, _buffer(struct.pack("=IIQQQ", fd, 0, _address(key), _address(value), flags)))
+
+
+def map_update(fd, key, value):
+    """value: of a per-CPU map one for each possible CPU, each rounded up to 8 bytes."""
+    _element(MAP_UPDATE, fd, _bytes(key), _bytes(value))
+
+
+def map_lookup(fd, key, value_size):
+    """The value's bytes, of a per-CPU map those of all CPUs; raises FileNotFoundError if there is none."""
+    value = ctypes.create_string_buffer(value_size)
+    _element(MAP_LOOKUP, fd, _bytes(key), value)
+    return value.raw
+
+
+def map_delete(fd, key):
+    """Raises FileNotFoundError if there is none."""
+    _element(MAP_DELETE, fd, _bytes(key), None)
+
+
+def map_items(fd, key_size, value_size):
+    """[(key, value)] of a hash map; value_size as for map_lookup."""
+    found, token = [], None
+    count = _BATCH
+    keys, values = ctypes.create_string_buffer(count * key_size), ctypes.create_string_buffer(count * value_size)
+    following = ctypes.create_string_buffer(max(8, key_size))
+    while True:
+        attributes = _buffer(struct.pack("=4QIIQQ", _address(token), _address(following), _address(keys),
+                                         _address(values), count, fd, 0, 0))
+        over = False
+        try:
+            bpf(MAP_LOOKUP_BATCH, attributes)
+        except FileNotFoundError:
+            over = True
+        except OSError as error:
+            if error.errno != errno.ENOSPC:  # one bucket has more than there is room for
+                raise
+            return map_items_singly(fd, key_size, value_size)
+        n = struct.unpack_from("=I", attributes.raw, 32)[0]
+        raw_keys, raw_values = keys.raw, values.raw
+        found += [(raw_keys[k * key_size : (k + 1) * key_size], raw_values[k * value_size : (k + 1) * value_size])
+                  for k in range(n)]
+        if over:
+            return found
+        token = _bytes(following.raw)
+
+
+def map_items_singly(fd, key_size, value_size):
+    """As map_items, key by key."""
+    found, key, following = [], None, ctypes.create_string_buffer(key_size)
+    while True:
+        try:
+            _element(MAP_NEXT_KEY, fd, key, following)
+        except FileNotFoundError:
+            return found
+        key = _bytes(following.raw)
+        try:
+            found.append((key.raw, map_lookup(fd, key.raw, value_size)))
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+
+
+# --- programs -----------------------------------------------------------------------
+
+
+def btf_load(data):
+    """A descriptor of type information."""
+    data = _bytes(data)
+    return bpf(BTF_LOAD, _buffer(struct.pack("=QQ3I", _address(data), 0, len(data), 0, 0)))
+
+
+def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, types=None):
+    """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's.  types: None, or
+    (descriptor of type information, [(first instruction of a function, type id)])."""
+    insns = [_with_fd(insn, map_fds) for insn in insns]
+    code = _bytes(i.encode(insns))
+    license = ctypes.create_string_buffer(b"GPL")
+    functions = _bytes(b"".join(struct.pack("=II", *row) for row in types[1])) if types else None
+    attributes = _buffer(struct.pack(
+        "=IIQQIIQII16sIIIIQI", prog_type, len(insns), _address(code), _address(license),
+        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt", 0, attach_type,
+        types[0] if types else 0, _FUNC_INFO_SIZE if types else 0, _address(functions), len(types[1]) if types else 0))
+    return bpf(PROG_LOAD, attributes)
+
+
+_LDDW = i.ld_map(0, 0)[0].opcode
+
+
+def _with_fd(insn, map_fds):
+    if insn.opcode == _LDDW and insn.src in (i.PSEUDO_MAP_FD, i.PSEUDO_MAP_VALUE) and 0 <= insn.imm < len(map_fds):
+        return i.Insn(insn.opcode, insn.dst, insn.src, insn.off, map_fds[insn.imm])
+    return insn
+
+
+def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0, types=None):
+    """As prog_load; raises Refused with the verifier's log."""
+    try:
+        return prog_load(insns, map_fds, prog_type, None, attach_type, types)
+    except OSError as first:
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        try:
+            return prog_load(insns, map_fds, prog_type, log, attach_type, types)
+        except OSError:
+            raise Refused(first, log.value.decode(errors="replace")) from None
+
+
+def prog_test_run(fd, context=b""):
+    """Run a RAW_TRACEPOINT program once; returns the low 32 bits of its r0."""
+    data = ctypes.create_string_buffer(context, len(context)) if context else None
+    attributes = _buffer(struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0))
+    bpf(PROG_TEST_RUN, attributes)
+    return struct.unpack_from("=I", attributes.raw, 4)[0]
+
+
+def has_uprobe_calls():
+    """Whether the kernel replaces uprobes on nop5 by calls.  It then has a system call for where they lead to, which
+    says ENXIO to all others."""
+    if _MACHINE != "x86_64":
+        return False
+    result = _libc.syscall(ctypes.c_long(_UPROBE))
+    return result < 0 and ctypes.get_errno() == errno.ENXIO
+
+
+# --- links --------------------------------------------------------------------------
+
+
+def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=False):
+    """Attach a program (loaded with ATTACH_UPROBE_MULTI) to many places of one file.  offsets: in the file;
+    counters: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    offsets, counters, cookies = _words(offsets), _words(counters), _words(cookies)
+    return bpf(LINK_CREATE, _buffer(struct.pack(
+        "=4I4Q3I", prog_fd, 0, ATTACH_UPROBE_MULTI, 0, _address(name), _address(offsets), _address(counters),
+        _address(cookies), len(offsets), _UPROBE_MULTI_RETURN if returns else 0, pid)))
+
+
+def link_perf(prog_fd, perf_fd, cookie):
+    """Run a program at each of a perf event's firings."""
+    return bpf(LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)))
+
+
+def uprobe_multi_info(ident):
+    """(path, pid, [file offsets of semaphores]) of the uprobe_multi link with this id, whoever made it; pid: 0 for every process."""
+    fd = bpf(LINK_FD_BY_ID, _buffer(struct.pack("=I", ident)))
+    try:
+        path = ctypes.create_string_buffer(_PATH)
+        found = _multi_info(fd, path, None, 0)
+        count, pid = found[5], found[7]
+        counters = (ctypes.c_uint64 * count)()
+        _multi_info(fd, path, counters, count)
+        return os.fsdecode(path.value), pid, list(counters)
+    finally:
+        os.close(fd)
+
+
+def _multi_info(fd, path, counters, count):
+    layout = struct.Struct("=16x4Q4I")
+    info = ctypes.create_string_buffer(layout.pack(_address(path), 0, _address(counters), 0, len(path), count, 0, 0), 128)
+    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    return layout.unpack_from(info.raw)
+
+
+def raw_tracepoint(prog_fd, name):
+    """Run a program (of type RAW_TRACEPOINT) at one of the kernel's tracepoints."""
+    name = ctypes.create_string_buffer(name.encode())
+    return bpf(RAW_TRACEPOINT_OPEN, _buffer(struct.pack("=QI", _address(name), prog_fd)))
+
+
+def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0, wakeup=0):
+    attributes = ctypes.create_string_buffer(struct.pack(
+        "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, wakeup, 0, config1, config2), 112)
+    return _call(_PERF_EVENT_OPEN, "perf_event_open(2)", attributes, ctypes.c_int(pid), ctypes.c_int(cpu),
+                 ctypes.c_int(-1), ctypes.c_ulong(_PERF_FLAG_CLOEXEC))
+
+
+def perf_tracepoint(number):
+    """A perf event of a tracepoint (the number is in its `id` file), on every CPU."""
+    return _perf_event(_PERF_TRACEPOINT, number, period=1)
+
+
+def perf_clock(nanoseconds, cpu):
+    """A perf event that fires at a period on one CPU."""
+    return _perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
+
+
+def perf_mappings(cpu):
+    """A perf event whose ring has a record of each executable mapping that is made on one CPU; each wakes up who polls it."""
+    return _perf_event(_PERF_SOFTWARE, _PERF_DUMMY, flags=_PERF_MMAP | _PERF_WATERMARK, cpu=cpu, wakeup=1)
+
+
+def perf_uprobe(path, offset, counter, returns=False):
+    """A perf event of one place of a file, in every process."""
+    with open("/sys/bus/event_source/devices/uprobe/type") as file:
+        kind = int(file.read())
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    return _perf_event(kind, counter << 32 | returns, _address(name), offset)
+
+
+class Loaded:
+    """Maps and one program in the kernel; a context manager that gives them back."""
+
+    def __init__(self, insns, maps=(), prog_type=KPROBE):
+        """Raises Refused with the verifier's log, or OSError where maps or programs can not be made at all."""
+        self.map_fds, self.fd = [], -1
+        try:
+            for definition in maps:
+                self.map_fds.append(map_create(definition))
+            self.fd = load(insns, self.map_fds, prog_type)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        for fd in [*self.map_fds, self.fd]:
+            if fd >= 0:
+                os.close(fd)
+        self.map_fds, self.fd = [], -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+class Refused(Exception):
+    """error: the OSError; log: what the verifier said, "" if nothing."""
+
+    def __init__(self, error, log):
+        super().__init__(error, log)  # what pickle makes another one of
+        self.error, self.log = error, log
+
+    def __str__(self):
+        return f"{self.error.strerror}\n{self.log}"

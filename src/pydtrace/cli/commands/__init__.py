@@ -1,0 +1,1 @@
+"""The commands of `pyusdt`, one file each."""

@@ -1,0 +1,108 @@
+# mypy: ignore-errors
+"""`pyusdt attach PID`: the provider `python` into a process that runs, by sys.remote_exec (CPython 3.14 and later).
+
+In:      a process id.
+Out:     the provider in that process; NotAttached, with what can be done.
+Always:  the process runs one statement of ours, at its next chance to run any Python; no name of ours is left in its modules.
+         The file with the statement is one that nobody else can write or make (cli/commands/attach_file.py), and the process sees the same
+         one.  A process that does not run it in time is no longer asked to.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from pydtrace.engine import NoPyusdt
+from pydtrace.engine.embedded.young_processes import has_python
+from pydtrace.process.file_view import sees_same_file
+from pydtrace.process.identity import alive
+from pydtrace.remote_python.remote_exec import take_back
+from pydtrace.remote_python.remote_python import NoStacks, Python
+from pydtrace.untrusted.watchdog import SECONDS, watched
+
+from .attach_file import BRING, make_attach_file
+
+OLDEST = 14  # minor version of CPython that has sys.remote_exec
+PATIENCE = 5.0  # seconds
+
+
+class NotAttached(Exception):
+    """Why not, and what can be done instead."""
+
+
+def _checked(pid: int) -> Python:
+    """The CPython of a process.  Only a pyusdt of the same version can be brought in, as the statement loads an extension of ours
+    there, and from OLDEST on.  NotAttached."""
+    try:
+        python = Python(pid)
+    except NoStacks as error:
+        raise NotAttached(str(error)) from None
+    theirs, ours = int(python.layout["minor"]), sys.version_info[1]
+    if theirs < OLDEST:
+        raise NotAttached(f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.OF_PYTHON}")
+    if theirs != ours:
+        raise NotAttached(f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the "
+                          f"`pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed")
+    return python
+
+
+def _check_view(pid: int, paths: list[str]) -> None:
+    """A process that sees other files under our names would run the code of whoever can make these names there."""
+    try:
+        other = next((path for path in paths if not sees_same_file(pid, path)), None)
+    except OSError as error:
+        raise NotAttached(f"process {pid}: its root folder cannot be looked at: {error.strerror}") from None
+    if other:
+        raise NotAttached(f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of "
+                          f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.OF_PYTHON}")
+
+
+def attach(pid: int) -> None:
+    """Returns once the provider is in the process.  NotAttached."""
+    if has_python(pid):
+        return
+    with watched(f"pyusdt: process {pid} does not let its memory or its files be read: gave up", PATIENCE + SECONDS):
+        python = _checked(pid)
+        try:
+            script = make_attach_file()
+        except OSError as error:
+            raise NotAttached(f"process {pid}: the file that it would run cannot be made: {error.filename or ''}: {error.strerror}") from None
+        _check_view(pid, [script, BRING])
+        try:
+            sys.remote_exec(pid, script)  # type: ignore[attr-defined]
+        except (OSError, RuntimeError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise NotAttached(f"process {pid}: {why}: {NoPyusdt.OF_PYTHON}") from None
+        try:
+            arrived = _wait(pid)
+        finally:
+            taken_back = _take_back(python, script)
+        if not arrived and not has_python(pid):
+            raise NotAttached(f"process {pid} {_why_not(pid, taken_back)}")
+
+
+def _wait(pid: int) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not has_python(pid):
+        if time.monotonic() > end or not alive(pid):
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _take_back(python: Python, script: str) -> bool:
+    """Whether the process had not begun yet to run the script: it never will."""
+    try:
+        return bool(take_back(python, script))
+    except OSError:  # it has ended
+        return False
+
+
+def _why_not(pid: int, taken_back: bool) -> str:
+    if not alive(pid):
+        return "has ended"
+    if taken_back:
+        return (f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again "
+                "when it runs Python")
+    return f"has begun to run our statement, but has no provider after {PATIENCE:g} s: its standard error says why"

@@ -1,0 +1,186 @@
+"""pyusdt complete: what a shell can offer at the end of a command line that somebody is writing.
+
+In: a shell's name; the line up to the cursor.  Out: a line for each offer, as that shell's script in completions/ reads it.
+Always: the options are those of cli/parsing/options_table.py and of main.COMMANDS; there are no offers for the names of files, since each shell
+completes these itself; where nothing can be found out there are no offers and no message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.options import PARSERS
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydtrace.cli.parsing.options_table import Option
+
+    from .main import Command
+
+    Offers = list[tuple[str, str]]
+
+_PROBES, _PROCESSES, _OPTIONS, _WORDS = "probes", "processes", "options", "words"
+_VALUES = {"n": _PROBES, "P": _PROBES, "m": _PROBES, "f": _PROBES, "p": _PROCESSES, "x": _OPTIONS, "wait": _PROCESSES, "dump": _WORDS, "color": _WORDS}  # fmt: skip
+_PLAIN = re.compile(r"[\w:*.-]+")  # other names are not offered: a process chooses its names, and the shell would interpret them
+_CLAUSE = frozenset("{/;")  # the rest of the clause, behind one of these, is D, for which there are no offers
+
+
+def words(line: str) -> list[str]:
+    """The words of a line, as a shell splits them; the last is the one that is being written.  A quote may be open, and a backslash
+    may have nothing to quote yet."""
+    if line.endswith("\\"):
+        line += "\\"
+    for closing in ("", "'", '"'):
+        with contextlib.suppress(ValueError):
+            found = shlex.split(line + closing)
+            return [*found, ""] if not closing and line[-1:].isspace() else found
+    return []
+
+
+# --- what there is to offer: (word, description) each -----------------------------------------
+
+
+def _probes() -> Offers:
+    """One for each probe of the processes that run, of any process."""
+    from . import list_command
+
+    try:
+        probes = list_command.published()
+    except list_command.NotFound:
+        return []
+    rows = {(each.provider.rstrip("0123456789"), each.name): each.arguments for each in list_command.folded(probes)}
+    offered = sorted((f"{provider}*:::{_of_family(name)}", f"probe of {provider}{_named(arguments)}")
+                     for (provider, name), arguments in rows.items())
+    return [each for each in offered if _PLAIN.fullmatch(each[0])]
+
+
+def _named(arguments: str) -> str:
+    """The names of a found.Found's arguments, where there are some."""
+    names = ", ".join(each.partition(":")[0] for each in arguments.split() if ":" in each)
+    return f"({names})" if names else ""
+
+
+def _of_family(name: str) -> str:
+    """found.folded()'s `user_trace-n0 … 950` as a pattern."""
+    first, several, _ = name.partition(" … ")
+    return first.rstrip("0123456789") + "*" if several else name
+
+
+def _processes() -> Offers:
+    from pydtrace.process.process_names import called, named
+
+    return [(str(pid), harmless(called(pid))) for pid, _ in named()]
+
+
+def _settings() -> Offers:
+    return [(name, "option of D" if name not in ("pyusdt", "engine", "attach", "nop5", "file", "orderlag") else "pyusdt's own")
+            for name in sorted(PARSERS)]
+
+
+_OFFERS = {_PROBES: _probes, _PROCESSES: _processes, _OPTIONS: _settings}
+
+
+# --- pydtrace ---------------------------------------------------------------------------------
+
+
+def _awaits(word: str) -> Option | None:
+    """The option of pydtrace that takes the next word as its value, or None."""
+    if word.startswith("--"):
+        found = [each for each in OURS if each.dashed == word]
+    elif word.startswith("-") and len(word) > 1:
+        found = [each for each in DTRACE if each.name == word[-1]]
+    else:
+        return None
+    return found[0] if found and found[0].value and not found[0].optional else None
+
+
+def _pydtrace(before: list[str], word: str) -> Offers:
+    option = _awaits(before[-1]) if before else None
+    if option is not None:
+        return _offers(option, word)
+    if word.startswith("--") and "=" in word:
+        dashed, _, value = word.partition("=")
+        return [(f"{dashed}={offer}", told) for each in OURS if each.dashed == dashed for offer, told in _offers(each, value)]
+    if word.startswith("-"):
+        listed = [each for each in (*DTRACE, *OURS) if each.words]
+        return [(each.dashed, each.words or "") for each in listed]
+    return []
+
+
+def _offers(option: Option, word: str) -> Offers:
+    """For the value of an option of cli/parsing/options_table.py."""
+    kind = _VALUES.get(option.name)
+    if kind == _WORDS:
+        return [(each, option.words or "") for each in (option.value or "").split("|")]
+    if kind is None or (kind == _PROBES and _CLAUSE & set(word)):
+        return []
+    return _OFFERS[kind]()
+
+
+# --- pyusdt -----------------------------------------------------------------------------------
+
+
+def _pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Offers:
+    if not before:
+        return [(name, each.words) for name, each in commands.items() if each.words]
+    if before[0] not in commands:
+        return []
+    made = commands[before[0]].parser()
+    options = {text: each for each in made._actions for text in each.option_strings}  # argparse has no public list of them
+    last = options.get(before[-1])
+    if last is not None and last.nargs != 0:
+        return _processes() if last.dest == "pid" else []
+    if word.startswith("-"):
+        return [(text, each.help or "") for text, each in options.items()]
+    return [(choice, each.help or "") for each in made._actions if not each.option_strings for choice in each.choices or ()]
+
+
+# --- the shells -------------------------------------------------------------------------------
+
+
+def _bash(word: str, offers: Offers) -> list[str]:
+    """bash has split the word at : and =, and wants the part behind the last of them."""
+    kept = max(word.rfind(":"), word.rfind("=")) + 1
+    return [offer[kept:] for offer, _ in offers]
+
+
+def _zsh(_: str, offers: Offers) -> list[str]:
+    return [offer.replace("\\", "\\\\").replace(":", "\\:") + f":{told}" for offer, told in offers]
+
+
+def _fish(_: str, offers: Offers) -> list[str]:
+    return [f"{offer}\t{told}" for offer, told in offers]
+
+
+SHELLS = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+
+
+def offers(line: str, commands: Mapping[str, Command]) -> tuple[str, Offers]:
+    """(the word that is being written, the offers that begin with it).  commands: pyusdt's, main.Command by
+    name."""
+    command, *before = words(line) or [""]
+    if not before:
+        return "", []
+    *before, word = before
+    name = os.path.basename(command)
+    known = _pydtrace(before, word) if name == "pydtrace" else _pyusdt(before, word, commands) if name == "pyusdt" else []
+    return word, [each for each in known if each[0].startswith(word)]
+
+
+def text(shell: str, line: str, commands: Mapping[str, Command]) -> str:
+    """The offers as the script of that shell reads them."""
+    return "".join(f"{each}\n" for each in SHELLS[shell](*offers(line, commands)))
+
+
+def script(shell: str) -> str:
+    """The text of a shell's own script."""
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "completions", f"pyusdt.{shell}")
+    with open(path, encoding="utf-8") as file:
+        return file.read()

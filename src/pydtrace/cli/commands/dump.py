@@ -1,0 +1,222 @@
+# mypy: ignore-errors
+"""pyusdt dump: where the threads of a Python process are now.
+
+In: process ids.  Out: for each process text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread
+whose stack does not hold still; what its names say is shown harmless; a stack that changed while it was read says so; no more than ROOM
+characters of names are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+
+from pydtrace._tracer import Memory
+from pydtrace.process import proc_threads
+from pydtrace.remote_python import native_dump, python_threads
+from pydtrace.remote_python.asyncio_tasks import Tasks
+from pydtrace.remote_python.code_objects import Codes
+from pydtrace.remote_python.deadlocks import Locks, circles
+from pydtrace.remote_python.remote_python import NoPython, NoStacks, Python, refusal
+from pydtrace.remote_python.thread_names import ThreadNames
+from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.watchdog import watched
+from pydtrace.unwind.native_unwinder import NativeFrame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
+
+_TRIES = 64  # a moment's patience for stacks that move
+ROOM = 1 << 24  # characters, lest a process that shows many deep stacks of long names fills memory
+SAID = {
+    "moved": "the stack moved while it was read: lines may be mixed",
+    "torn": "the stack moved too fast: the innermost functions are left out",
+    "cut": "there are more frames outside of these",
+    "left out": "there was no room for more frames",
+    "lost": "the stack could not be followed: it changed too fast, or its memory is damaged",
+}
+_GOES_ON = {
+    "stopped": " by a signal: kill -CONT {} lets it go on",
+    "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
+    proc_threads.FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
+}
+_OTHERS = "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
+_OUTER = ("cut", "left out")  # said where the frames are that are not there
+
+
+# minor: of its CPython 3.minor; None: it is none.  waiting: {thread id: id of the thread that holds what it waits for}
+Process = namedtuple("Process", ("pid", "minor", "waiting"))
+
+
+def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tuple[Process, list[Any], list[Any]]:
+    """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
+    stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
+    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
+        try:
+            python = Python(pid)
+        except NoPython as error:
+            if not native:
+                raise NoPython(f"{error}; {_OTHERS}") from None
+            return Process(pid, None, {}), _native_threads(pid), []
+        codes = Codes(python)
+        walker = python.walker(frames, _TRIES, native)
+        threads = (native_dump.of_process(pid, python.memory, python, codes, walker) if native
+                   else python_threads.of_process(python, walker, codes, stop))
+        tasks = Tasks(python, codes).all(threads)
+        waiting = Locks(python, codes).waiting(threads)
+        names = ThreadNames(python, codes)
+        for thread in threads:
+            thread.name = names.name(thread.home, thread.ident, thread.task)
+        python.check()
+        bound([*threads, *tasks])
+        return Process(pid, python.layout["minor"], waiting), threads, tasks
+
+
+def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | NoStacks]:
+    """What look() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
+    they may be no Pythons, and they may end."""
+    asked = list(dict.fromkeys(options.pids))
+    found = [child for pid in asked for child in proc_threads.descendants(pid)] if options.subprocesses else []
+    for pid in dict.fromkeys([*asked, *found]):
+        try:
+            yield look(pid, options.frames, options.native, not options.no_stop)
+        except NoStacks as error:
+            if pid in asked:
+                yield error
+
+
+def _native_threads(pid: int) -> list[Any]:
+    try:
+        memory = Memory(pid)
+    except OSError as error:
+        raise refusal(pid, error) from None
+    threads: list[Any] = native_dump.of_process(pid, memory, None, None, None)
+    bound(threads)
+    return threads
+
+
+def bound(listed: list[Any], room: int = ROOM) -> None:
+    """Threads, or tasks: leaves out the frames of whose names there are too many, and says so."""
+    for each in listed:
+        for i, frame in enumerate(each.frames):
+            room -= len(frame.name) + len(frame.file)
+            if room < 0:
+                each.frames = each.frames[:i]
+                each.marks.append("left out")
+                break
+
+
+# --- text ----------------------------------------------------------------------------------
+
+
+def doing(thread: Any, holder: int | None = None) -> str:
+    """What a thread does, in words; holder: the thread that holds the lock it waits for."""
+    said = [thread.task.state if thread.task else "state unknown"]
+    if thread.task and thread.task.call and thread.task.letter != "R":
+        said = [f"{thread.task.state}, in {thread.task.call}" if thread.task.halted else f"waits in {thread.task.call}"]
+    if holder is not None:
+        said = [f"waits for a lock that thread {holder} holds"]
+    if thread.gil:
+        said.append("holds the GIL")
+    return ", ".join(said)
+
+
+def frame_line(frame: Any) -> str:
+    if not frame.file:
+        return f"    {harmless(frame.name)}\n"
+    line = f":{frame.line}" if frame.line is not None else ""
+    return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
+
+
+def thread_text(thread: Any, waiting: dict[int, int]) -> str:
+    holder = waiting.get(thread.task.tid) if thread.task else None
+    name = f" ({harmless(thread.name)})" if thread.name else ""
+    lines = [f"Thread {thread.task.tid if thread.task else '?'}{name}: {doing(thread, holder)}\n"]
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
+    lines += [frame_line(frame) for frame in thread.frames]
+    lines += [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
+    if len(lines) == 1:
+        lines.append("    (no Python function)\n")
+    return "".join(lines)
+
+
+def task_text(task: Any) -> str:
+    doing = f"awaits {harmless(task.awaits)}" if task.awaits else "runs, or is about to"
+    return f"Task {harmless(task.name)}: {doing}\n" + "".join(map(frame_line, task.frames)) + "".join(
+        f"    ({SAID[mark]})\n" for mark in task.marks)
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def circle_text(threads: list[int]) -> str:
+    first, *others = [f"thread {each}" for each in threads]
+    return f"{first} waits for " + ", which waits for ".join([*others, first if others else "itself"])
+
+
+def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
+    """(thread, task): the thread waits in a system call for what the task does, which no event loop should.  The GIL is waited for, too
+    (futex), where nobody is to blame."""
+    found: list[tuple[Any, Any]] = []
+    for thread in threads:
+        if thread.task is None or thread.task.letter == "R" or thread.task.halted or not thread.task.call or (
+                thread.task.call == "futex" and thread.task.tid not in process.waiting):
+            continue
+        places = {(each.name, each.file, each.line) for each in thread.frames}
+        runs = (task for task in tasks if not task.awaits and task.frames and all(task is not other for _, other in found))
+        found += [(thread, task) for task in runs if (task.frames[0].name, task.frames[0].file, task.frames[0].line) in places][:1]
+    return found
+
+
+def halted(pid: int, threads: list[Any]) -> list[str]:
+    """What keeps the whole process from running, told in a line, and what lets it go on.  Of a frozen one some threads stay where they
+    wait (cgroups' first version)."""
+    tasks = [thread.task for thread in threads if thread.task]
+    states = {task.state for task in tasks if task.halted}
+    if proc_threads.FROZEN not in states and not all(task.halted for task in tasks):
+        return []
+    return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted(states)]
+
+
+def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
+    of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
+    what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
+    head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
+    told = halted(process.pid, threads)
+    told += [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
+    told += [f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
+             for thread, task in blocked(process, threads, tasks)]
+    parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
+    return head + "".join(told) + "".join("\n" + each for each in parts)
+
+
+# --- JSON ----------------------------------------------------------------------------------
+
+
+def frame_object(frame: Any) -> dict[str, Any]:
+    of_c = {"address": frame.address} if isinstance(frame, NativeFrame) else {}
+    return {"function": frame.name, "file": frame.file, "line": frame.line, **of_c}
+
+
+def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
+    task = thread.task
+    return {"tid": task and task.tid, "name": thread.name, "state": task and task.state, "call": task and task.call,
+            "gil": thread.gil, "waits_for": task and waiting.get(task.tid), "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
+
+
+def task_object(task: Any) -> dict[str, Any]:
+    return {"name": task.name, "awaits": task.awaits, "marks": task.marks, "frames": [frame_object(each) for each in task.frames]}
+
+
+def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
+    version = None if process.minor is None else f"3.{process.minor}"
+    return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each, process.waiting) for each in threads],
+                       "dead_locks": circles(process.waiting),
+                       "blocked_loops": [{"thread": thread.task.tid, "task": task.name, "call": thread.task.call}
+                                         for thread, task in blocked(process, threads, tasks)],
+                       "tasks": [task_object(each) for each in tasks]}) + "\n"

@@ -1,0 +1,239 @@
+# mypy: ignore-errors
+"""pyusdt list: probes of files and of processes.
+
+In: a path, a process id, or nothing: the processes that have published themselves.  Out: Found objects in the order of
+their files.  Always: only reads; NotFound says which file or process can not be looked at, and why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+
+from pydtrace._tracer import AT_PLACE, list_probes
+from pydtrace.engine import probe_signatures
+from pydtrace.process import maps, process_names
+from pydtrace.symbols import elf
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .semaphore_reader import LISTENERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+_KINDS = {probe_signatures.INTEGER: "integer"}
+_EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
+_FILES, _NOTES = 4096, 8 << 20  # of a process, that are looked into; bytes of all their notes
+
+
+class NotFound(Exception):
+    """Nothing can be listed; the message says why, and its names can not harm a terminal."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(harmless(message))
+
+
+class Found:
+    """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note, or the
+    types in its process's control file, with the names that are known; state: how many tracers listen, by its semaphore and its process's control file, "-" if unknown; pid, process: the id and the
+    name of the process, None and "" for the probes of a file."""
+
+    __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
+
+    def __init__(self, provider: str, name: str, module: str, arguments: str, state: str = "-", pid: int | None = None,
+                 process: str = "") -> None:
+        self.provider, self.name, self.module = provider, name, module
+        self.arguments, self.state = arguments, state
+        self.pid, self.process = pid, process
+
+    def __repr__(self) -> str:
+        return f"Found({self.provider}:{self.module}:{self.name} {self.state} {self.arguments})"
+
+
+def _open(path: str, shown: str) -> Any:
+    try:
+        return elf.File(path)
+    except (OSError, elf.BadFile) as error:
+        raise NotFound(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def in_file(path: str) -> list[Found]:
+    """The probes in the notes of an ELF file."""
+    file = _open(path, path)
+    try:
+        return [Found(note.provider, note.name, os.path.basename(path), note.arguments) for note in file.notes()]
+    except elf.BadFile as error:
+        raise NotFound(f"{path}: {error}") from None
+    finally:
+        file.close()
+
+
+# --- processes -----------------------------------------------------------------------------
+
+
+class _Mapped:
+    """A file that a process has mapped, by its mapped.Mappings."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+
+    def address(self, offset: int) -> int | None:
+        """Where a byte of the file is in memory and can be written to, or None."""
+        for part in self.parts:
+            if "w" in part.access and part.offset <= offset < part.offset + part.end - part.start:
+                return int(part.start + offset - part.offset)
+        return None
+
+
+def _mapped(pid: int) -> list[_Mapped]:
+    """Each file once, by whatever names it is mapped."""
+    try:
+        parts = [part for part in map(maps.mapping, maps.lines(pid)) if part]
+    except FileNotFoundError:
+        raise NotFound(f"no such process: {pid}") from None
+    except PermissionError:
+        raise NotFound(f"you may not look at process {pid}: run pyusdt as that process's user, or as root") from None
+    except OSError as error:
+        raise NotFound(f"process {pid}: {error.strerror}") from None
+    files: dict[Any, _Mapped] = {}
+    for part in parts:
+        files.setdefault((part.device, part.inode), _Mapped()).parts.append(part)
+    return list(files.values())
+
+
+def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | None]], int]:
+    """(The notes of a file that it has mapped, each with where its semaphore is in memory; their bytes).  Of more bytes than `most` none are
+    read."""
+    place = maps.find(pid, where.parts[0])
+    if place is None:
+        return [], 0  # the file was deleted, and this user may not open it
+    try:
+        file = elf.File(place[0], place[1].st_ino)
+    except (OSError, elf.BadFile):
+        return [], 0
+    size = 0
+    try:
+        size = file.notes_size
+        offsets = [(note, file.offset(note.semaphore) if note.semaphore else None) for note in file.notes()] if size <= most else []
+        return [(note, None if offset is None else where.address(offset)) for note, offset in offsets], size
+    except elf.BadFile:
+        return [], size
+    finally:
+        file.close()
+
+
+def _all_notes(pid: int, files: list[_Mapped], left: Callable[[str], None]) -> Iterator[tuple[_Mapped, list[tuple[Any, int | None]]]]:
+    """Of each file its notes, as far as there is room; left(file's name): of one for which there is none."""
+    most = _NOTES
+    for where in files[:_FILES]:
+        notes, size = _notes(pid, where, most)
+        if size > most:
+            left(where.parts[0].name)
+        else:
+            most -= size
+            yield where, notes
+    if len(files) > _FILES:
+        left(files[_FILES].parts[0].name)
+
+
+def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> list[Found]:
+    counts = LISTENERS.of(pid, [address for _, address in notes if address is not None])
+    return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if address is None else str(counts.get(address, "-")))
+            for note, address in notes]
+
+
+def _nobody(name: str) -> None:
+    """Is told."""
+
+
+def semaphores(pid: int) -> tuple[set[int], set[str]]:
+    """Where the semaphores of a process's probes are in its memory, and the paths of all files that it has mapped; none where that
+    can not be known."""
+    with contextlib.suppress(NotFound):
+        files = _mapped(pid)
+        addresses = {address for _, notes in _all_notes(pid, files, _nobody) for _, address in notes if address is not None}
+        return addresses, {part.path for where in files for part in where.parts}
+    return set(), set()
+
+
+def raised(pid: int, addresses: Iterable[int]) -> int:
+    """How many of these semaphores count a tracer."""
+    return sum(map(bool, LISTENERS.of(pid, addresses).values()))
+
+
+def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
+    """The USDT probes of a process, and the probes that only the embedded engine sees.  left(name): of a file that was not looked into, as
+    there are too many, or too many probes in them."""
+    found: list[Found] = []
+    files = _mapped(pid)
+    for where, notes in _all_notes(pid, files, left):
+        found += _sites(pid, where, notes)
+    seen = {(each.provider, each.name) for each in found}
+    try:
+        own = list_probes(None, pid)
+    except OSError:
+        own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
+    told = {(each.provider.removesuffix(str(pid)), each.name): each for each in map(_told, without_places(own))}
+    for each in found:
+        named = told.get((each.provider, each.name))
+        if named and (each.state != "-" or named.state != "0"):  # a semaphore that could not be read may count a tracer
+            each.state = str(int(named.state) + (0 if each.state == "-" else int(each.state)))
+        if named and ":" in named.arguments and each.provider not in _EVERYWHERE:  # what they are called, not where they lie
+            each.arguments = named.arguments
+    found += [each for key, each in told.items() if key not in seen]
+    for each in found:
+        each.pid, each.process = pid, _process(pid, "")
+    return found
+
+
+_process = functools.cache(process_names.told)  # a process has a thousand probes
+
+
+def without_places(rows: Sequence[Any]) -> list[Any]:
+    """A probe that has places counts once, not at each of them."""
+    return [row for row in rows if row[7] != AT_PLACE]
+
+
+def _told(row: Sequence[Any]) -> Found:
+    """The probe of a row of the process's control file."""
+    pid, provider, module, _function, name, *_, sessions, elsewhere = row
+    arguments = [f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type) for called, type in probe_signatures.of(row)]
+    return Found(provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere))
+
+
+def published() -> list[Found]:
+    """The probes of all of the user's processes that have pyusdt in them.  Probes of a program's own providers come first; this
+    process counts only if there is no other."""
+    try:
+        rows = without_places(list_probes())
+    except OSError as error:
+        raise NotFound(error.strerror or str(error)) from None
+    others = [row for row in rows if row[0] != os.getpid()]
+    probes = list(map(_told, others or rows))
+    return sorted(probes, key=lambda each: each.provider.removesuffix(str(each.pid)) in _EVERYWHERE)
+
+
+# --- many of one kind ----------------------------------------------------------------------
+
+
+def _family(probe: Found) -> tuple[str, str, str, str, int | None]:
+    """Probes with the same family stand in one row."""
+    return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state, probe.pid)
+
+
+def folded(probes: list[Found]) -> list[Found]:
+    """The same probes, but one row for three or more that follow each other and differ only in the number at the end of their names."""
+    out = []
+    for (_, stem, *_), group in itertools.groupby(probes, _family):
+        members = list(group)
+        if len(members) < 3 or any(each.name == stem for each in members):
+            out += members
+            continue
+        first, last = members[0], members[-1]
+        out.append(Found(first.provider, f"{first.name} … {last.name[len(stem):]}", first.module, first.arguments,
+                         first.state, first.pid, first.process))
+    return out

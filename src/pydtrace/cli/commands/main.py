@@ -1,0 +1,489 @@
+"""pyusdt: the list of probes, what keeps tracing from working, and what shells and editors need.
+
+In: the command line.  Out: text; exit status 0, 1 for a failure, 2 for wrong usage.
+Always: the commands (list_command.py, doctor.py) return plain records, the reporters here make text of them; only main() ends the
+process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+
+from pydtrace import terminal_colour
+from pydtrace.cli import std_streams
+from pydtrace.cli.machine_limits import host_limit
+from pydtrace.process.process_names import process_id
+from pydtrace.sinks.output_file import OutputError, show
+from pydtrace.suggestions import behind, meant
+from pydtrace.untrusted.terminal_escape import harmless
+
+from . import stack_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from .doctor import Finding
+    from .list_command import Found
+
+PROGRAM = "pyusdt"
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Failure(Exception):
+    """The end, with exit status 1; the message is for the user."""
+
+
+# --- reporters -----------------------------------------------------------------------------
+
+
+def columns(rows: list[list[str]]) -> str:
+    """Lines of text; each column but the last is as wide as its longest cell."""
+    if not rows:
+        return ""
+    rows = [[harmless(cell) for cell in row] for row in rows]  # files and processes choose these names
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
+    heading, *others = ["  ".join(cells).rstrip() + "\n" for cells in lines]
+    return terminal_colour.paint(terminal_colour.BOLD, heading) + "".join(others)
+
+
+def probe_text(probes: list[Found], several: bool = False) -> str:
+    """probes: found.Found objects; several: they are of more than one process."""
+    shown = [("PROVIDER", "provider"), ("PROBE", "name"), ("ON", "state"), ("MODULE", "module"), ("ARGUMENTS", "arguments")]
+    if several:
+        shown.insert(1, ("PROCESS", "process"))
+    rows = [[heading for heading, _ in shown], *([getattr(each, field) for _, field in shown] for each in probes)]
+    return columns(rows)
+
+
+def probe_json(probes: list[Found]) -> str:
+    """The same for programs: one object in each line.  Names are unchanged: JSON escapes control characters."""
+    fields = ("provider", "name", "module", "state", "arguments", "pid", "process")
+    return "".join(json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes)
+
+
+MARKS = {True: "ok", False: "NO", None: "--"}
+
+
+COLOURS = {True: terminal_colour.GREEN, False: terminal_colour.RED, None: terminal_colour.YELLOW}
+
+
+def finding_text(findings: list[Finding]) -> str:
+    """findings: doctor.Finding objects.  Below each finding stands what to do about it."""
+    width = max(len(each.subject) for each in findings)
+    lines = []
+    for each in findings:
+        mark = terminal_colour.paint(COLOURS[each.good], MARKS[each.good])
+        lines.append(f"{mark}  {each.subject.ljust(width)}  {harmless(each.text)}\n")
+        if each.advice:
+            lines.append(f"    {' ' * width}  -> {each.advice}\n")
+    return "".join(lines)
+
+
+def finding_report(findings: list[Finding]) -> str:
+    """The same as Markdown, to be pasted into a report of a mistake: a table, which keeps its columns there."""
+    from pydtrace.cli.pydtrace.usage import versions
+
+    rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
+    cells = [[harmless(cell).replace("|", "\\|") for cell in row] for row in rows]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells])
+    return f"{versions()}\n{table}"
+
+
+# --- commands ------------------------------------------------------------------------------
+
+
+def list_command(options: Namespace) -> int:
+    from . import list_command as found
+    from .semaphore_reader import LISTENERS
+
+    left: list[str] = []
+    try:
+        if options.file is not None:
+            probes = found.in_file(options.file)
+        else:
+            probes = found.in_process(options.pid, left.append) if options.pid is not None else found.published()
+    except found.NotFound as error:
+        raise Failure(error) from None
+    if left:
+        others = f" and {len(left) - 1} more files" if len(left) > 1 else ""
+        print(f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for", file=sys.stderr)
+    for line in LISTENERS.news():
+        print(f"{PROGRAM}: {harmless(line)}", file=sys.stderr)
+    if not probes:  # so a file or a process was named: without either, this process has probes
+        raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
+    if options.json:
+        show(probe_json(probes))
+    else:
+        several = options.file is None and options.pid is None
+        show(probe_text(probes if options.all else found.folded(probes), several))
+    return 0
+
+
+def doctor_command(options: Namespace) -> int:
+    from . import doctor
+
+    findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
+    show(finding_report(findings) if options.report else finding_text(findings))
+    return 1 if any(each.good is False for each in findings) else 0
+
+
+def dump_command(options: Namespace) -> int:
+    from . import dump
+
+    refused = []
+    shown = 0
+    for each in dump.looks(options):
+        if isinstance(each, Exception):
+            refused.append(each)
+            continue
+        show(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
+        shown += 1
+    for error in refused[:-1]:
+        print(f"{PROGRAM}: {harmless(str(error))}", file=sys.stderr)
+    if refused:
+        raise Failure(refused[-1])
+    return 0
+
+
+def profile_command(options: Namespace) -> int:
+    from pydtrace.remote_python.remote_python import EndedUnseen, NoStacks
+
+    from . import profile
+
+    wrong = profile.check(options)
+    if wrong:
+        print(f"{PROGRAM} profile: error: {wrong}", file=sys.stderr)
+        return 2
+    try:
+        found = profile.collect(options)
+        show(profile.output(found, options))
+    except EndedUnseen as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return profile.exit_status(error.status) or 1
+    except NoStacks as error:
+        raise Failure(error) from None
+    except OSError as error:
+        raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
+    return profile.exit_status(found.status)
+
+
+def top_command(options: Namespace) -> int:
+    from . import top
+
+    try:
+        if options.once or not sys.stdout.isatty():
+            tables, foot = top.tables(options.interval)
+            show("\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot))
+        else:
+            top.watch(options.interval)
+    except (OSError, top.NoScreen) as error:
+        raise Failure(getattr(error, "strerror", None) or error) from None
+    return 0
+
+
+def scripts_command(_: Namespace) -> int:
+    from . import scripts
+
+    show(columns(scripts.table()))
+    return 0
+
+
+def show_command(options: Namespace) -> int:
+    from . import scripts
+
+    show(scripts.Script(options.name).text)
+    return 0
+
+
+def trace_command(options: Namespace) -> int:
+    from pydtrace.cli.pydtrace import main as pydtrace
+
+    from . import scripts
+
+    try:
+        command = scripts.command_line(scripts.Script(options.name), options.others)
+    except ValueError as error:
+        raise Failure(error) from None
+    if misfit := scripts.misfit(options.name, options.others):
+        raise Failure(misfit)
+    return pydtrace.main(command)
+
+
+def stub_command(options: Namespace) -> int:
+    from pyusdt.provider_file import stub
+
+    path = options.output or f"{options.file.removesuffix('.d')}.pyi"
+    try:
+        text = stub(options.file)
+        if path == "-":
+            show(text)
+        else:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise Failure(f"{error.filename or path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Failure(error) from None
+    return 0
+
+
+def attach_command(options: Namespace) -> int:
+    from . import attach
+
+    try:
+        attach.attach(options.pid)
+    except attach.NotAttached as error:
+        raise Failure(error) from None
+    return 0
+
+
+def run_command(options: Namespace) -> NoReturn:
+    from . import run
+
+    try:
+        run.run(options.command)
+    except run.NotRun as error:
+        raise Failure(error) from None
+
+
+def serve_command(options: Namespace) -> int:
+    from . import serve
+
+    try:
+        serve.Supervisor(options.folder, options.memory, options.cpu).run()
+    except serve.NotServed as error:
+        raise Failure(error) from None
+    return 0
+
+
+class Version(argparse.Action):
+    """--version; finding out the version takes time, so this waits until it is asked for."""
+
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None) -> None:
+        from pydtrace.cli.pydtrace.usage import versions
+
+        show(versions())
+        parser.exit()
+
+
+def complete_command(options: Namespace) -> int:
+    from .complete import text
+
+    show(text(options.shell, options.line, COMMANDS))
+    return 0
+
+
+def completion_command(options: Namespace) -> int:
+    from .complete import script
+
+    show(script(options.shell))
+    return 0
+
+
+def _list_arguments(each: ArgumentParser) -> None:
+    what = each.add_mutually_exclusive_group()
+    what.add_argument("-p", "--pid", type=process_id, help="a process, any: with pyusdt in it or not")
+    what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
+    each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
+    each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
+
+
+def _interval(text: str) -> float:
+    if not 0.1 <= (seconds := float(text)) <= 3600:
+        raise ValueError(text)
+    return seconds
+
+
+def _top_arguments(each: ArgumentParser) -> None:
+    each.add_argument("-i", "--interval", type=_interval, default=2.0, help="seconds between two looks: 2 (0.1 to 3600)")
+    each.add_argument("--once", action="store_true", help="one table of one interval, as where the output is no terminal")
+
+
+def _doctor_arguments(each: ArgumentParser) -> None:
+    each.add_argument("-p", "--pid", type=process_id, help="a process that is to be traced")
+    each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
+
+
+def _attach_arguments(each: ArgumentParser) -> None:
+    each.add_argument("pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not")
+
+
+def _run_arguments(each: ArgumentParser) -> None:
+    each.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="gunicorn shop.wsgi, python app.py …, with its arguments")
+
+
+def _size(text: str) -> int:
+    """The option of D's that is a size has the same words."""
+    from pydtrace.options import OptionError, Options
+
+    read = Options()
+    try:
+        read.set("bufsize", text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: 256m, 1g") from None
+    return int(read["bufsize"])
+
+
+def _serve_arguments(each: ArgumentParser) -> None:
+    each.add_argument("folder", metavar="FOLDER", help="/etc/pyusdt.d: NAME.d, and NAME.args with further options of pydtrace's")
+    each.add_argument("--cpu", type=int, default=25, metavar="PERCENT", help="of a processor that each script may take; default: 25")
+    each.add_argument("--memory", type=_size, default="512m", metavar="SIZE", help="of memory that each may take; default: 512m")
+
+
+def _script_arguments(each: ArgumentParser) -> None:
+    from .scripts import names
+
+    each.add_argument("name", metavar="NAME", choices=names(), help="of `pyusdt scripts`")
+
+
+def _trace_arguments(each: ArgumentParser) -> None:
+    _script_arguments(each)
+    each.add_argument("others", nargs=argparse.REMAINDER, metavar="…", help="the script's options, which its --help shows, and pydtrace's")
+
+
+def _stub_arguments(each: ArgumentParser) -> None:
+    each.add_argument("file", metavar="FILE", help="shop.d")
+    each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
+
+
+def _completion_arguments(each: ArgumentParser) -> None:
+    each.add_argument("shell", choices=SHELLS, help="which shell's")
+
+
+def _complete_arguments(each: ArgumentParser) -> None:
+    _completion_arguments(each)
+    each.add_argument("line", help="the command line up to the cursor")
+
+
+class Command:
+    """run: does the work with the parsed options, returns the exit status; arguments(parser): adds the options; words: the help's
+    text, None for a command that only programs use."""
+
+    __slots__ = ("arguments", "run", "words")
+
+    def __init__(self, run: Callable[[Namespace], int], arguments: Callable[[ArgumentParser], None], words: str | None = None) -> None:
+        self.run, self.arguments, self.words = run, arguments, words
+
+    def fill(self, made: ArgumentParser) -> ArgumentParser:
+        """The parser that it was given, with the command's arguments added."""
+        self.arguments(made)
+        made.set_defaults(run=self.run)
+        return made
+
+    def parser(self) -> ArgumentParser:
+        """A parser for this command alone, of which the completion takes the options."""
+        return self.fill(argparse.ArgumentParser())
+
+
+COMMANDS = {
+    "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
+    "top": Command(top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"),
+    "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
+    "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
+    "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of Python processes, now"),
+    "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
+    "scripts": Command(scripts_command, lambda _: None, "the scripts that are installed with pyusdt, and their questions"),
+    "show": Command(show_command, _script_arguments, "one of these scripts"),
+    "trace": Command(trace_command, _trace_arguments, "run one of these scripts, by its name"),
+    "run": Command(run_command, _run_arguments, "run a Python program with probes in the frameworks that it uses"),
+    "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
+    "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
+    "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
+    "complete": Command(complete_command, _complete_arguments),
+}
+
+
+_WRITES = "--svg FILE, --speedscope FILE and --folded write what was seen"
+_CALLED_OTHERWISE = {"-o": _WRITES, "--output": _WRITES, "-f": _WRITES, "--format": _WRITES, "--flame": "--svg FILE writes a flame graph"}  # of profile
+
+
+class Parser(argparse.ArgumentParser):
+    """Says which command, or which script, a misspelt one may have been, and shows of a command that was given too much how it is used."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._check_options(args)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {harmless(' '.join(rest))}")
+        return found, rest
+
+    def _check_options(self, words: list[str] | None) -> None:
+        """An option that there is not comes before an error in its value, which argparse takes for another argument."""
+        if any(action.nargs in (argparse.REMAINDER, argparse.PARSER) for action in self._actions):
+            return  # options of others follow
+        known = self._option_string_actions
+        for word in itertools.takewhile(lambda word: word != "--", words or ()):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(each.startswith(name) for each in known):
+                question = meant(name, known)
+            elif name[:1] == "-" and name[1:2].isalpha() and name[:2] not in known:
+                name, question = name[:2], None
+            else:
+                continue
+            hint = _CALLED_OTHERWISE.get(name) if self.prog == f"{PROGRAM} profile" else None
+            if name in ("-p", "--pid"):
+                hint = f"{self.prog} PID: the id stands by itself"
+            self.error(behind(f"there is no option {harmless(name)}", hint or question or f"{self.prog} --help lists the options"))
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
+        question = None
+        if wrong and wrong[1] == "COMMAND":
+            question = meant(wrong[2], [name for name, each in COMMANDS.items() if each.words])
+        elif wrong:
+            from .scripts import names
+
+            message = f"no script is called '{harmless(wrong[2])}': pyusdt scripts lists them"
+            question = meant(wrong[2], names())
+        super().error(behind(message, question))
+
+
+def parser() -> ArgumentParser:
+    made = Parser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
+    made.add_argument("--color", choices=terminal_colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
+    made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
+    commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    for name, each in COMMANDS.items():
+        each.fill(commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name))
+    return made
+
+
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """(what stands before --, the command behind it); only profile takes one.  run takes all that stands behind it."""
+    command = next((word for word in arguments if word in ("profile", "run")), None)
+    if command != "profile" or "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def main() -> None:
+    std_streams.settle()
+    arguments, command = split(sys.argv[1:])
+    options = parser().parse_args(arguments, argparse.Namespace(command=command))
+    terminal_colour.settle(options.color, sys.stdout)
+    try:
+        status = options.run(options)
+    except (Failure, OutputError) as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        status = 1
+    except BrokenPipeError:
+        status = 1
+    except Exception as error:
+        if not (limit := host_limit(error)):
+            raise
+        print(f"{PROGRAM}: {limit}", file=sys.stderr)
+        status = 1
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+# mypy: ignore-errors
+"""pyusdt profile --off-cpu: how long, and where, the threads of a Python program do not run.
+
+In: a process id, or a command.  Out: a Profile in microseconds.
+Always: each time that a thread goes and comes is seen, by the kernel engine; where it can not be had, NoStacks says why and what to do.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.driver.driver import Driver
+from pydtrace.engine import EngineError, Targets
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.options import Options
+from pydtrace.process.identity import alive
+from pydtrace.profile.stack_profile import Profile
+from pydtrace.remote_python.remote_python import NoProcess, NoStacks
+from pydtrace.sinks.offcpu_sink import PER_SECOND, Waits, script
+from pydtrace.untrusted.watchdog import watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+_POLL = 0.05
+_INSTEAD = "--wall shows by samples where threads wait, and needs no root"
+
+
+def collect(options: Namespace) -> Profile:
+    """Raises NoStacks; OSError where the command can not be started."""
+    if options.pid is not None and not alive(options.pid):
+        raise NoProcess.of(options.pid)
+    command = command_that_waits(options.command)
+    targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
+    settings = Options()
+    settings.set("engine", "kernel")
+    driver = Driver(settings, targets)
+    try:
+        _open(driver, _compiled(settings, command.pid if command else options.pid, options))
+        return _traced(driver, options)
+    except EngineError as error:
+        raise NoStacks(str(error)) from None
+    finally:
+        driver.close()
+
+
+def _open(driver: Driver, program: Any) -> None:
+    try:
+        driver.open(program)
+    except EngineError as error:
+        raise NoStacks(f"--off-cpu: {error}; {_INSTEAD}") from None
+
+
+def _compiled(settings: Options, target: int, options: Namespace) -> Any:
+    compiler = Compiler(settings, default_macros(target), kernel=Structs())
+    compiler.add(script(options.frames, options.subprocesses), None)
+    return compiler.finish()
+
+
+def _traced(driver: Driver, options: Namespace) -> Profile:
+    profile = Profile(PER_SECOND, "waits", exact=True)
+    waits = Waits(profile, options.lines, options.threads)
+    with Interrupts(driver):
+        driver.begin(waits)
+        began = time.monotonic_ns()
+        if options.pid is not None:
+            with watched(f"pyusdt: process {options.pid} does not let its memory be read: gave up"):
+                waits.waited(options.pid, began)
+
+        def between() -> None:
+            waits.now = time.monotonic_ns()
+            if options.duration and waits.now - began >= options.duration * 1_000_000_000:
+                driver.stopping = True
+
+        driver.run(_POLL, between)
+    waits.finish()
+    profile.seconds = (waits.now - began) / 1e9
+    for text in dict.fromkeys(waits.notices):
+        sys.stderr.write(f"pyusdt: {text}\n")
+    return profile

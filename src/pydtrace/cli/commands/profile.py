@@ -1,0 +1,224 @@
+# mypy: ignore-errors
+"""pyusdt profile: which functions a Python program spends its time in.
+
+In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
+Always: the process is not changed; a thread that runs is stopped for moments alone, by --no-stop for none; Ctrl-C and the end of the
+process end the sampling, and what there is by then is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
+from pydtrace.engine import Targets
+from pydtrace.profile.sampler import WORDS, Options, Sampler
+from pydtrace.profile.stack_profile import Profile
+from pydtrace.remote_python.remote_python import EndedUnseen, NoStacks
+from pydtrace.sinks.atomic_file import Aside
+from pydtrace.untrusted.watchdog import watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from pydtrace.process.command import Command
+
+_RETRY = 0.02  # seconds between looks at what is no Python yet
+_SHARE = 0.1  # of the time, at most, for looks for processes that were started
+_PROGRESS = 0.5
+
+
+class Clock:
+    """When to look: hz times a second, whatever a look takes; those for which there was no time are counted."""
+
+    def __init__(self, hz: int, profile: Profile) -> None:
+        self._period, self._profile = 1 / hz, profile
+        self.began = self._next = time.monotonic()
+
+    def wait(self) -> None:
+        self._next += self._period
+        now = time.monotonic()
+        if now < self._next:
+            time.sleep(self._next - now)
+        elif now - self._next > self._period:
+            missed = int((now - self._next) / self._period)
+            self._profile.missed += missed
+            self._next += missed * self._period
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+class Sampling:
+    """What signals say (cli/pydtrace/signals.py)."""
+
+    shown, patience = False, None
+
+    def __init__(self, command: Command | None) -> None:
+        self.targets = Targets((), command)
+        self.stopping = self.interrupted = self.hurry = False
+
+
+class Share:
+    """What may take a share of the time, and is due whenever it has not."""
+
+    def __init__(self, share: float) -> None:
+        self._share, self._next = share, 0.0
+
+    def run(self, work: Callable[[], None]) -> None:
+        begun = time.monotonic()
+        if begun >= self._next:
+            work()
+            ended = time.monotonic()
+            self._next = ended + (ended - begun) / self._share
+
+
+class Now:
+    """What is due every so often."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, 0.0
+
+    def __bool__(self) -> bool:
+        now = time.monotonic()
+        if now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True
+
+
+def progress(profile: Profile, clock: Clock) -> None:
+    """On the terminal, where there is one."""
+    sys.stderr.write(f"\r{clock.seconds:.0f} s, {profile.samples} samples; Ctrl-C ends it\x1b[K")
+    sys.stderr.flush()
+
+
+def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]) -> None:
+    """Until the time is over, nothing is left to sample, or ended(): the command has, or Ctrl-C was typed."""
+    retry, look_for_children, tell = Now(_RETRY), Share(_SHARE), Now(_PROGRESS)
+    shows = sys.stderr.isatty()
+    while not ended() and (options.duration is None or clock.seconds < options.duration):
+        if options.subprocesses:
+            look_for_children.run(sampler.add_children)
+        sampler.retry(fresh=not retry)
+        if not sampler.look() or (options.pid is not None and not sampler.has_any and not profile.looks):
+            break
+        if shows and tell:
+            progress(profile, clock)
+        clock.wait()
+    if shows:
+        sys.stderr.write("\r\x1b[K")
+
+
+def _which(options: Namespace) -> str:
+    return "all" if options.wall else "gil" if options.gil else "running"
+
+
+def exit_status(ended: int) -> int:
+    """That of a shell for os.waitstatus_to_exitcode()."""
+    return ended if ended >= 0 else 128 - ended
+
+
+def collect(options: Namespace) -> Profile:
+    """The Profile.  Raises NoStacks where there was nothing to sample, OSError where the command can not be started."""
+    if options.off_cpu:
+        from .offcpu_profile import collect as waits
+
+        return waits(options)
+    profile = Profile(options.rate, WORDS[_which(options)])
+    command = command_that_waits(options.command)
+    sampling = Sampling(command)
+    with Interrupts(sampling):
+        try:
+            why_none = _collect(options, profile, sampling)
+            if command and command.poll():
+                profile.status = os.waitstatus_to_exitcode(command.status)
+        finally:
+            if command:
+                command.stop(sampling)
+    if not profile.looks:
+        if sampling.stopping and why_none:
+            raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
+        if command and command.poll():
+            raise EndedUnseen.of(command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status))
+        raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
+    return profile
+
+
+def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStacks | None:
+    """Fills the profile; why nothing was seen."""
+    command = sampling.targets.command
+    pid = command.pid if command else options.pid
+
+    def ended() -> bool:
+        return sampling.stopping or (command is not None and command.poll())
+
+    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
+        sampler = Sampler(profile, Options(_which(options), options.lines, options.threads, options.frames, options.native,
+                                           not options.no_stop, options.tasks, options.tags), beat, command.pid if command else None)
+        try:
+            if command:
+                command.watch_group()
+                command.go()
+            sampler.add(pid)
+            clock = Clock(options.rate, profile)
+            sample(sampler, profile, clock, options, ended)
+            profile.seconds = clock.seconds
+        finally:
+            sampler.close()
+    why_none: NoStacks | None = sampler.why_none
+    return why_none
+
+
+# --- output --------------------------------------------------------------------------------
+
+
+def write(path: str, text: str) -> None:
+    """A file that is there when it is whole.  Raises report.output.OutputError."""
+    aside = Aside(path)
+    with aside.checked(), open(aside.make(), "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    aside.done()
+
+
+def title(options: Namespace) -> str:
+    return " ".join(options.command) if options.command else f"process {options.pid}"
+
+
+def output(profile: Profile, options: Namespace) -> str:
+    """Writes the files; the text for the standard output."""
+    from pydtrace.profile.flamegraph import flame
+    from pydtrace.profile.folded import folded
+    from pydtrace.profile.profile_table import head, text, unseen
+    from pydtrace.profile.speedscope import speedscope
+
+    if options.speedscope:
+        write(options.speedscope, json.dumps(speedscope(profile, title(options))))
+    if options.svg:
+        write(options.svg, flame(profile, f"{title(options)}: {head(profile)}".rstrip()))
+    if options.folded:
+        sys.stderr.write(unseen(profile))
+    return folded(profile) if options.folded else text(profile)
+
+
+def check(options: Namespace) -> str | None:
+    """What is wrong with the options together, or None."""
+    if bool(options.command) == (options.pid is not None):
+        return "give a process id, or -- and a command"
+    if options.off_cpu and options.native:
+        return "--off-cpu has no native frames: sched:::off-cpu { @[ustack()] = count(); } of pydtrace has those that the kernel finds"
+    if options.off_cpu and (options.tasks or options.tags):
+        return "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
+    if options.no_stop and options.native:
+        return "--native reads the stack of a thread that stands still: it can not do with --no-stop"
+    for path in (options.speedscope, options.svg):
+        if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+            return f"{path}: there is no such folder"
+    return None

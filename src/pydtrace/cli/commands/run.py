@@ -1,0 +1,44 @@
+"""pyusdt run COMMAND: a Python program with probes in the frameworks that it uses (docs/guide/frameworks.md).
+
+In:      a command line; PYUSDT_INSTRUMENT, the parts of pyusdt.instrument that are wanted: all, where it is not set.
+Out:     the command, in this process; NotRun with the reason where that can not be.
+Always:  nothing is written anywhere; the environment stays as it is made here for the Pythons that the command starts.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pyusdt.vm.inject_env import DEAF, environment
+from pyusdt.vm.target_python import deaf, interpreter, line_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class NotRun(Exception):
+    """Why, for a person."""
+
+
+def run(words: list[str]) -> NoReturn:
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        raise NotRun("which command? As in `pyusdt run gunicorn shop.wsgi`")
+    check(words)
+    os.environ.update({"PYUSDT_INSTRUMENT": os.environ.get("PYUSDT_INSTRUMENT") or "all",
+                       **environment(0, children=True, hooks=True)})
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise NotRun(f"failed to run {words[0]}: {error.strerror}") from None
+
+
+def check(words: list[str]) -> None:
+    """NotRun where the command is a Python that we can not get into; a command that is none may start Pythons."""
+    line = line_of(words)
+    if option := deaf(line or words):
+        raise NotRun(f"{DEAF % option}: no probes can be brought into it")
+    if line and (lack := interpreter(line[0]).lack):
+        raise NotRun(f"no probes can be brought into it: {lack}")

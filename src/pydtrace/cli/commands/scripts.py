@@ -1,0 +1,168 @@
+"""The scripts that are installed with the package: their list, their texts, and what runs them.
+
+In: the folder scripts/, in which each NAME.d begins with a comment: its question, the commands, and a line for each option,
+`--unit=1000000  words`: the option's default, or a word in capitals where it has to be given.  The options are $1, $2 … in their order.
+Out: Script objects; the command line of pydtrace for `pyusdt trace NAME`.
+Always: the file itself is traced, unless --provider or --name change what its probes and arguments are called; then a copy in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from typing import TYPE_CHECKING
+
+from pydtrace.installed_scripts import (
+    FOLDER,
+    PROVIDER,
+    fitting_scripts,
+    needed_probes,
+    script_names,
+    script_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OPTION = re.compile(r"^ \*     --([a-z][a-z-]*)=(\S+)  +(\S.*)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_OTHERS = "Whatever else stands there is pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
+
+
+class Option:
+    """One of a script.  default: "" where it has to be given; integer: it stands in the script as a number."""
+
+    __slots__ = ("default", "integer", "name", "words")
+
+    def __init__(self, name: str, default: str, words: str) -> None:
+        self.name, self.words, self.default = name, words, "" if default.isupper() else default
+        self.integer = default.isdigit() or default == "N"
+
+
+class Script:
+    """name: without .d; text: the file's; question: its first line, in a sentence; options: what it takes."""
+
+    __slots__ = ("name", "options", "path", "question", "text")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.path = name, os.path.join(FOLDER, f"{name}.d")
+        self.text = script_text(name)
+        comment = self.text.partition("*/")[0]
+        self.question = comment.split("\n")[1].removeprefix(" * ")
+        self.options = [Option(*found) for found in _OPTION.findall(comment)]
+
+    def providers(self) -> list[str]:
+        """Those of its probe descriptions."""
+        return list(dict.fromkeys(PROVIDER.findall(self.text)))
+
+    def renamed(self, provider: str | None, names: Mapping[str, str]) -> str:
+        """The text for another provider, with other names of probes and arguments.  ValueError for what it does not name."""
+        text, mine = self.text, self.providers()
+        if provider is not None:
+            if len(mine) != 1:
+                raise ValueError(f"{self.name} is about several providers, {', '.join(mine)}: --provider can not stand for all of them")
+            text = PROVIDER.sub(f"{provider}*:::", text)
+        named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
+        for old in names:
+            if old not in named.findall(text):
+                raise ValueError(f"{self.name} names no probe and no argument {old}")
+        return named.sub(lambda found: names.get(found[0], found[0]), text)
+
+
+def names() -> list[str]:
+    """Of all scripts."""
+    return script_names()
+
+
+def table() -> list[list[str]]:
+    """A row for each script, below a heading: its name, the probes that it needs, its question."""
+    return [["SCRIPT", "PROBES", "QUESTION"], *([name, _probes(name), Script(name).question] for name in names())]
+
+
+def _probes(name: str) -> str:
+    """Those that it needs: each provider, and its probes."""
+    needed: dict[str, list[str]] = {}
+    for provider, probe in needed_probes(name):
+        needed.setdefault(provider, []).append(probe)
+    return "; ".join(f"{provider}:::{', '.join(probes)}" for provider, probes in needed.items()) or "any"
+
+
+def misfit(name: str, given: list[str]) -> str | None:
+    """Why the script sees nothing in a process that the command line names by -p, and which script does; None: it may see something.
+
+    given: what follows the script's name.  A process that has just begun may get its probes yet.
+    """
+    from pydtrace.engine.embedded.young_processes import is_young
+    from pydtrace.engine.no_events_hints import providers_of
+
+    needed = {provider for provider, _ in needed_probes(name)}
+    if not needed or {"--attach", "-Z", "--provider", "--name"} & {word.partition("=")[0] for word in given}:
+        return None
+    for pid in _pids(given):
+        has = providers_of([pid])
+        if has and not has & needed and not is_young(pid):
+            fitting = ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has)) or "none of these scripts"
+            return f"process {pid} has none of the probes that {name} needs ({_probes(name)}): what it has is for {fitting}"
+    return None
+
+
+def _pids(given: list[str]) -> list[int]:
+    words = [word[2:] or after for word, after in zip(given, [*given[1:], ""], strict=False) if word.startswith("-p")]
+    return [int(word) for word in words if word.isdigit()]
+
+
+def _word(text: str) -> str:
+    if not _WORD.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no name")
+    return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"'{text}' is not OLD=NEW")
+    return _word(old), _word(new)
+
+
+def parser(script: Script) -> argparse.ArgumentParser:
+    """For what follows the script's name."""
+    made = argparse.ArgumentParser(prog=f"pyusdt trace {script.name}", description=script.question, epilog=_OTHERS, allow_abbrev=False)
+    for option in script.options:
+        words = f"{option.words}; {option.default} if it is not given" if option.default else option.words
+        made.add_argument(f"--{option.name}", dest=option.name, metavar="N" if option.integer else "TEXT", help=words,
+                          type=int if option.integer else str, default=option.default, required=not option.default)
+    made.add_argument("--provider", type=_word, metavar="NAME", help=f"the provider in the place of {', '.join(script.providers())}")
+    made.add_argument("--name", type=_pair, action="append", default=[], metavar="OLD=NEW", help="a probe or an argument is called NEW there")
+    return made
+
+
+def command_line(script: Script, given: list[str]) -> list[str]:
+    """pydtrace's.  given: what follows the script's name.  ValueError: the script does not have what is named."""
+    options, others = parser(script).parse_known_args(given)
+    path = script.path
+    if options.provider or options.name:
+        path = _in_memory(script.name, script.renamed(options.provider, dict(options.name)))
+    return ["-q", "-s", path, *others, *(str(getattr(options, option.name)) for option in script.options)]
+
+
+def _in_memory(name: str, text: str) -> str:
+    """The path of a file of this process with the text, for as long as the process lives."""
+    if not hasattr(os, "memfd_create"):  # Linux alone has it
+        return _in_a_file(text)
+    fd = os.memfd_create(f"{name}.d", os.MFD_CLOEXEC)
+    with open(fd, "w", encoding="utf-8", closefd=False) as file:
+        file.write(text)
+    return f"/proc/self/fd/{fd}"
+
+
+def _in_a_file(text: str) -> str:
+    """The same for other systems."""
+    import atexit
+    import tempfile
+
+    file = tempfile.NamedTemporaryFile("w", suffix=".d", encoding="utf-8")  # noqa: SIM115
+    atexit.register(file.close)
+    file.write(text)
+    file.flush()
+    return file.name

@@ -1,0 +1,62 @@
+"""How many tracers listen to the probes of a process: the semaphores in its memory.
+
+In: process ids, addresses.  Out: counts.
+Always: who asks waits for PATIENCE at the most: a process can arrange that the kernel waits for it where its memory is read.  Where a
+process of a user other than root did this, no memory of that user's is read any more.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from pydtrace._tracer import Memory
+from pydtrace.untrusted.io_worker import PATIENCE, Looks, user_of
+from pydtrace.untrusted.user_quota import ROOT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+class Listeners(Looks):
+    """told: which processes do not let their memory be read."""
+
+    LEFT_OUT = "who listens to the probes of its processes is not known: reading their memory takes too long"
+
+    def of(self, pid: int, addresses: Iterable[int]) -> dict[int, int]:
+        """{address: how many tracers the semaphore there counts}; what can not be known is not in it."""
+        found: dict[int, int] = {}
+        done, user = threading.Event(), user_of(pid)
+        if pid in self._hostile or (user != ROOT and self._waiting.get(user)):
+            return {}
+        self._put(pid, _read, pid, list(addresses), found, done)
+        reader = self._reader
+        if reader is None or done.wait(PATIENCE):
+            return found
+        self._abandon(reader)
+        return {}
+
+    def _work(self, pid: int, work: Any, *arguments: Any) -> None:
+        work(*arguments)
+
+    def _leave(self, reader: Any) -> None:
+        self._hostile.add(reader.pid)
+        self._tell(f"process {reader.pid} does not let its memory be read: who listens to its probes is not known")
+        self._reader = None
+
+
+def _read(pid: int, addresses: list[int], found: dict[int, int], done: threading.Event) -> None:
+    try:
+        memory = Memory(pid)
+        for address in addresses:
+            try:
+                found[address] = int.from_bytes(memory.read(address, 2), "little")
+            except OSError:  # it is not there, or this user may not look at it
+                continue
+    except OSError:
+        pass
+    done.set()
+
+
+LISTENERS = Listeners()

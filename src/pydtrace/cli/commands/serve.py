@@ -1,0 +1,288 @@
+"""pyusdt serve: the scripts of a folder, each traced by a pydtrace of its own, for as long as they stay there.
+
+In: a folder with NAME.d, and beside it NAME.args if there are further options of pydtrace's: words as in a shell, on any number of
+lines; bounds for each script.  Out: what the scripts print and what pydtrace says, line by line, with the name before it, on the
+standard error (the journal's, under systemd); state for systemd (sd_notify(3)).
+Always: one script's end is no other's: it is started again, later each time it fails, and anew when its files change, as all are at
+SIGHUP; what it may take of processor and memory is bounded; nothing is believed that others than root and the user of this command
+could have written; when this process ends, however that comes, so do the scripts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from pydtrace.untrusted.isolated_python import own_python
+from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import IO
+
+_LOOK = 1.0  # s between two looks at the folder
+_FIRST, _LONGEST = 1.0, 60.0  # s before a script that failed is started again: the double each time
+_WELL = 60.0  # s: who has run for so long has not failed at once
+_PATIENCE = 20.0  # s for a script's END and for what its receivers are still to get, before it is killed
+_LINE = 8192  # bytes of a line, at the most
+_COSTLY = 4  # pydtrace's exit status where -x maxcpu has ended it
+_PROGRAM = """import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != int(sys.argv.pop(1)):
+        sys.exit(1)
+else:
+    del sys.argv[1]
+from pydtrace.cli.pydtrace.main import main
+main()
+"""
+
+Seen = tuple[tuple[int, ...], ...]  # of a script's files, what changes when they change
+
+
+class NotServed(Exception):
+    """Nothing can be served; the message is one line for the user."""
+
+
+class Script:
+    """One script, and the pydtrace that traces it, if it runs."""
+
+    def __init__(self, name: str, seen: Seen) -> None:
+        self.name, self.seen = name, seen
+        self.process: subprocess.Popen[bytes] | None = None
+        self.since = self.due = 0.0  # when it was started; when it is to be, monotonic
+        self.over = False  # it is not to be started again until it changes
+        self.stopping = 0.0  # when it is killed, monotonic; 0: it was not told to end
+        self._wait = _FIRST
+        self._rest = b""  # of a line that is not whole
+
+    def start(self, folder: str, memory: int, cpu: int) -> None:
+        """NotServed where its options can not be read; OSError."""
+        words = _options(os.path.join(folder, self.name + ".args"))
+        command = own_python(_PROGRAM, str(os.getpid()), "-q", "-Z", "-x", f"maxcpu={cpu}", *words,
+                             "-s", os.path.join(folder, self.name + ".d"))
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with contextlib.suppress(OSError, AttributeError):  # it has ended; there are no limits of others here
+            resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (memory, memory))
+        self.since, self.stopping = time.monotonic(), 0.0
+
+    def tell_to_end(self) -> None:
+        """END runs, the aggregations are printed."""
+        if self.process and not self.stopping:
+            self.process.terminate()
+            self.stopping = time.monotonic() + _PATIENCE
+
+    def begin_anew(self) -> None:
+        """Once it has ended, whatever it ended by before."""
+        self.over, self.due = False, 0.0
+        self.tell_to_end()
+
+    def ended(self, status: int) -> str:
+        """It has; what is told of it."""
+        now = time.monotonic()
+        self.process = None
+        if self.stopping:
+            return "stopped"
+        if status == 0:
+            self.over = True
+            return "the script has ended; it runs again when its files change"
+        self._wait = _FIRST if now - self.since > _WELL else min(2 * self._wait, _LONGEST)
+        wait = _LONGEST if status == _COSTLY else self._wait
+        self.due = now + wait
+        why = f"signal {-status}" if status < 0 else f"exit status {status}"
+        return f"ended with {why}: it is started again in {wait:g} s"
+
+    def lines(self, data: bytes) -> Iterator[str]:
+        """The whole lines that there are now; data: b"" at its end."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _LINE or not data:
+            lines, self._rest = [*lines, self._rest], b""
+        for line in filter(None, lines):
+            yield harmless(line[:_LINE].decode("utf-8", "replace"))
+
+
+class Supervisor:
+    """folder: of the scripts; memory: bytes, cpu: percent of a processor, that each may take."""
+
+    def __init__(self, folder: str, memory: int, cpu: int) -> None:
+        self._folder, self._memory, self._cpu = folder, memory, cpu
+        self._scripts: dict[str, Script] = {}
+        self._refused: dict[str, str] = {}  # name: why, as it was told
+        self._selector = selectors.DefaultSelector()
+        self._ending = self._anew = False
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT; SIGHUP: all are started anew.  NotServed."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        signal.signal(signal.SIGHUP, self._renew)
+        self._look()
+        _notify("READY=1")
+        next_look = 0.0
+        while not (self._ending and all(each.process is None for each in self._scripts.values())):
+            self._read(0.2)
+            now = time.monotonic()
+            if not self._ending and now >= next_look:
+                next_look = now + _LOOK
+                self._look()
+                _notify(f"WATCHDOG=1\nSTATUS={self._state()}")
+            self._care(now)
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self._ending = True
+
+    def _renew(self, _number: int, _frame: FrameType | None) -> None:
+        self._anew = True
+
+    def _state(self) -> str:
+        running = sum(each.process is not None for each in self._scripts.values())
+        return f"{running} of {len(self._scripts)} scripts run, {len(self._refused)} are refused"
+
+    # --- the folder ---------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        if self._anew:
+            self._anew = False
+            for each in self._scripts.values():
+                each.begin_anew()
+        found = self._found()
+        for name, seen in found.items():
+            script = self._scripts.get(name)
+            if script is None:
+                self._scripts[name] = Script(name, seen)
+            elif script.seen != seen:
+                script.seen = seen
+                script.begin_anew()
+        for name in [name for name in self._scripts if name not in found]:
+            self._scripts[name].tell_to_end()
+            self._scripts[name].over = True
+            if self._scripts[name].process is None:
+                del self._scripts[name]
+
+    def _found(self) -> dict[str, Seen]:
+        """{name: what its files are} of those that may be traced; of the others it is told why not."""
+        try:
+            os.stat(self._folder)  # one that is not there is said to be so, whoever could make it
+            if others := changeable_by_others(self._folder):
+                raise NotServed(_open_to_others(others))
+            names = sorted(each[:-2] for each in os.listdir(self._folder) if each.endswith(".d") and not each.startswith("."))
+        except OSError as error:
+            raise NotServed(f"{self._folder}: {error.strerror}") from None
+        found, refused = {}, {}
+        for name in names:
+            try:
+                found[name] = _seen(os.path.join(self._folder, name))
+            except (OSError, NotServed) as error:
+                refused[name] = getattr(error, "strerror", None) or str(error)
+                if self._refused.get(name) != refused[name]:
+                    _say(name, f"not traced: {refused[name]}")
+        self._refused = refused
+        return found
+
+    # --- the scripts --------------------------------------------------------------------------
+
+    def _care(self, now: float) -> None:
+        for script in self._scripts.values():
+            if self._ending:
+                script.tell_to_end()
+            elif not script.over and script.process is None and now >= script.due:
+                self._start(script)
+            if script.process and script.stopping and now >= script.stopping:
+                script.process.kill()
+
+    def _start(self, script: Script) -> None:
+        try:
+            script.start(self._folder, self._memory, self._cpu)
+        except (OSError, NotServed) as error:
+            script.over = True
+            _say(script.name, f"not traced: {getattr(error, 'strerror', None) or error}")
+            return
+        process = script.process
+        if process and process.stdout:
+            os.set_blocking(process.stdout.fileno(), False)
+            self._selector.register(process.stdout, selectors.EVENT_READ, script)
+            _say(script.name, f"traced by process {process.pid}")
+
+    def _read(self, timeout: float) -> None:
+        if not self._selector.get_map():
+            time.sleep(timeout)
+            return
+        for key, _ in self._selector.select(timeout):
+            self._take(key.fileobj, key.data)  # type: ignore[arg-type]
+
+    def _take(self, pipe: IO[bytes], script: Script) -> None:
+        data = os.read(pipe.fileno(), 65536)
+        for line in script.lines(data):
+            _say(script.name, line)
+        if not data and script.process:
+            self._selector.unregister(pipe)
+            pipe.close()
+            _say(script.name, script.ended(script.process.wait()))
+
+
+# --- what is believed ------------------------------------------------------------------------
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    """NotServed where others could have written it."""
+    if not is_ours(found):
+        raise NotServed(_open_to_others(path))
+
+
+def _open_to_others(path: str) -> str:
+    return f"{path} can be written by others than root and the user of pyusdt serve: chown and chmod go-w help"
+
+
+def _seen(path: str) -> Seen:
+    """Of NAME.d and NAME.args.  NotServed, OSError."""
+    found = []
+    for file in (path + ".d", path + ".args"):
+        try:
+            status = os.lstat(file)
+        except FileNotFoundError:
+            if file.endswith(".d"):
+                raise
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            raise NotServed(f"{file} is no regular file")
+        _check(file, status)
+        found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(found)
+
+
+def _options(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return shlex.split(file.read(), comments=True)
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise NotServed(f"{path}: {error}") from None
+
+
+# --- who is told -----------------------------------------------------------------------------
+
+
+def _say(name: str, text: str) -> None:
+    print(f"{harmless(name)}: {text}", file=sys.stderr, flush=True)
+
+
+def _notify(text: str) -> None:
+    """systemd, if it has started us."""
+    path = os.environ.get("NOTIFY_SOCKET")
+    if path:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as there:
+            there.connect("\0" + path[1:] if path.startswith("@") else path)
+            there.send(text.encode())

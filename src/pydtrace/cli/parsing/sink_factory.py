@@ -1,0 +1,122 @@
+"""How pydtrace shows what it traces: by default dtrace's text, or the format that an option asks for.
+
+In: report.output.Output; notify: see report.text; the option's value.  Out: a sink (driver/sink.py).
+Always: a sink is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from pydtrace.driver.sink import Sink
+    from pydtrace.sinks.output_file import Notify, Output
+
+    Format = Callable[[Output, Notify, str | None], Sink]
+
+
+def _text(output: Output, notify: Notify, _: str | None) -> Sink:
+    from pydtrace.sinks.dtrace_text_sink import Text
+
+    return Text(output, notify)
+
+
+SCHEMAS = ("1", "2")  # of --json
+
+
+def _json(output: Output, notify: Notify, schema: str | None) -> Sink:
+    if schema == "2":
+        from pydtrace.sinks.host_protocol_sink import Lines
+
+        return Lines(output, notify)
+    from pydtrace.sinks.json_sink import Json
+
+    return Json(output, notify)
+
+
+def _parquet(output: Output, notify: Notify, path: str | None) -> Sink:
+    from pydtrace.sinks.parquet_sink import Parquet
+
+    return Parquet(output, notify, path or "")  # the option needs one
+
+
+def _live(output: Output, notify: Notify, _: str | None) -> Sink:
+    from pydtrace.sinks.live.terminal_sink import Live
+
+    return Live(output, notify)
+
+
+def port_of(text: str) -> int:
+    """The number of a port; ValueError."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
+        raise ValueError(text)
+    return int(text)
+
+
+def _web(output: Output, notify: Notify, port: str | None) -> Sink:
+    from pydtrace.sinks.live.web_sink import Web
+
+    return Web(output, notify, port_of(port or "0"))
+
+
+def _html(output: Output, notify: Notify, path: str | None) -> Sink:
+    from pydtrace.sinks.live.web_sink import Html
+
+    return Html(output, notify, path or "")  # the option needs one
+
+
+def _perfetto(output: Output, notify: Notify, path: str | None) -> Sink:
+    from pydtrace.sinks.timeline.perfetto_writer import Perfetto
+    from pydtrace.sinks.timeline.timeline_sink import Timeline
+
+    return Timeline(output, notify, path or "", Perfetto)  # the option needs one
+
+
+def _chrome(output: Output, notify: Notify, path: str | None) -> Sink:
+    from pydtrace.sinks.timeline.chrome_trace_writer import Chrome
+    from pydtrace.sinks.timeline.timeline_sink import Timeline
+
+    return Timeline(output, notify, path or "", Chrome)  # the option needs one
+
+
+def address(text: str) -> tuple[str, int]:
+    """(host, port) of [ADDR:]PORT; ValueError."""
+    host, colon, port = text.rpartition(":")
+    if colon and not host.strip("[]"):
+        raise ValueError(text)
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", port_of(port)
+
+
+def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
+    from pydtrace.sinks.metrics.metrics_sink import Metrics
+
+    return Metrics(output, notify, address(text or ""))
+
+
+TEXT = _text
+FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html,
+                              "metrics": _metrics, "perfetto": _perfetto, "chrome": _chrome}  # by their options
+
+
+def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
+    """The sink, with those beside it that options ask for."""
+    others: list[Sink] = []
+    if "alert" in options:
+        from pydtrace.sinks.alerts.alerts_sink import Alerts
+
+        others.append(Alerts(notify))
+    if "otlp" in options:
+        from pydtrace.sinks.otel.otlp_sink import Otlp
+
+        others.append(Otlp(notify, options["otlp"]))
+    if "spans" in options:
+        from pydtrace.sinks.otel.spans_sink import Spans
+
+        others.append(Spans(notify, options["spans"]))
+    if not others:
+        return sink
+    from pydtrace.sinks.tee import Tee
+
+    return Tee(sink, *others)

@@ -1,0 +1,120 @@
+# mypy: ignore-errors
+"""The D text of a command line, compiled.
+
+In: an arguments.Arguments.  Out: a dlang.program.Program and where its clauses come from, or what a stage of the compiler made.
+Always: a script that can not be read is a Failure; what is wrong in it raises what the compiler raises.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pydtrace import debug_log
+from pydtrace.cli.parsing.arguments import Failure
+from pydtrace.dlang.compile import Compiler, default_macros, dump
+from pydtrace.dlang.compile_errors import GenerationError, LibraryError, PreprocessError
+from pydtrace.dlang.front.probe_descriptions import OWN
+from pydtrace.engine import Targets, probe_signatures
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.sinks.output_file import show
+from pydtrace.suggestions import behind, nearest
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .usage import PROGRAM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pydtrace.cli.parsing.arguments import Arguments, Request
+    from pydtrace.program.program import Program
+
+
+class Compiled:
+    """The requests of a command line, compiled.  program: dlang.program.Program; sources: for each
+    request its source.Source."""
+
+    def __init__(self, program: Program, sources: list[Any]) -> None:
+        self.program, self.sources = program, sources
+
+
+def read_script(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Failure(behind(f"failed to open {path}: {error.strerror}", _script_meant(path))) from None
+
+
+def _script_meant(path: str) -> str | None:
+    """The hint for the path of a script that can not be read."""
+    from pydtrace.cli.commands.scripts import names
+
+    folder, name = os.path.split(path)
+    try:
+        there = [each for each in os.listdir(folder or ".") if each.endswith(".d") and each != name]
+    except OSError:
+        there = []
+    if found := f"{name}.d" if f"{name}.d" in there else nearest(name, there):
+        return f"did you mean {harmless(os.path.join(folder, found))}?"
+    return f"`pyusdt trace {name}` runs the installed script of that name" if name in names() else None
+
+
+def text_of(request: Request) -> bytes:
+    """The D text of a request."""
+    return os.fsencode(request.text or "") if request.script is None else read_script(request.script)
+
+
+def compile_requests(arguments: Arguments, target: int) -> Compiled:
+    """All requests as one program; target: the pid that is $target.  Raises CompileError."""
+    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
+    compiler.names.probes = lambda: all_probes(arguments)
+    if arguments.hosts is not None:
+        from pydtrace.dlang import host_placement as many
+        from pydtrace.hosts import placement, request
+
+        is_host = arguments.mode == "serve"
+        width = arguments.width if is_host else request.width_of(arguments.hosts)
+        many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
+    unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
+    argv = arguments.commands[0].split() if arguments.commands and arguments.hosts is None else ()
+    compiler.names.told = (probe_signatures.nothing_told(arguments.options, argv) if unknown
+                           else probe_signatures.told(arguments.options, arguments.pids))
+    sources = add_requests(compiler, arguments)
+    program = compiler.finish() if arguments.hosts is None else many.finish(compiler, placement.of_clause, placement.THERE)
+    if "disasm" in arguments.options:
+        print(compiler.disassembly(program), file=sys.stderr, flush=True)
+    for clause in program.clauses:
+        debug_log.say("clause %d, %s: %d instructions", clause.index, ", ".join(map(str, clause.probes)), len(clause.code))
+    return Compiled(program, sources)
+
+
+def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
+    """Compile the requests into the compiler's names and items; the Source of each."""
+    sources = []
+    for request in arguments.requests:
+        text = text_of(request)
+        compiler.arguments = [request.script or PROGRAM, *arguments.operands]
+        try:
+            sources.append(compiler.add(text, request.script, request.level).loc.source)
+        except (LibraryError, PreprocessError, GenerationError) as error:
+            what = "invalid probe specifier" if request.script is None else "failed to compile script"
+            raise Failure(f"{what} {request.script or request.text}: {error}") from None
+    return sources
+
+
+def show_dumps(arguments: Arguments, stage: str) -> None:
+    """--dump: what the compiler made of each request."""
+    for request in arguments.requests:
+        text = text_of(request)
+        given = [request.script or PROGRAM, *arguments.operands]
+        compiler = Compiler(arguments.options, arguments=given, kernel=Structs())
+        show(dump(stage, compiler, text, request.script, request.level) + "\n")
+
+
+def all_probes(arguments: Arguments) -> list[Any]:
+    """(provider, module, function, name) of all probes, in the order of their ids."""
+    from pydtrace import select_engine
+
+    return [*OWN, *select_engine.list_probes(arguments.options, Targets(arguments.pids), None)]

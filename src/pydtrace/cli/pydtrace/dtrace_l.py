@@ -1,0 +1,66 @@
+"""pydtrace -l: the list of probes, in dtrace's columns.
+
+In: probes as (provider, module, function, name), descriptions to match.  Out: lines of text.
+Always: ids are those that a tracing started now would give.
+"""
+
+from __future__ import annotations
+
+from pydtrace.engine.probe_hints import similar_name, similar_provider
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    Probe = tuple[str, str, str, str]  # provider, module, function, name
+    Glob = Callable[[str, str], bool]  # pattern, text
+    More = Callable[[Probe], str]
+
+
+def _row(number: int | str, *names: str) -> str:
+    provider, module, function, name = map(harmless, names)
+    return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
+
+
+HEADING = _row("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+
+
+def _nothing(_: Probe) -> str:
+    return ""
+
+
+def rows(probes: Sequence[Probe], numbers: Iterable[int], more: More = _nothing) -> str:
+    """Lines for the probes of these ids, in the order of `numbers`, behind each what more(probe) says."""
+    return "".join(_row(number, *probes[number - 1]) + more(probes[number - 1]) for number in numbers)
+
+
+def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]:
+    """The ids of the probes that a description (ast.ProbeDesc) stands for, in dtrace's order: the highest first."""
+    parts = (description.provider, description.module, description.function, description.name)
+
+    def is_meant(probe: Any) -> bool:
+        if not (glob(parts[0], probe[0]) and glob(parts[3], probe[3])):
+            return False
+        stands = getattr(probe, "stands", None)  # by its symbol, and as C++ and Rust write it
+        if not (glob(parts[2], probe[2]) or stands and stands(parts[2])):
+            return False
+        return any(glob(parts[1], module) for module in (probe[1], *getattr(probe, "modules", ())))  # libc.so.6 is libc.so, too, and a program a.out
+
+    return [number for number, probe in enumerate(probes, 1) if is_meant(probe)][::-1]
+
+
+def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[tuple[str, str | None]]]:
+    """(text, messages): the list for the descriptions, or for all probes where there are none; a message, with a hint or None,
+    for each description that stands for nothing."""
+    if descriptions is None:
+        return HEADING + rows(probes, range(1, len(probes) + 1), more), []
+    text, messages = HEADING, list[tuple[str, "str | None"]]()
+    for description in descriptions:
+        numbers = matching(probes, description, glob)
+        if not numbers:
+            hint = similar_name(description, probes) or similar_provider(description, probes)
+            messages.append((f"failed to match {description}: No probe matches description", hint))
+        text += rows(probes, numbers, more)
+    return text, messages

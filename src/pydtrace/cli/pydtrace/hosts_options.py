@@ -1,0 +1,47 @@
+"""--hosts and --via: what the coordinator sends to every host, and how it gets there.
+
+In: the parsed command line, the compiled script.  Out: engine.remote's Request.
+Always: what a host can not do as if it were here is refused before any is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pydtrace.cli.parsing.arguments import Refused
+from pydtrace.hosts import hostlist, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydtrace.cli.parsing.arguments import Arguments
+    from pydtrace.cli.parsing.arguments import Request as Text
+    from pydtrace.program.program import Program
+
+
+def check(arguments: Arguments) -> None:
+    """Refuse what can not be had on many hosts.  Refused."""
+    for name in request.NOT_THERE:
+        if name in arguments.options:
+            raise Refused(f"--hosts can not be used with {'--' if name in request.NOT_THERE[:4] else '-x '}{name}: the files are not there")
+    try:
+        hostlist.hosts(arguments.hosts or "")
+    except hostlist.NotHosts as error:
+        raise Refused(f"--hosts {arguments.hosts}: {error}") from None
+    if arguments.attach:
+        raise Refused("--hosts can not be used with --attach")
+    if arguments.mode != "trace":
+        raise Refused("--hosts is for tracing: it can not be used with -l, -h, -G")
+    if len(arguments.commands) > 1:
+        raise Refused("more than one -c is not supported")
+
+
+def request_of(arguments: Arguments, program: Program, text_of: Callable[[Text], bytes]) -> request.Request:
+    texts = [{"text": os.fsdecode(text_of(each)), "script": each.script, "level": each.level} for each in arguments.requests]
+    try:
+        return request.make(arguments.hosts or "", arguments.via, program, arguments.options, texts, arguments.operands, arguments.pids,
+                            arguments.commands[0] if arguments.commands else None, arguments.relay)
+    except hostlist.NotHosts as error:
+        through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
+        raise Refused(str(error) if str(error).startswith("--via") else f"--hosts {arguments.hosts}{through}: {error}") from None

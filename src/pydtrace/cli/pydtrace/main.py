@@ -1,0 +1,471 @@
+# mypy: ignore-errors
+"""pydtrace: dtrace(1) for processes that have pyusdt in them.
+
+In: the command line.  Out: dtrace's output, messages and exit status: 0, 1 for any failure, 2 for wrong
+usage, or the status of the exit() action.  Always: the traced command starts last, and only if nothing
+before it has failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+
+from pydtrace import debug_log, terminal_colour
+from pydtrace.cli import std_streams
+from pydtrace.cli.machine_limits import host_limit
+from pydtrace.cli.parsing import arguments as cli
+from pydtrace.cli.parsing import sink_factory
+from pydtrace.cli.parsing.arguments import Failure
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.front.probe_descriptions import OWN
+from pydtrace.driver.driver import Driver
+from pydtrace.engine import EngineError, NoSuchProcess, Targets, probe_signatures
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.sinks.output_file import Output, OutputError, show
+from pydtrace.suggestions import behind
+from pydtrace.untrusted.terminal_escape import harmless
+
+from . import dtrace_l, ready_fd, stability_report
+from .compile_requests import add_requests, compile_requests, show_dumps, text_of
+from .progress import Progress
+from .signals import Interrupts
+from .usage import PROGRAM, VERSION, help_text, usage, versions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, NoReturn
+
+    from pydtrace.cli.parsing.arguments import Arguments
+    from pydtrace.engine import Engine
+
+    from .compile_requests import Compiled
+
+_LOST = 3  # exit status of --strict
+_COSTLY = 4  # and of what was ended by -x maxcpu
+_POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
+_TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
+_LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
+
+
+def tell(text: str) -> None:
+    """Lines on the standard error."""
+    print(terminal_colour.message(text, PROGRAM), file=sys.stderr, flush=True)
+
+
+def complain(message: object) -> None:
+    """A line on the standard error."""
+    tell(f"{PROGRAM}: {message}")
+
+
+# --- compiled ---------------------------------------------------------------------
+
+
+def report_requests(arguments: Arguments, compiled: Compiled, engine: Engine, output: Output) -> None:
+    """dtrace's messages about each request: how many probes it stands for, and with -v how stable they are."""
+    for request, source in zip(arguments.requests, compiled.sources):
+        found = [pair for pair in engine.matched if pair[0].loc.source is source]
+        count = sum(count for _, count in found)
+        if arguments.execute and not arguments.options.get("quiet"):
+            complain(f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}")
+        if arguments.verbose:
+            output.write(os.fsencode(stability_report.report(request.what, request.name, found)))
+
+
+# --- targets and output ----------------------------------------------------------
+
+
+def make_targets(arguments: Arguments) -> Targets:
+    """The Targets of -c and -p.  The command's process exists then, and waits."""
+    if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
+        raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
+    if arguments.hosts is not None and arguments.mode == "trace":
+        return Targets()  # those of -c and -p are on the hosts
+    for name in ("keep", "wait"):
+        if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
+            raise Failure(f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay")
+    if arguments.attach:
+        attach_all(arguments.pids)
+    if not arguments.commands:
+        return Targets(arguments.pids)
+    if len(arguments.commands) > 1 or arguments.pids:
+        raise Failure("more than one -c, or -c with -p, is not supported")
+    words = command_words(arguments.commands[0]) or [""]
+    check_command(words[0])
+    from pydtrace.process.command import Command
+
+    command = Command(words)
+    command.say = complain
+    return Targets((), command)
+
+
+def attach_all(pids: list[int]) -> None:
+    """--attach."""
+    from pydtrace.cli.commands.attach import NotAttached, attach
+
+    if not pids:
+        raise Failure("--attach is for a process that runs: it needs -p")
+    try:
+        for pid in pids:
+            attach(pid)
+    except NotAttached as error:
+        raise Failure(error) from None
+
+
+def awaited(options: Mapping[str, Any]) -> int:
+    """The pid that --wait names, or 0."""
+    wait = options.get("wait")
+    return wait if isinstance(wait, int) else 0
+
+
+def recorded_target(options: Mapping[str, Any]) -> int:
+    """The $target of the tracing that made the recording of --replay, or 0."""
+    if "replay" not in options:
+        return 0
+    from pydtrace.engine.embedded.replay import open_recording
+
+    return int(open_recording(options["replay"]).about()["target"])
+
+
+def command_words(line: str) -> list[str]:
+    """The words of -c, with a shell's quotes.  Without quotes, or with one that is not closed, blanks separate the words, and a
+    backslash is a character like others, as in dtrace."""
+    if '"' in line or "'" in line:
+        import shlex  # takes time
+
+        with contextlib.suppress(ValueError):
+            return shlex.split(line)
+    return line.split()
+
+
+def check_command(name: str) -> None:
+    """Fail before anything runs if the command can not be started."""
+    folders = [""] if "/" in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = [os.path.join(folder, name) for folder in folders]
+    if any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
+        return
+    exists = any(os.path.isfile(path) for path in paths)
+    why = "Permission denied" if exists else "No such file or directory"
+    hint = f"-c starts a program, not a shell: -c 'env {name} …'" if name.partition("=")[0].isidentifier() and "=" in name else None
+    raise Failure(behind(f"failed to start {name}: {why}", hint))
+
+
+def hide() -> None:
+    """Remove this process from those that can be traced: a tracer is no target."""
+    from pyusdt import _core
+
+    _core.unpublish()
+
+
+def open_output(path: str | None) -> Output:
+    if path is None:
+        return Output(1, "<stdout>")
+    try:
+        return Output(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666), path)
+    except OSError as error:
+        raise Failure(f"failed to open output file '{path}': {error.strerror}") from None
+
+
+# --- modes -----------------------------------------------------------------------
+
+
+def show_version(verbose: int) -> int:
+    show(f"{PROGRAM}: D {VERSION}\n")
+    if verbose:
+        show(f"This is pydtrace, {versions()}")
+    return 0
+
+
+def list_probes(arguments: Arguments) -> int:
+    """-l."""
+    if "replay" in arguments.options:
+        raise Failure("-l lists what there is now, not what was recorded: it can not be used with --replay")
+    targets = make_targets(arguments)
+    try:
+        return show_probes(arguments, targets)
+    finally:
+        if targets.command:
+            targets.command.stop()  # it never runs
+
+
+def show_probes(arguments: Arguments, targets: Targets) -> int:
+    """The list, of a command what it will have."""
+    from pydtrace import select_engine
+    from pydtrace._tracer import glob
+
+    hide()
+    descriptions = None
+    if arguments.requests:
+        program = compile_requests(arguments, (*targets.named(), 0)[0]).program
+        descriptions = [description for clause in program.clauses for description in clause.probes]
+    probes = [*OWN, *select_engine.list_probes(arguments.options, targets, descriptions, complain)]
+    text, messages = dtrace_l.listing(descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose))
+    open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
+    for message, hint in messages:
+        complain(message if "_DTRACE_TESTING" in os.environ else behind(message, hint))
+    return 0
+
+
+def describer(arguments: Arguments) -> Any:
+    """A function that says of a listed probe what -v tells."""
+    from pydtrace.dlang.ast import ProbeDesc
+    from pydtrace.dlang.types.kernel_btf import KernelTypes
+    from pydtrace.dlang.types.probe_arguments import signature_of
+    from pydtrace.dlang.types.resolve import Names
+    from pydtrace.engine.probe_kinds import OTHER, kind
+
+    names = Names()
+    names.kernel = KernelTypes(Structs())  # of raw tracepoints
+    names.options = arguments.options  # they decide what a float is
+    names.told = probe_signatures.told(arguments.options, arguments.pids)
+
+    told = names.told
+
+    def described(probe: Any) -> str:
+        description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
+        names.told = told if types is None else lambda description: told(description) if kind(description) != OTHER else [types]
+        return stability_report.probe_report(description, signature_of(names, description))
+
+    return described
+
+
+def write_headers(arguments: Arguments) -> int:
+    """-h."""
+    from .dtrace_h import default_path, header
+
+    scripts = [request.script for request in arguments.requests if request.script is not None]
+    if not arguments.requests:
+        raise cli.UsageError("-h requires one or more scripts or enabling options", usage=False)
+    if not scripts and arguments.output is None:
+        raise cli.UsageError("-h requires an output file if no scripts are specified", usage=False)
+    path = default_path(scripts[-1]) if arguments.output is None else arguments.output
+    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
+    add_requests(compiler, arguments)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(header(path, compiler.names.providers))
+    except OSError as error:
+        raise Failure(f"failed to open header file '{path}': {error.strerror}") from None
+    return 0
+
+
+def linked(arguments: Arguments) -> str:
+    """What dtrace calls the requests of -G in its messages: the first; a script loses its .d where that names the object."""
+    first = arguments.requests[0]
+    named = arguments.output is not None and len(arguments.requests) == 1
+    return f"{first.what} {first.name if named or first.script is None else first.name.removesuffix('.d')}"
+
+
+def link(arguments: Arguments) -> int:
+    """-G."""
+    from .dtrace_g import ADVICE, default_path, empty_object, too_long
+
+    scripts = [request.script for request in arguments.requests if request.script is not None]
+    if not arguments.requests:
+        raise cli.UsageError("-G requires one or more scripts or enabling options", usage=False)
+    path = default_path(scripts) if arguments.output is None else arguments.output
+    failed = f"failed to link {linked(arguments)}"
+    if arguments.options.get("linktype") == "dof":
+        if os.path.exists(path):
+            os.unlink(path)
+        raise Failure(f"{failed}: link type 1 (DOF) no longer supported")
+    arguments.operands = []  # they name the object files that dtrace would change
+    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
+    add_requests(compiler, arguments)
+    reason = too_long(compiler.names.providers)
+    if reason is not None:
+        raise Failure(f"{failed}: {reason}")
+    try:
+        with open(path, "wb") as file:
+            file.write(empty_object())
+    except OSError as error:
+        raise Failure(f"{failed}: failed to open {path}: {error.strerror}") from None
+    if "_DTRACE_TESTING" not in os.environ:
+        complain(ADVICE)
+    return 0
+
+
+def forgotten_script(words: Iterable[str]) -> str | None:
+    """A hint where one of these words is a file, maybe a script without -s."""
+    found = next((word for word in words if os.path.isfile(word)), None)
+    return f"a script is given with -s: -s {harmless(found)}" if found else None
+
+
+def trace(arguments: Arguments) -> int:
+    """Compile, open the engine, trace; the exit status."""
+    if not arguments.requests:
+        if not arguments.execute:
+            return 0
+        raise Failure(behind("no probes specified", forgotten_script(arguments.operands[:1])))
+    driver = Driver(arguments.options, make_targets(arguments), _LISTED)
+    try:
+        target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
+        compiled = compile_requests(arguments, target)
+        compiled.program.arguments = [PROGRAM, *arguments.operands]
+        if arguments.hosts is not None:
+            from .hosts_options import request_of
+
+            arguments.options["hosts"] = request_of(arguments, compiled.program, text_of)
+        driver.open(compiled.program)  # it looks at this process's own probes, which a command will have, too
+        hide()
+        engine = driver.engine
+        debug_log.say("engine %s: %s", engine.name, driver.reason)
+        for description, count in engine.matched:
+            debug_log.say("%s matched %d", description, count)
+        driver.check_matches()
+        for note in engine.notes:
+            complain(harmless(note))
+        output = open_output(arguments.output)
+        report_requests(arguments, compiled, engine, output)
+        if arguments.verbose:  # behind what dtrace says
+            complain(f"engine: {engine.name} ({driver.reason})")
+            for what, clauses in (("counted in the traced processes, without events", engine.counted),
+                                  ("run once for many events of a probe", engine.folded)):
+                if clauses:
+                    complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
+            if "workers" in arguments.options:
+                complain(f"consumers: {engine.consumers}")
+        status = run(arguments, driver, output) if arguments.execute else 0
+        if arguments.verbose:
+            for text in engine.details():
+                complain(harmless(text))
+        return status
+    finally:
+        driver.close()
+
+
+def run(arguments: Arguments, driver: Driver, output: Output) -> int:
+    """Trace with an opened engine; the exit status."""
+    def notify(message: str, error: bool = True) -> None:
+        if error or not arguments.options.get("quiet"):
+            complain(message)
+
+    sink = sink_factory.beside(arguments.format(output, notify, arguments.format_argument), notify, arguments.options)
+    alone = arguments.format_argument is not None or not sys.stdout.isatty()
+    progress = Progress(sys.stderr, alone)
+    driver.engine.attaching = progress.attaching  # type: ignore[method-assign]
+    gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
+    try:
+        with Interrupts(driver) as interrupts, contextlib.closing(driver):
+            def between() -> None:
+                interrupts.answer()
+                if driver.over:
+                    progress.clear()
+                elif driver.engine.span:
+                    progress.replaying(driver.engine.now(), driver.engine.span)
+
+            driver.begin(sink)
+            ready_fd.tell(arguments.ready)
+            driver.run(_POLL, between)
+            progress.clear()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise Failure(f"processing aborted: {error.strerror or error}") from None
+    if driver.costly:
+        return _COSTLY
+    return _LOST if arguments.strict and driver.lost else driver.status or 0
+
+
+# --- main --------------------------------------------------------------------------
+
+
+def dispatch(argv: list[str]) -> int:
+    """Do the work of a command line (without the program's name); the exit status."""
+    if not argv:
+        raise cli.UsageError(None)
+    if argv == ["--erlang-port"]:  # erltrace has started us
+        from pydtrace.erltrace_port.port import main as port
+
+        return port()
+    arguments = cli.parse(argv, os.environ)
+    terminal_colour.settle(arguments.colour, sys.stderr)
+    try:
+        ready_fd.hold(arguments.ready)
+    except OSError as error:
+        raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
+    debug_log.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
+    debug_log.say("options: %s", arguments.options)
+    if arguments.hosts is None and arguments.relay is not None:
+        raise Failure("--relay says how --hosts are reached: name these")
+    if arguments.hosts is not None:
+        from .hosts_options import check
+
+        check(arguments)
+    try:
+        if arguments.mode == "version":
+            return show_version(arguments.verbose)
+        if arguments.mode in _TEXTS:
+            show(_TEXTS[arguments.mode]())
+            return 0
+        if arguments.dump:
+            show_dumps(arguments, arguments.dump)
+            return 0
+        if arguments.mode == "list":
+            return list_probes(arguments)
+        if arguments.mode == "header":
+            return write_headers(arguments)
+        if arguments.mode == "link":
+            return link(arguments)
+        if arguments.mode == "serve":
+            from pydtrace.hosts.agent.agent import serve
+
+            return serve(arguments.policy, make_targets, compile_requests, hide)
+        return trace(arguments)
+    except CompileError as error:
+        if error.tag == "D_PDESC_ZERO":
+            error.hint = forgotten_script(request.text or "" for request in arguments.requests) or error.hint
+        errtags = bool(arguments.options.get("errtags"))
+        if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares dtrace's messages
+            complain(error.summary(errtags))
+        else:
+            tell(error.render(errtags, PROGRAM))
+        return 1
+
+
+def end_at_interrupts() -> None:
+    """Make Ctrl-C end the process at once, except while tracing (signals.py): a KeyboardInterrupt in the middle of an import or
+    of Python's own end would be printed, not raised.  If the parent process ignores SIGINT, it stays ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def die_of(number: int) -> None:
+    """End as a program that does not handle the signal, so that the parent process sees it."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """The command `pydtrace`.  Does not return."""
+    end_at_interrupts()
+    std_streams.settle()
+    terminal_colour.settle("auto", sys.stderr)
+    try:
+        status = dispatch(sys.argv[1:] if argv is None else argv)
+    except cli.UsageError as error:
+        if error.args[0]:
+            complain(error)
+        if error.args[0] is None or error.usage:
+            print(usage(), end="", file=sys.stderr)
+        status = 2
+    except NoSuchProcess as error:
+        complain(error.WORDS if "_DTRACE_TESTING" in os.environ else error)
+        status = 1
+    except (Failure, cli.Refused, EngineError, OutputError) as error:
+        complain(error)
+        status = 1
+    except BrokenPipeError:  # end as a program that does not handle SIGPIPE
+        die_of(signal.SIGPIPE)
+        status = 1  # the signal is blocked
+    except Exception as error:
+        if "PYUSDT_DEBUG" in os.environ:
+            raise
+        complain(host_limit(error) or f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)")
+        status = 1
+    sys.exit(status)

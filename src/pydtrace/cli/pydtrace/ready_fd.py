@@ -1,0 +1,32 @@
+"""--ready: tells the program that started pydtrace when the probes are on.
+
+In: the number of a file descriptor, from that program.  Out: a line on the standard error, or a newline on that descriptor.
+Always: the command of -c does not inherit the descriptor, so if tracing never begins, its reader sees the end of the file when
+pydtrace ends; a reader that is gone is no failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from pydtrace.cli.parsing.arguments import STDERR
+
+from .usage import PROGRAM
+
+
+def hold(fd: int | None) -> None:
+    """Called at the beginning, while no other file can have the number.  OSError if the descriptor is not open."""
+    if fd is not None and fd != STDERR:
+        os.set_inheritable(fd, False)
+
+
+def tell(fd: int | None) -> None:
+    if fd == STDERR:
+        print(f"{PROGRAM}: ready", file=sys.stderr, flush=True)
+    elif fd is not None:
+        with contextlib.suppress(OSError):
+            os.write(fd, b"\n")
+        with contextlib.suppress(OSError):
+            os.close(fd)

@@ -1,0 +1,75 @@
+# mypy: ignore-errors
+"""Ctrl-C, SIGTERM and SIGHUP while tracing: the first ends the tracing as exit() does, the second ends it without showing more and
+without waiting for the command, the third ends the process.
+
+In: signals.  Out: a driver.Driver's `stopping`, `interrupted` and `hurry`; a pause of the sink for the first.
+Always: afterwards the signals do what they did before; a signal that is ignored (nohup, a background job) stays ignored.  timeout(1)
+sends each signal twice, to its child and to the group: while there is something to show, or a command to wait for, that is one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from pydtrace.process.group_witness import ENDING as SIGNALS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from pydtrace.cli.commands.profile import Sampling
+    from pydtrace.driver.driver import Driver
+    from pydtrace.process.command import Command
+
+_SAME = 0.2  # s between two signals that are one
+
+
+class Interrupts:
+    """A context manager."""
+
+    def __init__(self, driver: Driver | Sampling) -> None:
+        self._driver = driver
+        self._newline = False  # the first is not yet answered with an empty line
+        self._first = float("-inf")
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:  # noqa: PYI034
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        driver = self._driver
+        if time.monotonic() - self._first < _SAME and (driver.targets.command or not driver.shown):
+            return
+        if driver.hurry:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        if not driver.stopping:
+            self._newline, self._first = True, time.monotonic()
+        driver.hurry, driver.stopping, driver.interrupted = driver.stopping, True, True
+
+    def answer(self) -> None:
+        """Between two looks at the engine: show that the first was seen."""
+        if self._newline:
+            self._newline = False
+            self._driver.sink.pause()  # type: ignore[union-attr]
+
+
+def command_that_waits(words: list[str]) -> Command | None:
+    """Of a pyusdt command; None without words."""
+    from pydtrace.process.command import Command
+
+    command = Command(words) if words else None
+    if command:
+        command.say = lambda text: print(f"pyusdt: {text}", file=sys.stderr, flush=True)
+    return command

@@ -1,0 +1,66 @@
+"""The text about pydtrace's options: dtrace(1)'s, line by line, and then ours."""
+
+from __future__ import annotations
+
+from pydtrace.cli.parsing.options_table import DTRACE, OURS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydtrace.cli.parsing.options_table import Option
+
+PROGRAM = "dtrace"  # what messages begin with, so that scripts that read them keep working
+VERSION = "2.0.7"  # of dtrace's D, which this follows
+
+_PREDICATE_ACTION = "[[ predicate ] action ]"
+SYNOPSIS = f"""\
+[-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
+\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
+\t[-x opt[=val]] [-X a|c|s|t]
+
+\t[-P provider {_PREDICATE_ACTION}]
+\t[-m [ provider: ] module {_PREDICATE_ACTION}]
+\t[-f [[ provider: ] module: ] func {_PREDICATE_ACTION}]
+\t[-n [[[ provider: ] module: ] func: ] name {_PREDICATE_ACTION}]
+\t[-i probe-id {_PREDICATE_ACTION}] [ args ... ]
+
+\tpredicate -> '/' D-expression '/'
+\t   action -> '{{' D-statements '}}'
+"""
+_MORE = """
+Examples:
+\tpydtrace -l                              the probes that there are
+\tpydtrace -s script.d                     run a script
+\tpydtrace -p PID -n 'pyusdt$target:::'    what a process fires
+\tpydtrace -c 'python program/program.py' -n 'pyusdt$target::: { @[probename] = count(); }'
+
+pyusdt doctor tells what keeps tracing from working.
+"""
+
+
+def _lines(options: Sequence[Option]) -> Iterator[str]:
+    """One for each option that is listed."""
+    width = max(len(each.shown) for each in OURS)
+    for each in options:
+        if each.words is not None:
+            name = f"-{each.name:<2}" if each in DTRACE else each.shown.ljust(width)
+            yield f"\t{name} {each.words}\n"
+
+
+def usage(program: str = PROGRAM) -> str:
+    sizes, others = DTRACE[:2], DTRACE[2:]
+    parts = [f"Usage: {program} {SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
+    return "\n".join(parts)
+
+
+def help_text() -> str:
+    """What --help shows."""
+    return usage("pydtrace") + _MORE
+
+
+def versions() -> str:
+    """What --version shows, of both commands."""
+    from pydtrace._tracer import BUILD
+
+    return f"pyusdt {BUILD}, D {VERSION}\n"

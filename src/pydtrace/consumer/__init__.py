@@ -1,0 +1,1 @@
+"""The API that `pyusdt` hands on: trace(), watch(), atrace() and awatch()."""

@@ -1,0 +1,61 @@
+"""Dask: one script on all hosts of a cluster, one answer.
+
+    import pyusdt.dask
+    with pyusdt.dask.trace(client, 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6), host] = quantize(arg3); }') as t:
+        compute()
+    print(t.aggregations[""])
+
+In: a distributed.Client that is not asynchronous; a script.  Out: an api.Tracing, whose hosts are the machines that the workers run on.
+Always: bytes are carried by a coroutine in a worker (Client.run); Dask itself is not imported.  The rest is cluster.py's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import cluster
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from .tracing import Tracing
+
+
+def trace(client: Any, script: str | os.PathLike[str], *arguments: object, buffer: int = 100_000, **options: object) -> Tracing:
+    """Trace the user's processes on all hosts of a cluster: workers, what they start, those to come; hosts that join are traced, too.
+
+    client: a distributed.Client; the rest is as for pyusdt.trace(); `host` in the script is the address of the worker's machine.
+    pyusdt, of this version, has to be installed where the workers run.  Raises CompileError and ValueError here, EngineError when the
+    block is entered.
+    """
+    return cluster.trace(_Workers(client), script, arguments, buffer, options)
+
+
+class _Workers(cluster.Cluster):
+    carrier = "worker"
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        if getattr(client, "asynchronous", False):
+            raise ValueError("an asynchronous Client can not be waited for: make one without asynchronous=True")
+        self._client = client
+
+    def look(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = self._client.run_on_scheduler(_hosts)
+        return found
+
+    def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        answer = self._client.run(function, *arguments, workers=[carrier], on_error="return").get(carrier)
+        if isinstance(answer, BaseException):
+            raise answer
+        if answer is None:
+            raise OSError("it has gone")
+        return answer
+
+
+def _hosts(dask_scheduler: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for address, state in dask_scheduler.workers.items():
+        found.setdefault(state.host, []).append(address)
+    return found

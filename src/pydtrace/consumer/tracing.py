@@ -1,0 +1,570 @@
+# mypy: ignore-errors
+"""The consumer API: trace processes with a D script and take what it records as Python objects.
+
+    with pyusdt.trace('pyusdt*:::user_trace-i4s4 { printf("n=%d", arg2); @[arg2] = count(); }', pid=1234) as t:
+        for rec in t:
+            print(rec.probe.name, rec.time, rec["n"])
+        print(t.aggregations[""])
+
+In: a script and what to trace.  Out: Record objects in time order, snapshots of the aggregations.
+Always: leaving the block switches the probes off and fires END; what was recorded up to there can still be read.
+Between the engine and the reader stand at most `buffer` records: a reader that does not keep up lets the rings fill,
+and what they then lose is counted in `drops` and warned of.  One thread of ours does all that touches the engine.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydtrace._tracer import glob
+from pydtrace.dlang import host_placement as many
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.driver.driver import Driver
+from pydtrace.engine import EngineError, Targets, gone, probe_signatures
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.hosts import placement, request
+from pydtrace.process.identity import alive
+from pydtrace.program.builtin_probe_args import USER_TRACE
+from pydtrace.results.aggregations import Aggregation
+from pydtrace.results.records import record_layout
+from pydtrace.unpatched_threads import is_patched
+from pyusdt._core import publish_forked
+
+from . import watch_clauses
+from .record_queue import Pump, Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typing_extensions import Self, Unpack
+
+    from pydtrace.program.program import AggDef
+    from pydtrace.results.records import Record
+    from pydtrace.sinks.metrics.prometheus_model import Collector, Snapshot
+
+    from .trace_keywords import OptionKeywords, TraceKeywords
+
+    class Block:
+        """What _tracer's says of itself to type checkers."""
+
+        _pump: Pump | None
+
+        def __enter__(self) -> Self: ...
+
+        def __exit__(self, *exception: object) -> None: ...
+
+        def __iter__(self) -> Self: ...
+
+        def __next__(self) -> Record: ...
+else:
+    from pydtrace._tracer import Block
+
+__all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
+
+_LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+_PATCHED = "gevent or eventlet has patched the files, pipes and processes of this program"
+_PATIENCE = 2.0  # s that a command may take to end
+_FAULTS = 1000  # texts that are kept
+_ADVICE = {  # by the kind of loss
+    "principal": "take records faster, or ask for less or more bufsize",
+    "order": "they came after younger ones; a larger orderlag waits longer",
+    "aggregation": "the aggregation has no room for more keys; ask for fewer or more aggsize",
+    "dynamic": "there is no room for more self-> variables and elements of arrays; assign 0 to those that are done, or ask for more dynvarsize",
+    "speculation": "there was no free speculation; commit or discard sooner, or ask for more nspec",
+    "speculative": "a speculation was full; ask for more specsize",
+}
+_UNNAMED = "_"  # how D calls the aggregation @
+
+
+class TraceWarning(UserWarning):
+    """Something was lost or failed while tracing; the tracing goes on."""
+
+
+class Notes:
+    """What a tracing has to say: kept, and the first of each kind warned of.  Apart from the Tracing, which has to be free to go while
+    its thread runs."""
+
+    def __init__(self) -> None:
+        self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self._warned: set[str] = set()
+
+    def fault(self, text: str) -> None:
+        """A run-time error of the script, or what became of a host; called in the thread that traces."""
+        self.faults.append(text)
+        self.warn("faults", text)
+
+    def warn(self, kind: str, text: str) -> None:
+        """Once for each kind: the counters tell the rest."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, TraceWarning, stacklevel=5)
+
+
+class Aggregations(Mapping[str, Aggregation]):
+    """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
+    snapshot of that moment, or of the end of tracing if that is over."""
+
+    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]) -> None:
+        self._definitions = {definition.name: definition for definition in program.aggregations}
+        self._look, self._clear = look, clear
+
+    def _definition(self, name: str) -> AggDef:
+        definition: AggDef | None = self._definitions.get(name or _UNNAMED)
+        if definition is None:
+            raise KeyError(f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}")
+        return definition
+
+    def __getitem__(self, name: str) -> Aggregation:
+        return self._look(self._definition(name))
+
+    def clear(self, name: str) -> None:
+        """Zero an aggregation's values, as D's clear() does: its keys stay.  RuntimeError where tracing is over."""
+        self._clear(self._definition(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return ("" if name == _UNNAMED else name for name in self._definitions)
+
+    def __len__(self) -> int:
+        return len(self._definitions)
+
+    def __repr__(self) -> str:
+        return f"<aggregations: {', '.join(f'@{each}' for each in self._definitions) or 'none'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, they are a dict of the snapshots of this moment."""
+        return dict, ({name: self[name] for name in self},)
+
+
+def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
+          cmd: str | Iterable[str] | None = None, all: bool = False, hosts: str | Iterable[str] | None = None, via: str | None = None,
+          relay: str | Iterable[str] | None = None, engine: str = "auto", buffer: int = 100_000,
+          record: str | os.PathLike[str] | None = None, replay: str | os.PathLike[str] | None = None, keep: str | None = None,
+          on_record: Callable[[Record], object] | None = None, **options: Unpack[OptionKeywords]) -> Tracing:
+    """Trace processes while a `with` block runs.
+
+    script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
+    cmd (a command that is started, and ended with the block: words, or a line with a shell's quotes) and all=True (this
+    user's processes, those to come as well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records
+    wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
+
+    hosts: trace there, as pydtrace --hosts does: "web[1-40],db1", or names; pid, cmd and all are each host's own then.  via: what
+    reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is told in
+    .faults, and the first warned of.
+
+    record: a file that the events go to as well; replay: such a file, instead of processes; keep: "NAME[,TIME[,SIZE]]", with all=True: a
+    session of that name goes on after the block, and the next trace() with the name takes it up (docs/guide/recording.md, pydtrace.md).
+    on_record: called with each record, in the thread that traces, instead of keeping it; what it raises ends the tracing.
+
+    Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
+    """
+    wanted = _targets(pid, cmd, all) if replay is None else _no_targets(pid, cmd, all, record, keep, hosts)
+    if hosts is not None:
+        wanted |= {"hosts": _joined(hosts), "via": via, "relay": _joined(relay)}
+    elif via is not None or relay is not None:
+        raise TypeError("via and relay are how hosts are reached: name hosts")
+    if keep is not None and (not all or hosts is not None):
+        raise TypeError("keep is for all processes of this host: it needs all=True")
+    files = {"record": record, "replay": replay, "keep": keep}
+    return Tracing(script, arguments, wanted, engine, buffer, options, files, on_record)
+
+
+def _no_targets(*given: object) -> dict[str, Any]:
+    if any(each is not None and each is not False for each in given):
+        raise TypeError("replay traces nothing: it takes no pid, cmd, all, record, keep and hosts")
+    return {"pids": ()}
+
+
+def _joined(names: str | Iterable[str] | None) -> str | None:
+    return names if names is None or isinstance(names, str) else ",".join(names)
+
+
+def watch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords]) -> Tracing:
+    """Trace probes without a script: a record for each firing, with the probe's arguments.
+
+    probes: names, or provider:module:function:name, globs allowed; where: a D predicate.  The arguments of pyusdt's own
+    probes are called proc, user_tag, i1 to i4 and s1 to s4 (message for user_trace-s1; an absent string is ""), those
+    of other probes of the processes `pid` as they were declared, those of probes that are to come arg0 to arg9.  Without pid, cmd or
+    all: all.  The rest is as for trace().
+    """
+    if not probes:
+        raise TypeError("name a probe")
+    if more.get("pid") is None and more.get("cmd") is None and more.get("replay") is None:
+        more["all"] = True
+    if more.get("all"):
+        more.setdefault("zdefs", True)
+    clauses = watch_clauses.clauses(probes, more.get("pid"))
+    if any(each.is_typed for each in clauses):
+        more.setdefault("pyusdt", True)
+    text = "\n".join(f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}" for each in clauses)
+    return trace(text, **more)
+
+
+def _predicate(unless: str, where: str | None) -> str:
+    conditions = [f"({where})"] if where and unless else [where] if where else []
+    conditions += [f'probename != "{unless}"'] if unless else []
+    return f" /{' && '.join(conditions)}/" if conditions else ""
+
+
+def _body(description: str) -> str:
+    """Actions that record all arguments of a probe that tells nothing of them."""
+    name = description.rpartition(":")[2]
+    if name == "user_trace-s1":
+        return 'printf("message=%s", arg0 ? copyinstr(arg0) : "");'
+    if not name.startswith("user_trace-"):
+        return "".join(f"trace(arg{i}); " for i in range(10))
+    strings = [i for i, label in enumerate(USER_TRACE) if not label.startswith("i")]
+    fmt = " ".join(f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(USER_TRACE))
+    values = [f'arg{i} ? copyinstr(arg{i}) : ""' if i in strings else f"arg{i}" for i in range(10)]
+    return f'printf("{fmt}", {", ".join(values)});'
+
+
+def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, everything: bool) -> dict[str, Any]:
+    """What was asked for, checked: {"pids": …} or {"cmd": …}."""
+    if (pid is not None) + (cmd is not None) + bool(everything) != 1:
+        raise TypeError("name what to trace: exactly one of pid, cmd and all=True")
+    if cmd is not None:
+        words = shlex.split(cmd) if isinstance(cmd, str) else [os.fspath(word) for word in cmd]
+        if not words:
+            raise ValueError("cmd is empty")
+        return {"cmd": words}
+    pids = () if pid is None else (pid,) if isinstance(pid, int) else tuple(pid)
+    if pid is not None and not pids:
+        raise ValueError("pid is empty")
+    return {"pids": pids}
+
+
+class Tracing(Block):
+    """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
+
+    def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
+                 engine: str, buffer: int, options: Mapping[str, object], files: Mapping[str, Any] | None = None,
+                 on_record: Callable[[Record], object] | None = None) -> None:
+        from pydtrace.options import OptionError, Options, read_keep
+
+        self._options = Options()
+        try:
+            for name, value in options.items():
+                if value is not False:
+                    self._options.set(name, None if value is True else str(value))
+            name = "engine"
+            if engine != "auto":
+                self._options.set(name, engine)
+            for name, value in (files or {}).items():
+                if value is not None:
+                    self._options[name] = read_keep(value, name, "NAME[,TIME[,SIZE]]") if name == "keep" else os.fspath(value)
+        except OptionError as error:
+            raise ValueError(f"{name}: {error}") from None
+        self._on_record = on_record
+        if buffer < 1:
+            raise ValueError(f"buffer is how many records may wait, at least 1: not {buffer}")
+        self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
+        self._listener: Callable[[], None] | None = None
+        self._notes = Notes()
+        self.faults = self._notes.faults
+        self._hosts = "hosts" in targets
+        self._compile(0)  # errors are told where the script is
+
+    def _compile(self, target: int) -> Any:
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        unknown = "cmd" in self._wanted or self._hosts
+        if self._hosts:
+            many.declare(compiler, "", self._wanted.get("width") or request.width_of(self._wanted["hosts"]), "hosts=")
+        compiler.names.told = probe_signatures.nothing_told() if unknown else probe_signatures.told(self._options, self._wanted["pids"])
+        script = self._script
+        name = None if isinstance(script, str) else os.fspath(script)
+        compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
+        if isinstance(script, str):
+            text: str | bytes = script
+        else:
+            with open(script, "rb") as file:
+                text = file.read()
+        compiler.add(text, name)  # where it has no name a clause may be a description alone, as after -n
+        program = many.finish(compiler, placement.of_clause, placement.THERE) if self._hosts else compiler.finish()
+        program.arguments = compiler.arguments
+        if self._hosts:
+            self._options["hosts"] = self._request_of(program, os.fsdecode(text))
+        return program
+
+    def _request_of(self, program: Any, text: str) -> request.Request:
+        """What the hosts are asked.  ValueError."""
+        if lacking := [name for name in request.NOT_THERE if name in self._options]:
+            raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
+        texts = [{"text": text, "script": None, "level": "name"}]
+        command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
+        made = request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
+                            self._wanted.get("pids", ()), command, self._wanted["relay"], self._wanted.get("width", 0))
+        connect = self._wanted.get("connect")  # another way than a command (cluster.py)
+        return connect(made) if connect else made
+
+    # --- the block --------------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        queue = Queue(self._buffer, self._notes.fault, self._on_record)
+        queue.listener = self._listener
+        self._pump = Pump(self._make_driver, self._open_driver, queue)
+        self._pump.begin()
+
+    def _leave(self, exception: object) -> None:
+        pump = self._pump
+        if not pump or not pump.is_mine():
+            return  # a forked child leaves its copy of the block: the tracing goes on
+        pump.stop()
+        if pump.begun:
+            self._warn_of_drops()
+            if pump.queue.error and exception is None:
+                raise pump.queue.error
+
+    def _make_driver(self) -> Driver:
+        driver = Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+        driver.patience = _PATIENCE
+        return driver
+
+    def _open_driver(self, driver: Driver) -> None:
+        driver.open(self._compile((driver.targets.named() or (self._recorded_target(),))[0]))
+        if is_patched() and driver.engine.name != "embedded":
+            raise EngineError(f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only")
+        driver.check_matches()
+        for note in driver.engine.notes if self._hosts else ():
+            self._notes.fault(note)
+
+    def _recorded_target(self) -> int:
+        if "replay" not in self._options:
+            return 0
+        from pydtrace.engine.embedded.replay import open_recording
+
+        return int(open_recording(self._options["replay"]).about()["target"])
+
+    def _make_targets(self) -> Targets:
+        if self._hosts:
+            return Targets()  # those that were named are there
+        if "cmd" not in self._wanted:
+            for pid in self._wanted["pids"]:
+                if not alive(pid):
+                    raise gone([pid])
+                if pid == os.getpid():
+                    publish_forked()
+            return Targets(self._wanted["pids"], only=True, children=True)
+        if is_patched():
+            raise EngineError(f"cmd: {_PATCHED}: start the command with subprocess, and give pid=")
+        from pydtrace.process.command import Command
+
+        return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True, children=True)
+
+    def _warn_of_drops(self) -> None:
+        for kind, count in self.drops.items():
+            if count:
+                self._notes.warn(kind, f"{count} lost so far ({kind}): {_ADVICE.get(kind, _ADVICE['principal'])}")
+
+    # --- what it gives ----------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> Pump:
+        pump = self._pump
+        if not pump or not pump.begun:
+            raise RuntimeError("tracing has not begun: enter the `with` block first")
+        if not pump.is_mine():  # the thread that knows the rest is there
+            raise RuntimeError(f"the tracing belongs to process {pump.owner}, which began it")
+        return pump
+
+    def _has_more(self) -> bool:
+        found = self._running.queue.has_more()
+        if not found:
+            self._warn_of_drops()
+        return found
+
+    def available(self) -> list[Record]:
+        """The records that are there now, maybe none."""
+        return self._running.queue.take()
+
+    def start(self) -> Self:
+        """Begin, without a `with` block: stop() ends it then."""
+        return self.__enter__()
+
+    def stop(self) -> None:
+        """End, as leaving the block does, at any time, in any thread; what was recorded up to there can still be read."""
+        self.__exit__(None, None, None)
+
+    def records(self, timeout: float) -> Iterator[Record]:
+        """As iterating, but it ends, too, when no record has come for so many seconds."""
+        waiting = self._running.queue.waiting
+        while waiting or self._running.queue.has_more(timeout):
+            try:
+                record = waiting.popleft()
+            except IndexError:  # another thread was faster
+                continue
+            yield record
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until all that was fired before this call is in the records and the aggregations.  False: after `timeout` seconds it was
+        not.  (On other engines than the embedded one: until nothing has come for a moment.)"""
+        pump = self._running
+        caught: bool | None = pump.ask(lambda: pump.driver.catch_up(timeout))
+        return self.finished if caught is None else caught  # when it is over, everything is there
+
+    def names(self, probe: str | None = None) -> tuple[set[str], list[str]]:
+        """The names of probes that are traced (of one process: those that it has), and of the values that their records have; of the one of
+        that name, if it is given."""
+        program = self._running.driver.program
+        told: tuple[int, ...] = self._wanted.get("pids") or ()
+        there = watch_clauses.known_names(told[0]) if len(told) == 1 else set()
+        probes: set[str] = set()
+        values: list[str] = []
+        for clause in program.clauses:
+            wanted = [description.name for description in clause.probes]
+            names = set(wanted) | {name for name in there if any(glob(each, name) for each in wanted)}
+            if probe is None:
+                probes |= names
+            elif probe in (names if there else wanted) or (not there and any(glob(each, probe) for each in wanted)):
+                probes.add(probe)
+            else:
+                continue
+            values += [name for name, _ in record_layout(clause)]
+        return probes, values
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
+        return self._running.queue.wait(timeout)
+
+    @property
+    def finished(self) -> bool:
+        """Tracing is over; records may be left to read."""
+        return self._running.queue.over
+
+    @property
+    def aggregations(self) -> Aggregations:
+        """Live snapshots by name."""
+        return Aggregations(self._running.driver.program, self._aggregation, self._clear_aggregation)
+
+    def _clear_aggregation(self, definition: AggDef) -> None:
+        pump = self._running
+
+        def clear() -> bool:
+            pump.driver.catch_up(1.0)
+            pump.driver.actions.aggregates.clear(definition)
+            return True
+
+        if not pump.ask(clear):
+            raise RuntimeError("tracing is over: its aggregations do not change any more")
+
+    def _aggregation(self, definition: AggDef) -> Aggregation:
+        """Not the pump's own method: whoever has the aggregations keeps the tracing."""
+        return self._running.aggregation(definition)
+
+    def __repr__(self) -> str:
+        """What is traced, by what, and how it stands."""
+        pump = self._pump
+        if not pump or not pump.begun or not pump.is_mine():
+            return f"<pyusdt.Tracing of {self._of()}: {'of another process' if pump and pump.begun else 'not begun'}>"
+        state = "over" if self.finished else "running"
+        lost = sum(self.drops.values())
+        names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
+        return (f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records "
+                f"to take, aggregations: {names}, {lost} lost>")
+
+    def _of(self) -> str:
+        return f"{self._of_processes()} on {self._wanted['hosts']}" if self._hosts else self._of_processes()
+
+    def _of_processes(self) -> str:
+        if "cmd" in self._wanted:
+            return f"the command {shlex.join(self._wanted['cmd'])}"
+        pids = self._wanted["pids"]
+        return f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}" if pids else "all processes"
+
+    # --- for notebooks ------------------------------------------------------------------------------
+
+    def to_arrow(self) -> Any:
+        """The records that are there now (available()) as a pyarrow.Table: time (in ns), cpu, pid, tid, the probe's names, and a column
+        for each name of a value, of its type."""
+        from pydtrace.results.arrow_tables import of_records
+
+        return of_records(self._running.driver.program, self.available())
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        from pydtrace.results.arrow_tables import pandas
+
+        return pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame."""
+        from pydtrace.results.arrow_tables import polars
+
+        return polars(self.to_arrow())
+
+    def live(self, interval: float = 1.0) -> Any:
+        """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""
+        from pydtrace.sinks.live.notebook_widget import live
+
+        return live(self._running, interval, self)
+
+    def prometheus(self, *lines: str) -> Collector:
+        """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
+        (docs/guide/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
+
+        Needs prometheus_client (`pip install pyusdt[prometheus]`).  Raises ValueError for a line that is wrong, RuntimeError where
+        this tracing has one already.
+        """
+        from pydtrace.sinks.metrics.metric_config import MappingError
+        from pydtrace.sinks.metrics.prometheus_model import Book, Collector
+
+        pump = self._running
+        driver = pump.driver
+        if driver.actions.aggregates.departing:
+            raise RuntimeError("this tracing has a collector already")
+        told = [(f"metric '{line}'", line) for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)]  # it was compiled twice
+        try:
+            book = Book(driver.actions.aggregates, driver.engine.name, told)
+        except MappingError as error:
+            raise ValueError(str(error)) from None
+
+        last: Snapshot | None = None
+
+        def look() -> Snapshot:
+            nonlocal last
+            pump = self._running  # whoever has the collector keeps the tracing
+            found: Snapshot | None = pump.ask(lambda: book.look(driver.drops(), driver.errors))
+            if found is None and (last is None or pump.ended):
+                found = book.look(pump.drops(), driver.errors, pump.at_the_end)
+            last = found or last  # what broke the tracing off left nothing to look at
+            assert last
+            return last
+
+        return Collector(look)
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """What was lost so far: {"principal": events or records, "order": out of order, …}."""
+        return self._running.drops()
+
+    @property
+    def printed(self) -> list[str]:
+        """What printa() has printed so far: the last thousand texts."""
+        return list(self._running.queue.printed)
+
+    @property
+    def status(self) -> int | None:
+        """What the script gave to exit(), or None."""
+        return self._running.driver.status
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status of cmd as subprocess gives it, None while it runs or where there is none."""
+        command = self._pump.driver.targets.command if self._pump and self._pump.begun else None
+        status = command.status if command else None
+        return None if status is None else os.waitstatus_to_exitcode(status)
+
+    @property
+    def engine(self) -> str:
+        """Which engine traces."""
+        return str(self._running.driver.engine.name)
+
+    @property
+    def engine_reason(self) -> str:
+        """Why it is that one."""
+        return self._running.driver.reason

@@ -1,0 +1,130 @@
+# mypy: ignore-errors
+"""Hints for the mistakes that beginners make most.
+
+In: what the compiler is about to refuse.  Out: one line that names the way out, or None.
+"""
+
+from pydtrace.program import d_types as t
+
+from . import ast
+
+_WORDS = {
+    "true": "D has no true and false: use 1 and 0",
+    "false": "D has no true and false: use 1 and 0",
+    "null": "it is written NULL",
+    "nil": "it is written NULL",
+    "None": "it is written NULL",
+    "and": "and is written &&",
+    "or": "or is written ||",
+    "not": "not is written !",
+    "comm": "the name of the command is execname",
+    "nsecs": "nanoseconds are timestamp",
+    "kstack": "the kernel's stack is stack()",
+    "elapsed": "nanoseconds are timestamp; keep the first one in BEGIN { begun = timestamp; }",
+    "retval": "the value that a function returns is arg1 of its return probe",
+    "func": "the function of the probe is probefunc",
+    "probe": "the name of the probe is probename",
+    "username": "the user's id is uid",
+    **dict.fromkeys(("curthread", "curpsinfo", "curlwpsinfo"),
+                    "root has it on the kernel engine, where the kernel tells its types (BTF: /sys/kernel/btf/vmlinux)"),
+    "ppid": "the parent's id is ppid, where the engine has it",
+}
+_FUNCTIONS = {
+    "puts": 'printf("…\\n") prints',
+    "echo": 'printf("…\\n") prints',
+    "println": 'printf("…\\n") prints',
+    "sprintf": "strjoin() and lltostr() put strings together; printf() prints",
+    "strcpy": "strings are assigned with =",
+    "strcat": "strjoin(a, b) joins two strings",
+    "concat": "strjoin(a, b) joins two strings",
+    "strcmp": "strings are compared with == != < <= > >=",
+    "strncmp": "strings are compared with == != < <= > >=; substr() takes a part",
+    "strcasecmp": "compare tolower(a) == tolower(b)",
+    "contains": "strstr(a, b) != NULL tells whether b is in a",
+    "len": "strlen(s) is a string's length",
+    "length": "strlen(s) is a string's length",
+    "malloc": "alloca(size) gives memory for the clause",
+    "atoi": "strtoll(s) reads a number",
+    "str": "copyinstr(address) reads a string of the process",
+    "getpid": "the process is pid, without ( )",
+    "time": "timestamp is the time in nanoseconds, without ( )",
+    "hist": "@ = quantize(x) makes a histogram",
+    "kstack": "the kernel's stack is stack()",
+    "lhist": "@ = lquantize(x, from, to, step) makes a linear histogram",
+    "delete": "assign 0 to a variable to delete it",
+    "return": "a clause ends at its }",
+}
+_STATEMENTS = {
+    "for": "D has no loops: a probe that fires often, such as tick-1s, is one",
+    "while": "D has no loops: a probe that fires often, such as tick-1s, is one",
+    "do": "D has no loops: a probe that fires often, such as tick-1s, is one",
+    "switch": "D has no switch: use several clauses with predicates, or ?:",
+    "goto": "D has no jumps",
+    "return": "a clause ends at its }",
+}
+
+
+def unknown_name(name):
+    """For a name that nothing defines."""
+    if name[:3] == "arg" and name[3:].isdigit():
+        return "a probe has arg0 … arg9"
+    return _WORDS.get(name)
+
+
+def unknown_function(name):
+    return _FUNCTIONS.get(name)
+
+
+def statement(word):
+    """For a statement of C that D does not have."""
+    return _STATEMENTS.get(word)
+
+
+def is_character(node):
+    """Whether a node is a character constant."""
+    return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
+
+
+def incompatible(left, right):
+    """For operands that do not go together."""
+    if right.type is t.AGGREGATION:
+        return "printa() prints an aggregation; a program can not read it"
+    if left.type is None or isinstance(left.type, t.Dynamic):
+        return None
+    if left.type.is_string and right.type.is_string:
+        return "strjoin(a, b) joins two strings"
+    for string, other in ((left, right), (right, left)):
+        if not string.type.is_string or not other.type.is_integer:
+            continue
+        if is_character(other):
+            return 'a string stands in double quotes: "…"'
+        if type(other) is ast.IntLit:
+            return "lltostr(number) makes a string of a number; strtoll(string) reads one"
+        return "copyinstr(arg) makes a string of an argument that is an address"
+    return None
+
+
+def conversion(tag, message, type):
+    """For an argument of printf() and its conversion; type: the argument's, None where there is no argument."""
+    if tag == "D_PRINTF_ARG_PROTO":
+        return "each conversion takes an argument; %% prints a percent sign"
+    if tag == "D_PRINTF_ARG_EXTRA":
+        return "each argument needs a conversion in the format, such as %d or %s"
+    if tag != "D_PRINTF_ARG_TYPE" or type is None:
+        return None
+    if type is t.AGGREGATION:
+        return "printa() prints an aggregation"
+    if type.is_string:
+        return "%s prints a string"
+    if type.is_integer and "%s" in message:
+        return "copyinstr(arg) makes a string of an argument that is an address; %d prints a number"
+    return None
+
+
+def syntax(kind, value):
+    """For a token that can not stand where it is; kind, value: of the lexer's Token."""
+    if kind == "IDENT" and value in ("and", "or", "not"):
+        return _WORDS[value]
+    if kind in ("int", "char", "long", "short", "unsigned", "string", "struct", "self", "this"):
+        return "variables are declared outside of the clauses; this->name needs no declaration"
+    return None

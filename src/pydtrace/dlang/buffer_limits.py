@@ -1,0 +1,81 @@
+# mypy: ignore-errors
+"""Whether a program's records and aggregations have room in the buffers that its options ask for.
+
+In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
+"""
+
+from pydtrace.program.dtrace_buffer_sizes import FAULT_RECORD, record_room, ring_size
+
+from .code.layout import KEYS, keys_end
+
+_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # bytes that dtrace's own buffers spend on an aggregation of one key
+_NO_ROOM = "Enabling exceeds size of buffer"
+_TOO_BIG = "failed to create BPF map '{}': Too big"
+# Sizes from which on dtrace has no memory, or the kernel no map, for it.
+_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = 1 << 31, 1 << 40, 1 << 32, 1 << 32, (1 << 27) + 1
+_LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
+
+
+def complaint(program):
+    """dtrace's words for the first of the sizes that can not be."""
+    found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch, _speculations))
+    return next((words for words in found if words), None)
+
+
+def changes(options, compared=False):
+    """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
+    has no room for a word is as large as asked, of which dtrace says nothing where its own suite compares what is said."""
+    bufsize = options.get("bufsize", 0)
+    pages = ring_size(bufsize)
+    found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
+    if compared:
+        return found
+    return found + [f"{what} size lowered to {options[name]} " for name, what in _LOWERED.items() if 0 < options.get(name, 0) < 8]
+
+
+def _records(program, options):
+    bufsize = options.get("bufsize")
+    if bufsize is None:
+        return None
+    records = [record_room(clause, program.strsize) for clause in program.clauses if clause.record_size]
+    if "bufpolicy" not in options and max(records + [FAULT_RECORD]) > bufsize:
+        return _NO_ROOM
+    return "Memory allocation failure" if bufsize >= _BUFFER else None
+
+
+def _aggregations(program, options):
+    aggsize = options.get("aggsize")
+    if aggsize is None or not program.aggregations:
+        return None
+    if aggsize >= _AGGREGATIONS:
+        return _TOO_BIG.format("aggs")
+    return _NO_ROOM if max(_least(program, aggdef) for aggdef in program.aggregations) > aggsize else None
+
+
+def _least(program, aggdef):
+    """Bytes of one key and its value."""
+    head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
+    return head + program.maps[aggdef.map].value_size - 8 * aggdef.row.own_words + keys_end(aggdef.keys) - KEYS
+
+
+def _variables(program, options):
+    dynvarsize = options.get("dynvarsize")
+    if dynvarsize is None or not program.variable_size:
+        return None
+    if dynvarsize >= _VARIABLES:
+        return _TOO_BIG.format("dvars")
+    return _NO_ROOM if dynvarsize < program.variable_size else None
+
+
+def _scratch(program, options):
+    """dtrace takes twice as much, in 64 bits."""
+    twice = 2 * (options.get("scratchsize", 0) + 7 & ~7) & (1 << 64) - 1
+    return _TOO_BIG.format("scratchmem") if twice >= _SCRATCH else None
+
+
+def _speculations(_, options):
+    """dtrace makes the map of speculations for every program, and the kernel makes none of no entries."""
+    nspec = options.get("nspec")
+    if nspec == 0:
+        return "failed to create BPF map 'specs': Invalid argument"
+    return _TOO_BIG.format("specs") if nspec is not None and nspec >= _SPECULATIONS else None

@@ -1,0 +1,123 @@
+# mypy: ignore-errors
+"""An action: a statement that records data or steers the tracing.
+
+Everything about one is in its class, a subclass of Action in a file of this folder; actions.py lists them.  What a class
+does not say is as it is here.  Other rooms ask the row (program.Action.row) and compare no names:
+
+- the types pass (types/): prototype, accept, typed, check, follow, takes_text, takes_floats, is_key, is_operand;
+- code generation (code/): data, record, type, in_memory, records, speculates, ends, destructive;
+- who reads records (results/records.py): is_value, fields;  who prints them (report/): prints;
+- tracing (driver/action_runner.py): perform;
+- the dtrace engine (engine/dtrace/): dtrace_shows, dtrace_does, any_value, said, spelled.
+"""
+
+from __future__ import annotations
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.code.integer_expressions import store_field
+from pydtrace.dlang.compile_errors import refuse
+from pydtrace.program.program import PRINTS_ITSELF
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pydtrace.program import program
+    from pydtrace.program.d_types import Type
+    from pydtrace.program.fields import Field
+
+
+
+class Action:
+    """name; prototype: as dtrace prints it (prototypes.py); doc: one line, and of a refused one why there is no such thing."""
+
+    name = prototype = doc = ""
+    is_action = True
+    usage: str | None = None  # a hint for a call with other arguments; None: the prototype
+    refused = False  # D has it, and nothing here does it
+    destructive = False  # it needs the option of that name
+
+    # --- in the types pass -----------------------------------------------------------------------
+    takes_text = False  # an argument that is an array of char is a string
+    takes_floats = False  # an argument may be a variable of a floating-point type
+    is_key = False  # a call may be a key of an array or aggregation
+    is_operand = False  # a call may stand in any expression
+
+    def accept(self, call: ast.Call) -> None:
+        """Refuse arguments, as written, that the prototype does not."""
+
+    def typed(self, c: Any, call: ast.Call) -> None:
+        """Give a call, whose arguments fit the prototype, the type of its value."""
+
+    def check(self, call: ast.Call) -> None:
+        """Refuse what the prototype does not; may make the call's arguments what is recorded of them."""
+
+    def follow(self, flow: Any, call: ast.Call) -> None:
+        """Refuse a call after what is before it in the clause, and add it.  flow: types.flow.Flow."""
+        flow.act(call, self.records, self.destructive)
+
+    # --- in code generation ------------------------------------------------------------------------
+    first: int | None = 0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
+    type: Type | None = None  # the types.Type that they are recorded as; None: each as its own
+    in_memory = False  # strings among them are recorded as they lie in memory
+    records = True  # False: a clause with nothing else has no record
+    speculates = False  # the clause's record is held back
+    ends = False  # no other clause runs after the record
+    # As in row.SubroutineRow, so that code generation asks any call.
+    uses = ""
+    nullable = allocates = keeps_length = False
+    reads = place = as_key = None
+    stack: str | None = None  # whose stack it is, "user" or "kernel"
+
+    def data(self, call: ast.Call) -> list[ast.Expr]:
+        """The typed expressions that are recorded."""
+        if self.first is None:
+            return [call]
+        return [arg for arg in call.args[self.first :] if arg.__class__ is not ast.AggRef]
+
+    def record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
+        """The code.  g: code.emit.Emitter; at: where the record is in the state block; action: the program.Action, None
+        where nothing is recorded."""
+        mark = g.scratch
+        for data, expr in zip(action.data, self.data(call)):
+            keeps_length = isinstance(expr, ast.Call) and expr.row.keeps_length
+            g.fields = {at + data.offset: data} if keeps_length else {}
+            store_field(g, at, data, expr)
+            g.fields, g.scratch = {}, mark
+
+    # --- in who reads and prints records --------------------------------------------------------------
+    is_value = False  # what is recorded is for who reads the records, and not only for perform()
+    prints = PRINTS_ITSELF  # who prints it: data.program.PRINTS_…
+
+    def fields(self, action: program.Action, symbols: Any) -> list[Field]:
+        """[data.fields.Field] of its values in a record; symbols: tracing.symbols.Symbols, None where only the places matter."""
+        from pydtrace.program.fields import field_of
+
+        return [field_of(data, symbols) for data in action.data]
+
+    # --- in tracing --------------------------------------------------------------------------------------
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
+        """Do it, where C does not.  run: tracing.actions.Actions; action: program.Action; record: bytes."""
+
+    # --- in the dtrace engine ------------------------------------------------------------------------------
+    dtrace_shows = False  # dtrace prints it for people, and what it prints is read
+    dtrace_does = False  # dtrace does it, as well as we
+    any_value = False  # its last value may be one that dtrace can only print for people
+    said: int | None = None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
+
+    def spelled(self, given: list[str]) -> list[str]:
+        """The D expressions of its data; given: the texts of the arguments that are not aggregations."""
+        return given
+
+
+class Refused(Action):
+    """What would do harm."""
+
+    refused = destructive = True
+    records = False
+
+    def __init__(self, name: str, prototype: str, doc: str) -> None:
+        self.name, self.prototype, self.doc = name, prototype, doc
+
+    def check(self, call: ast.Call) -> None:
+        refuse("D_UNSUPPORTED", call.loc, f"{self.name}() is not supported: {self.doc}")

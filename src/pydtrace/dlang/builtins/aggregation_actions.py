@@ -1,0 +1,124 @@
+# mypy: ignore-errors
+"""printa(), clear(), trunc(), normalize() and denormalize(): what is done with whole aggregations.
+
+Always: program.Action.args has the aggregations (symbols.Aggregation); the consumer does all this on a snapshot.
+"""
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.compile_errors import refuse
+from pydtrace.program import d_types as t
+from pydtrace.program.fields import integer
+
+from .action_base import Action
+from .printf_actions import parse_format
+
+
+def need_aggregation(call, arg, number, tag):
+    """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
+    if type(arg) is not ast.AggRef:
+        message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
+        refuse(tag, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
+    return arg.symbol
+
+
+class Printa(Action):
+    """printa([format,] @a, @b, …): all with the same keys."""
+
+    name, prototype, doc = "printa", "void(@, ...)", "aggregations, by a format or in the default one"
+    takes_text = True
+
+    def check(self, call):
+        first = 1 if call.args[0].type.is_string else 0
+        if first and type(call.args[0]) is not ast.StrLit:
+            message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
+            refuse("D_PRINTF_ARG_FMT", call.loc, message + f"\t argument: {call.args[0].type}")
+        if len(call.args) == first:
+            refuse("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")
+        symbols = []
+        for number, arg in enumerate(call.args[first:], first + 1):
+            symbols.append(need_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
+        for other in symbols[1:]:
+            _same_keys(call, symbols[0], other)
+        if first:
+            types = [t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64 for symbol in symbols]
+            parse_format(call, (), list(symbols[0].keys or ()), types)
+
+    def data(self, call):
+        return [arg for arg in super().data(call) if arg.__class__ is not ast.StrLit]
+
+    def perform(self, run, action, record):
+        found = run.aggregates
+        aggdefs = [found.definition(symbol) for symbol in action.args]
+        if action.fmt is None:
+            text = found.text(aggdefs)
+        else:
+            text = run.texts.of_aggregations(action, found.joined(aggdefs), found.order(), found.normal)
+        found.printed(aggdefs)
+        run.sink.text(text)
+
+
+def _same_keys(call, a, b):
+    mine, its = len(a.keys or ()), len(b.keys or ())
+    if mine != its:
+        counts = [f"@{s.name} has {n} key{'' if n == 1 else 's'}" for s, n in ((a, mine), (b, its))]
+        message = f"printa( ): @{a.name} and @{b.name} do not have matching key signatures: {', '.join(counts)}"
+        refuse("D_PRINTA_AGGKEY", call.loc, message)
+    for number, (left, right) in enumerate(zip(a.keys or (), b.keys or ()), 1):
+        if not t.compatible(left, right):
+            message = f"printa( ): @{b.name}[ ] key #{number} is incompatible with @{a.name}:\n"
+            message += f"{a.name:>9} key #{number}: {left}\n{b.name:>9} key #{number}: {right}"
+            refuse("D_PRINTA_AGGPROTO", call.loc, message)
+
+
+class _OfOne(Action):
+    """An action on one aggregation.  tag: of the error where the argument is something else."""
+
+    tag = ""
+
+    def check(self, call):
+        need_aggregation(call, call.args[0], 1, self.tag)
+
+    def definition(self, run, action):
+        return run.aggregates.definition(action.args[0])
+
+
+class Clear(_OfOne):
+    name, prototype, doc = "clear", "void(@)", "an aggregation's values become zero"
+    tag = "D_CLEAR_AGGARG"
+    dtrace_does = True
+
+    def perform(self, run, action, record):
+        run.aggregates.clear(self.definition(run, action))
+
+
+class Trunc(_OfOne):
+    name, prototype, doc = "trunc", "void(@, [int64_t])", "an aggregation loses its elements, or all but n of them"
+    tag = "D_TRUNC_AGGARG"
+    type = t.INT64
+    dtrace_does = True
+
+    def perform(self, run, action, record):
+        run.aggregates.trunc(self.definition(run, action), integer(action.data[0], record) if action.data else 0)
+
+
+class Normalize(_OfOne):
+    name, prototype, doc = "normalize", "void(@, uint64_t)", "an aggregation's values are printed divided by a number"
+    tag = "D_NORMALIZE_AGGARG"
+
+    def perform(self, run, action, record):
+        divisor = integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1  # as in dtrace, without its sign
+        if divisor == 0:
+            run.complain(record, "normalize( ) by 0: the values stay as they are")
+            return
+        run.aggregates.normalize(self.definition(run, action), divisor)
+
+
+class Denormalize(_OfOne):
+    name, prototype, doc = "denormalize", "void(@)", "undo normalize()"
+    tag = "D_NORMALIZE_AGGARG"
+
+    def perform(self, run, action, record):
+        run.aggregates.normalize(self.definition(run, action), 1)
+
+
+ROWS = [Printa(), Clear(), Trunc(), Normalize(), Denormalize()]

@@ -1,0 +1,88 @@
+# mypy: ignore-errors
+"""percentiles(), which D does not have: a distribution fine enough to tell any percentile to 1 %, on every engine of ours.
+
+A value: u64 number of data points, s64 the greatest of them, s64 bucket[] (aggregation/buckets.py, percentile_bounds()).  The buckets
+are the same whatever comes, so merging adds them and is exact.  All of them are more than the kernel takes as one CPU's value, so a
+map has them in halves (aggregation/split_values.py), those below 0 by their magnitudes as those above; who has none below 0 has no such half.
+"""
+
+from itertools import compress
+
+from pydtrace.aggregation import buckets
+from pydtrace.aggregation.int64 import added, divided, unpacked
+from pydtrace.bpf.insn import R0, R1, R2, R3, mov, mov_imm
+
+from .distribution_aggregations import Distribution
+
+
+class Percentiles(Distribution):
+    name, prototype, doc = "percentiles", "void(@, ...)", "p50, p90, p99, p99.9, each to 1 %, and the greatest of the values"
+    is_own, halved, head, metric = True, True, 2, "summary"
+    percents = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
+
+    def emit(self, g, params, value, amount):
+        g.emit(mov(R1, R0))
+        g.get(value, R2)
+        g.emit(mov_imm(R3, 1)) if amount is None else g.get(amount, R3)
+        g.routine("percentiles_add")
+
+    def stored(self, params):
+        return self.head + len(buckets.percentile_magnitudes())
+
+    def whole(self, below, above):
+        filled = [words for words in (below, above) if any(words)]
+        return [below[0] + above[0], max((words[1] for words in filled), default=0), *below[:2:-1], *above[2:-1]]
+
+    def count(self, params):
+        return len(buckets.percentile_bounds())
+
+    def bounds(self, params):
+        return buckets.percentile_bounds()
+
+    def edges(self, params):
+        return buckets.percentile_rows()[0]
+
+    def rows(self, counts):
+        edges, of_bucket = buckets.percentile_rows()
+        found = [0] * len(edges)
+        for row, count in zip(compress(of_bucket, counts), filter(None, counts)):
+            found[row] += count
+        return found
+
+    # --- words, of CPUs and of sessions -------------------------------------------------------------
+    def merged(self, *several):
+        words = added(*several)
+        words[1] = max(each[1] for each in several if any(each))
+        return words
+
+    def since(self, old, new):
+        """The greatest of what came is not known exactly where it is not that of all: it is the end of its bucket, to 1 %."""
+        came = super().since(old, new)
+        if came is None or new[1] != old[1] or not old[0]:
+            return came and [came[0], new[1], *came[2:]]
+        used = [high for (_, high), count in zip(self.bounds(()), came[2:]) if count]
+        return [came[0], min(new[1], max(used, default=new[1])), *came[2:]]
+
+    def came(self, old, new):
+        words = super().came(old, new)
+        return words and [words[0], new[1], *words[2:]]
+
+    # --- in value objects and in text ---------------------------------------------------------------
+    def value(self, params, words):
+        from pydtrace.results.aggregation_values import Percentiles as Value
+
+        return Value(self, params, words)
+
+    def decode(self, value, params):
+        return self.value(params, unpacked(value))
+
+    def rank(self, decoded, params):
+        """By the 99th percentile, then by the others from the highest down."""
+        return [decoded.percentile(percent) or 0 for percent in (99, 100, 99.9, 90, 50)]
+
+    def show(self, decoded, normal, params, zoom=False):
+        return b"".join(b" %18b" % (b"%b=%b" % (name.encode(), b"%d" % divided(value, normal) if value is not None else b"-"))
+                        for name, value in decoded.percentiles().items())
+
+
+ROWS = [Percentiles()]

@@ -1,0 +1,114 @@
+# mypy: ignore-errors
+"""trace(), tracemem() and print(): a value, memory, and what a pointer points to."""
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.code.integer_expressions import constant
+from pydtrace.dlang.code.memory_objects import store_object
+from pydtrace.dlang.compile_errors import CompileError, refuse
+from pydtrace.program import d_types as t
+from pydtrace.program.fields import Field, integer, memory_field
+from pydtrace.program.program import PRINTS_VALUE
+
+from .action_base import Action
+
+_TRACEMEM_MOST = 16384  # bytes
+
+
+class Trace(Action):
+    name, prototype, doc = "trace", "void(@)", "a value in its default format"
+    is_value = any_value = True
+    usage = 'trace() takes one value; printf("…", …) takes a format'
+    prints = PRINTS_VALUE
+
+    def check(self, call):
+        arg = call.args[0]
+        if arg.type.is_void:
+            refuse("D_TRACE_VOID", arg.loc, "trace( ) may not be applied to a void expression")
+        if isinstance(arg.type, t.Dynamic):
+            message = "trace( ) may not be applied to a dynamic expression"
+            refuse("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
+
+    def perform(self, run, action, record):
+        """Of a float; C prints the others."""
+        from pydtrace.program.float_values import of_storage, shown
+
+        data = action.data[0]
+        value = of_storage(record[data.offset : data.offset + data.size])
+        run.sink.text(b"%g" % value if run.options.get("quiet") else shown(value))
+
+
+class TraceMem(Action):
+    """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there, and their number."""
+
+    name, prototype, doc = "tracemem", "void(@, size_t, [size_t])", "bytes of memory, as a table"
+    is_value = dtrace_shows = True
+    said = 1
+
+    def check(self, call):
+        address, size = call.args[:2]
+        if not t.is_scalar(address.type):
+            message = "tracemem( ) argument #1 is incompatible with prototype:\n\tprototype: pointer or integer\n"
+            refuse("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
+        count = constant(size)
+        if count is None or not 0 < count <= _TRACEMEM_MOST:
+            message = "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
+            refuse("D_TRACEMEM_SIZE", call.loc, message)
+        there = ast.Deref(address.loc, address)
+        there.type = t.Array(t.CHAR, count)
+        call.args = [there, *call.args[2:]]
+
+    def fields(self, action, symbols):
+        return [memory_field(*action.data)]
+
+    def perform(self, run, action, record):
+        from pydtrace.dtrace_text.hexdump import dump
+
+        memory, *most = action.data
+        shown = integer(most[0], record) if most else -1
+        size = memory.size if shown < 0 else min(shown, memory.size)
+        run.sink.text(dump(record[memory.offset : memory.offset + size]))
+
+
+class Print(Action):
+    """print(pointer): what is recorded is the address and what is there."""
+
+    name, prototype, doc = "print", "void(@)", "what a pointer points to, with its types and members"
+    is_value = in_memory = any_value = True
+
+    def check(self, call):
+        arg = call.args[0]
+        if not arg.type.is_pointer:
+            message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
+            raise CompileError("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}", region="action list")
+        if not t.extent(arg.type.to) and not arg.type.to.is_string:
+            message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
+            refuse("D_PRINT_SIZE", call.loc, message)
+        there = ast.Deref(arg.loc, arg)
+        there.type = arg.type.to
+        call.args = [there]
+
+    def data(self, call):
+        return [call.args[0].operand, call.args[0]]
+
+    def record(self, g, call, at, action):
+        store_object(g, at, action.data, call.args[0])
+
+    def fields(self, action, symbols):
+        from pydtrace.dtrace_text.print_action_text import data_of
+
+        there = action.data[1]  # the first is where it was read
+        return [Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]
+
+    def perform(self, run, action, record):
+        from pydtrace.dtrace_text import print_action_text
+
+        address, there = action.data
+        limit = run.options.get("printsize", print_action_text.PRINTSIZE)
+        storage = record[there.offset : there.offset + there.size]
+        run.sink.text(print_action_text.show(there.type, storage, integer(address, record), limit))
+
+    def spelled(self, given):
+        return [given[0], f"*({given[0]})"]
+
+
+ROWS = [Trace(), TraceMem(), Print()]

@@ -1,0 +1,75 @@
+"""What of D has no row, and why; and what a row can not do in every engine.
+
+The reasons are hints of the compiler's, and docs/guide/language.md is made of all of it.
+"""
+
+_KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
+_REGISTERS = "the kernel's registers are not recorded; uregs[] has those of the thread in user mode"
+_NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
+
+# Variables and functions of dtrace 2.0 without a row: the reason.
+ABSENT = {
+    **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held",
+                     "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
+    **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
+    "regs": _REGISTERS,
+    "pcap": "packets belong to the kernel",
+}
+
+# The functions among them: (kind, prototype).
+FUNCTION, AGGREGATING, ACTION = "function", "aggregating function", "tracing function"
+PROTOTYPES = {
+    "d_path": (FUNCTION, "string(struct path *)"),
+    "ddi_pathname": (FUNCTION, "string(void *, int64_t)"),
+    "msgdsize": (FUNCTION, "size_t(mblk_t *)"),
+    "msgsize": (FUNCTION, "size_t(mblk_t *)"),
+    "mutex_owned": (FUNCTION, "int(struct mutex *)"),
+    "mutex_owner": (FUNCTION, "struct task_struct *(struct mutex *)"),
+    "mutex_type_adaptive": (FUNCTION, "int(struct mutex *)"),
+    "mutex_type_spin": (FUNCTION, "int(struct mutex *)"),
+    "rw_iswriter": (FUNCTION, "int(rwlock_t *)"),
+    "rw_read_held": (FUNCTION, "int(rwlock_t *)"),
+    "rw_write_held": (FUNCTION, "int(rwlock_t *)"),
+    "pcap": (ACTION, "void(void *, int)"),
+}
+
+# Variables that work without a row: what they are, in the embedded engine, in the kernel engine.
+_THE_KERNELS = ("no: it is the kernel's", "works")  # dlang/front/kernel_types.py
+_EVERYWHERE = ("works", "works")  # dlang/front/cpu_types.py
+DECLARED = {
+    "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
+    **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
+    "uregs": ("a register of the thread in user mode, by its number or name (`R_RIP`; x86-64 alone)",
+              "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers", "works"),
+    "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
+    "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
+    "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),
+    "curcpu": ("the CPU that the probe fired on, a `cpuinfo_t *`", *_EVERYWHERE),
+    "chip": ("its package", *_EVERYWHERE),
+    "lgrp": ("its locality group: 0, as in dtrace 2.0", *_EVERYWHERE),
+    "pset": ("its processor set: 0, as in dtrace 2.0", *_EVERYWHERE),
+}
+
+# Names with a row whose meaning differs in an engine: (embedded, kernel).
+_READ_LATER = "reads what the event captured of it; another address is a fault"
+_LANGUAGES = "functions of Python and Erlang; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
+_NATIVES = "native frames as far as frame pointers lead, and " + _LANGUAGES
+_NO_KERNEL_STACK = "no frames"
+_WRITES = "works under `-w`, where the kernel has bpf_probe_write_user; in BEGIN, END and ticks every address is a fault"
+_LATER = "when the record is printed, which is after the firing"
+NOTES = {
+    **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
+    **dict.fromkeys(("copyout", "copyoutstr"), ("no: an event is read after its firing", _WRITES)),
+    "cleanpath": ("works", "no: no helper of the kernel cleans paths"),
+    "progenyof": ("as it was when the process registered; 16 generations", "works; 16 generations"),
+    "json": ("works", "no: no helper of the kernel reads JSON"),
+    "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
+    "jstack": (_LANGUAGES, "works"),
+    **dict.fromkeys(("ustack", "ucaller", "ustackdepth"), (_NATIVES, "works")),
+    **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
+    "errno": ("0: no system call is traced", "works"),
+    "execargs": ("no: the event does not carry it", "works"),
+    "ppid": ("as it was when the process registered", "works"),
+    **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
+    **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),
+}

@@ -1,0 +1,91 @@
+# mypy: ignore-errors
+"""Demand: what of an event a clause reads, and "kernel" where it follows a pointer to one of the kernel's structs.
+
+In: a typed clause.  Out: {argument index: bytes of its string, 0 for the value only}, and the parts
+of the state block that it reads.  The producer converts and captures no more than this.
+Always: too much rather than too little.  A string that is read at an address that does not come from
+the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
+"""
+
+from pydtrace.dlang import ast
+from pydtrace.program.d_types import is_kernels
+from pydtrace.program.program import OF_THREAD, SAMPLED_TASK, STRING_LIMIT
+
+ARGUMENTS = 12
+_MOST = (1 << 16) - 1  # bytes that a session can ask for
+STRING_CUT = STRING_LIMIT - 3  # the shortest that it may have cut: it cuts between characters
+
+
+def children(node):
+    """The nodes right below a node."""
+    for field in node.fields:
+        value = getattr(node, field)
+        if isinstance(value, ast.Node):
+            yield value
+        elif value.__class__ is list:
+            for item in value:
+                if isinstance(item, ast.Node):
+                    yield item
+
+
+def walk(node):
+    """All nodes below and including `node`, parents first."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(list(children(node))))
+
+
+def demand_of(clause, strsize):
+    """({argument: bytes}, set of uses) of a clause."""
+    wanted, uses = {}, set()
+    for node in walk(clause):
+        if node.__class__ is ast.Deref and is_kernels(node.type):
+            uses.add("kernel")
+        if node.__class__ is ast.AssocRef and node.symbol.scope == "task" and clause.probes[0].name.startswith("profile-"):
+            uses.add(SAMPLED_TASK)
+        if node.__class__ in (ast.Var, ast.AssocRef) and node.symbol.scope == "self":
+            uses.add(OF_THREAD)
+        if node.__class__ is ast.Builtin:
+            if node.row.uses:
+                uses.add(node.row.uses)
+            index = node.row.argument
+            if index is not None:
+                wanted.setdefault(index, 0)
+        elif node.__class__ is ast.Call and node.row.uses:
+            uses.add(node.row.uses)
+        else:
+            for index, size in _read(node, strsize):
+                wanted[index] = max(wanted.get(index, 0), size)
+    return wanted, uses
+
+
+def _read(node, strsize):
+    """(argument, bytes) for each argument whose string the node may read."""
+    if node.__class__ is ast.Call and node.row.reads:
+        return _string_read(node.args[0], node.row.reads(node, strsize), strsize)
+    if node.__class__ is ast.Stringof and not (node.operand.type.is_array or node.operand.type.is_string):
+        return _string_read(node.operand, strsize, strsize)
+    if node.__class__ is ast.Deref:
+        return _string_read(node.operand, STRING_LIMIT, strsize)
+    return ()
+
+
+def _string_read(address, size, strsize):
+    """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
+    while address.__class__ is ast.Cast:
+        address = address.operand
+    if address.__class__ is ast.Builtin:
+        index = address.row.argument
+        return [] if index is None else [(index, max(1, min(size, _MOST)))]
+    indexes = set()
+    for node in walk(address):
+        if node.__class__ in (ast.Var, ast.AssocRef, ast.Call):
+            indexes = range(ARGUMENTS)
+            break
+        if node.__class__ is ast.Builtin:
+            index = node.row.argument
+            if index is not None:
+                indexes.add(index)
+    return [(index, min(max(strsize, STRING_LIMIT), _MOST)) for index in indexes]

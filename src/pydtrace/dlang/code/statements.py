@@ -1,0 +1,130 @@
+# mypy: ignore-errors
+"""Statements -> code: actions into the clause's record, aggregating functions, expressions.
+
+In: a clause's typed body.  Out: code and the Clause's `actions` and `record_size`.
+Always: a firing of a clause emits at most one record, with the data of all its actions at fixed
+offsets; nothing is emitted if the firing ends in a fault.  A clause without a body (the default
+action) emits a record without data; one that only computes emits none.
+"""
+
+from pydtrace.bpf.insn import R0, R1, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm, store
+from pydtrace.bpf.program_builder import Label
+from pydtrace.dlang import ast
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
+
+from .argument_demand import walk
+from .integer_expressions import discard
+from .layout import round_up
+from .string_expressions import natural_size
+from .variable_storage import build_key
+
+
+def clause_body(g, clause):
+    """All of a clause's body (ast.Clause.body, None for the default action)."""
+    out = g.clause
+    calls = [action_of(statement) for statement in clause.body or ()]
+    speculates = any(call is not None and call.row.speculates for call in calls)
+    end = p.RECORD_DATA + 8 * speculates  # RECORD_SPECULATION
+    for call in calls:
+        if call is not None and call.row.records:
+            action, end = _lay_out(g, call, end)
+            out.actions.append(action)
+    if out.actions or speculates or clause.body is None:
+        out.record_size = round_up(end)
+    record = g.alloc(out.record_size)
+    strings = [data for action in out.actions for data in action.data if data.type.is_string]
+    g.lengths = [g.alloc(8) for _ in strings]
+    actions = iter(out.actions)
+    for statement, call in zip(clause.body or (), calls):
+        g.mark(statement.loc)
+        _statement(g, statement, call, record, actions)
+    if out.record_size:
+        g.mark(clause.loc)
+        g.header(record, out.record_size, p.RECORD_SPECULATIVE if speculates else 0)
+        first = len(g.code.insns)
+        g.output(record, out.record_size)
+        out.emits = first, len(g.code.insns), record
+        if any(action.row.ends for action in out.actions):  # the kernel engine is told by r0 = 1
+            g.emit(jump_imm("jne", R0, 0, g.end), mov_imm(R0, 1), exit_())
+
+
+def action_of(statement):
+    """The Call of an action, or None."""
+    if statement.__class__ is not ast.ExprStmt or statement.expr.__class__ is not ast.Call:
+        return None
+    return statement.expr if statement.expr.row.is_action else None
+
+
+def _lay_out(g, call, end):
+    """(program.Action of a call, end of the record with it)."""
+    row, data = call.row, []
+    for expr in row.data(call):
+        type = row.type or expr.type
+        size = natural_size(g, expr) if type.is_string else type.size
+        if row.in_memory:
+            size = t.extent(type)
+        offset = round_up(end, 8 if type.is_string or row.in_memory else type.align)
+        data.append(p.Data(type, offset, size))
+        end = offset + size
+    operands = [arg.symbol for arg in call.args if arg.__class__ is ast.AggRef]
+    return p.Action(row, data, call.format, operands, call.loc), end
+
+
+def _statement(g, statement, call, record, actions):
+    """call: of the action that the statement is, or None."""
+    mark = g.scratch
+    if statement.__class__ is ast.AggStmt:
+        _aggregate(g, statement)
+    elif call is None:
+        discard(g, statement.expr)
+    else:
+        call.row.record(g, call, record, next(actions) if call.row.records else None)
+    g.scratch = mark
+
+
+def _aggregate(g, statement):
+    """Find the value of the key, or make it from zeros, and update it."""
+    symbol, row = statement.agg.symbol, statement.row
+    computed = row.prepare and _has_calls(statement.agg.keys or ())
+    temps = []
+    for number, arg in enumerate(statement.args):
+        g.value(arg)
+        if number == 0 and row.prepare:
+            row.prepare(g, symbol.params)
+        temps.append(g.push_unknown() if computed else g.push())
+    done = Label()
+    if key := g.layout.aggregation_key(symbol):
+        _find_or_make(g, statement.agg, key, temps[0] if row.halved else None, done)
+    else:
+        g.lookup_only(symbol.map)
+        g.emit(jump_imm("jeq", R0, 0, done))
+    row.emit(g, symbol.params, *temps, *[None] * (2 - len(temps)))
+    g.place(done)
+    for temp in reversed(temps):
+        g.release(temp)
+
+
+def _has_calls(keys):
+    """Whether functions of strings, which are loops, make the keys; copyinstr() is a helper's."""
+    return any(node.__class__ is ast.Call and not node.row.keeps_length for key in keys for node in walk(key))
+
+
+def _find_or_make(g, agg, layout, value, lost):
+    """r0 = the address of the value; jumps to `lost` where there is no room for it.  layout: of the key; value: None, or the Temp
+    whose sign says the half."""
+    symbol = agg.symbol
+    key = build_key(g, layout, agg.keys or ())
+    if value is not None:
+        g.get(value, R1)
+        g.emit(alu_imm("rsh", R1, 63), store(8, R6, key + layout.fields[-1].offset, R1))
+    found, made = Label(), Label()
+    g.map_call("map_lookup_elem", symbol.map, key)
+    g.emit(jump_imm("jne", R0, 0, found), mov(R3, R6), alu_imm("add", R3, g.layout.zeros), mov_imm(R4, 0))
+    g.map_call("map_update_elem", symbol.map, key)
+    g.map_call("map_lookup_elem", symbol.map, key)
+    g.emit(jump_imm("jne", R0, 0, made))
+    g.count_drop(p.DROP_AGGREGATION)
+    g.jump(lost)
+    g.place(made)
+    g.place(found)

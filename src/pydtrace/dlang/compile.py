@@ -1,0 +1,155 @@
+# mypy: ignore-errors
+"""The compiler's driver: D text in, program.Program out.
+
+A program may come from several texts (dtrace's -n, -s … may be given more than once): they
+share variables and aggregations, and their clauses stand one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import ast
+from .front.libraries import Libraries
+from .pass_manager import TREES, back_end, front_end
+from .types.kernel_btf import KernelTypes
+from .types.resolve import Names
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from .compiler_limits import Budget
+    from .front.source_text import Location
+
+DUMPS = ("ast", "types", "bpf")
+_DUMPED = {"ast": "parse", "types": "lower"}
+
+
+# Frames that a compilation may need: the parser's bound on nesting, times its functions a level.
+_FRAMES = 4000
+
+
+class DeepRecursion:
+    """Room for the compiler's recursion, whatever the stack of the caller is."""
+
+    __slots__ = ("budget", "limit")
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget
+
+    def __enter__(self) -> None:
+        self.limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(self.limit, _FRAMES))
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        sys.setrecursionlimit(self.limit)
+        if kind is RecursionError and self.budget and self.budget.place:
+            raise self.budget.too_deep() from None
+
+
+def default_macros(target: int = 0) -> dict[str, int]:
+    """The macro variables of dtrace(1): this process's ids, and $target's."""
+    found = {"target": target, "pid": os.getpid(), "ppid": os.getppid(), "pgid": os.getpgrp(), "sid": os.getsid(0)}
+    found.update(uid=os.getuid(), euid=os.geteuid(), gid=os.getgid(), egid=os.getegid())
+    return found
+
+
+class Compiler:
+    """options: options.Options, to which the texts' pragmas are added; macros: see
+    default_macros; arguments: the texts of $0, $1 …; kernel: see front/libraries.Libraries."""
+
+    def __init__(self, options: Any = None, macros: dict[str, int] | None = None, arguments: Iterable[str] = (),
+                 kernel: Callable[[str, str], int | None] | None = None) -> None:
+        if options is None:
+            from pydtrace.options import Options
+
+            options = Options()
+        self.options = options
+        self.macros = default_macros() if macros is None else macros
+        self.arguments = list(arguments)
+        self.names = Names()
+        self.names.options = self.options
+        self.names.kernel = kernel and KernelTypes(kernel)
+        self.libraries = Libraries(self.declare, kernel)
+        self.items: list[ast.Node] = []
+        self.last: Location | None = None  # of the last text, for what no clause is to blame for
+
+    def add(self, text: str | bytes, name: str | None = None, probe_level: str = "name", upto: str = "lower") -> ast.Unit:
+        """Compile one text as far as to the tree; raises errors.CompileError,
+        errors.PreprocessError for a script under -C, errors.LibraryError for -L.
+
+        name: the file's, None for a clause of the command line; probe_level: what the last
+        part of its probe descriptions is (for dtrace's -P, -m, -f: "provider", "module",
+        "function").  Returns the tree of the pass `upto`.
+        """
+        tree = self.run(text, name, probe_level, upto)
+        self.items += tree.items
+        self.last = tree.loc
+        return tree
+
+    def declare(self, text: str | bytes, path: str) -> None:
+        """One library file: of what it declares only, not of its clauses, a program is made."""
+        self.run(text, path, "name", "types", path)
+
+    def run(self, text: str | bytes, name: str | None, probe_level: str, upto: str, library: str | None = None) -> ast.Unit:
+        """The tree of a text after the pass `upto`."""
+        self.names.scopes["this"] = {}  # these belong to one text
+        values = {
+            "text": text,
+            "name": name,
+            "names": self.names,
+            "options": self.options,
+            "macros": self.macros,
+            "arguments": self.arguments,
+            "probe_level": probe_level,
+            "library": library,
+            "libraries": self.libraries,
+        }
+        shown = self.show_tree if "tree" in self.options and library is None else None
+        with DeepRecursion(self.names.budget):
+            tree: ast.Unit = front_end().upto(upto).run(values, shown)
+        return tree
+
+    def show_tree(self, name: str, made: Any) -> None:
+        """The option tree: what a pass made, for each whose bit is set."""
+        from .stage_dump import tree
+
+        if name in TREES and self.options["tree"] >> TREES.index(name) & 1:
+            print(f"Parse tree (Pass {TREES.index(name) + 1}):\n{tree(made)}", file=sys.stderr, flush=True)
+
+    def disassembly(self, program: Any) -> str:
+        """What -S shows of the program that finish() made."""
+        from .disassembly import report
+
+        clauses = [item for item in self.items if item.__class__ is ast.Clause]
+        text: str = report(clauses, program, self.names)
+        return text
+
+    def finish(self) -> Any:
+        """The program.Program of all texts."""
+        with DeepRecursion(self.names.budget):
+            return back_end().run({"unit": ast.Unit(self.last, self.items), "options": self.options})
+
+
+def compile_program(text: str | bytes, name: str | None = None, options: Any = None, macros: dict[str, int] | None = None,
+                    arguments: Iterable[str] = (), probe_level: str = "name") -> Any:
+    """The program.Program of one text; see Compiler."""
+    compiler = Compiler(options, macros, arguments)
+    compiler.add(text, name, probe_level)
+    return compiler.finish()
+
+
+def dump(stage: str, compiler: Compiler, text: str | bytes, name: str | None = None, probe_level: str = "name") -> str:
+    """What --dump=STAGE shows of a text, STAGE one of DUMPS; the compiler has read nothing yet."""
+    from .stage_dump import code, tree
+
+    shown: str
+    if stage == "bpf":
+        compiler.add(text, name, probe_level)
+        shown = code(compiler.finish())
+    else:
+        shown = tree(compiler.add(text, name, probe_level, _DUMPED[stage]))
+    return shown

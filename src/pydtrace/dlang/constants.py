@@ -1,0 +1,154 @@
+# mypy: ignore-errors
+"""Constant expressions: folded as the parser builds them, as dtrace does.
+
+In: nodes whose operands may be IntLit.  Out: an IntLit with its type where the value is
+known, else the operator's node.  Folding here and not in a later pass matters: what is
+folded away is never resolved or checked (`0 ? undefined : 1` is 1), array dimensions need
+it, and a division by a constant zero is an error of the parse.
+Always: a value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
+"""
+
+from pydtrace.program import d_types as t
+
+from . import ast
+from .compile_errors import CompileError
+
+MASK = (1 << 64) - 1
+
+# The candidates for an integer constant's type, and the largest value of each.
+_candidates = (
+    (t.INT, (1 << 31) - 1),
+    (t.UINT, (1 << 32) - 1),
+    (t.LONG, (1 << 63) - 1),
+    (t.ULONG, MASK),
+    (t.BASIC["long long"], (1 << 63) - 1),
+    (t.BASIC["unsigned long long"], MASK),
+)
+
+
+def signed(value):
+    """A register's value read as signed."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def literal(loc, value, type):
+    node = ast.IntLit(loc, value & MASK, None)
+    node.type = type
+    return node
+
+
+def integer(loc, parsed):
+    """The IntLit of an integer token: (value, decimal, suffix, sign).  C99 6.4.4.1, and as dtrace has it with U:
+    0x1ffffffffU is a long, 0x1ffffffffu an unsigned one."""
+    value, decimal, suffix, sign = parsed
+    first = suffix.lower().count("u") + 2 * suffix.lower().count("l")
+    step = 2 if decimal or suffix.startswith("u") else 1
+    for type, limit in _candidates[first::step]:
+        if value <= limit:
+            node = literal(loc, value, type)
+            return unary(loc, sign, node) if sign else node
+    message = f"integer constant 0x{value:x} cannot be represented in any built-in integral type"
+    raise CompileError("D_INT_OFLOW", loc, message, "append u to make it unsigned")
+
+
+def unary(loc, op, operand):
+    """The node of a unary operator."""
+    if type(operand) is ast.IntLit and op in "+-~!":
+        value, kind = operand.value, operand.type
+        if op == "-":
+            value = -value & MASK
+            if not kind.signed:
+                value &= (1 << 8 * kind.size) - 1
+        elif op == "~":
+            value = ~value & MASK
+        elif op == "!":
+            value = int(not value)
+        return literal(loc, value, kind)
+    return ast.Unary(loc, op, operand)
+
+
+def _divide(left, right):
+    """Division that rounds towards zero, as C's."""
+    quotient = abs(left) // abs(right)
+    return -quotient if (left < 0) != (right < 0) else quotient
+
+
+_plain = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "&": lambda a, b: a & b,
+}
+_truth = {
+    "||": lambda a, b: a != 0 or b != 0,
+    "&&": lambda a, b: a != 0 and b != 0,
+    "^^": lambda a, b: (a != 0) != (b != 0),
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+_ordered = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+_division = {"/": _divide, "%": lambda a, b: a - b * _divide(a, b)}
+
+
+def binary(loc, op, left, right):
+    """The node of a binary operator."""
+    check_division(loc, op, right)
+    if type(left) is not ast.IntLit or type(right) is not ast.IntLit:
+        return ast.Binary(loc, op, left, right)
+    a, b, common = left.value, right.value, t.promote(left.type, right.type)
+    if op in _plain:
+        return literal(loc, _plain[op](a, b), common)
+    if op in _truth:
+        return literal(loc, int(_truth[op](a, b)), t.INT)
+    if op == "<<":
+        return literal(loc, a << (b & 63), left.type)
+    if op == ">>":
+        return literal(loc, a >> (b & 63), left.type)
+    if common.signed:
+        a, b = signed(a), signed(b)
+    if op in _ordered:
+        return literal(loc, int(_ordered[op](a, b)), t.INT)
+    return literal(loc, _division[op](a, b), common)
+
+
+def check_division(loc, op, right):
+    if type(right) is ast.IntLit and right.value == 0 and op in ("/", "%", "/=", "%="):
+        raise CompileError("D_DIV_ZERO", loc, "expression contains division by zero")
+
+
+def ternary(loc, cond, then, otherwise):
+    """The node of ?:, or the branch that a constant condition leaves."""
+    if type(cond) is ast.IntLit:
+        return then if cond.value else otherwise
+    return ast.Ternary(loc, cond, then, otherwise)
+
+
+def cast(loc, operand, to):
+    """An integer constant converted to an integer type."""
+    return literal(loc, convert(operand.value, operand.type, to), to)
+
+
+def convert(value, source, to):
+    """A register's value after a conversion between integer types: cut only where dtrace cuts."""
+    if not cuts(source, to):
+        return value
+    value &= (1 << 8 * to.size) - 1
+    if to.signed and value >> (8 * to.size - 1):
+        value -= 1 << 8 * to.size
+    return value & MASK
+
+
+def cuts(source, to):
+    """True if a conversion between integer types changes the register."""
+    if to.size == 8:
+        return False
+    if to.size > source.size:
+        return source.signed and not to.signed
+    return to.size < source.size or to.signed != source.signed

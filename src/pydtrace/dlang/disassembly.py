@@ -1,0 +1,126 @@
+# mypy: ignore-errors
+"""What -S shows of a program: each clause's code, and its variables as dtrace -S lists them.
+
+In: the lowered clauses and the program.Program made of them.  Out: text.
+Always: the offsets of global and this-> variables are those that dtrace gives them, in the order in which the
+program mentions them; our own layout is another one.
+"""
+
+from pydtrace.program import d_types as t
+
+from . import ast
+from .code.argument_demand import walk
+
+HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
+_FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
+# Those that D has, in the order of their ids.
+_BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"arg{i}" for i in range(10)), "stackdepth",
+             "caller", "probeprov", "probemod", "probefunc", "probename", "pid", "tid", "execname", "zonename", "walltimestamp",
+             "ustackdepth", "ucaller", "ppid", "uid", "gid", "errno", "cpu", "execargs"]
+_FIRST_BUILTIN = 0x100
+_OWN_NAMES = {"__curthread": "curthread"}
+_ORDER = ("self", "task", "agg", "builtin", "global", "this")
+_SCOPES = {"self": "tls", "task": "tsk", "agg": "glb", "builtin": "glb", "global": "glb", "this": "loc"}
+
+
+def report(clauses, program, names):
+    """The text for all clauses.  names: resolve.Names, which has the variables in the order of their making."""
+    from pydtrace.bpf.disasm import disassemble
+
+    places = _places(names, program.strsize)
+    maps = [m.name for m in program.maps]
+    parts = []
+    for clause, compiled in zip(clauses, program.clauses):
+        probes = ", ".join(str(probe) for probe in compiled.probes)
+        parts.append(f"\nDisassembly of clause {compiled.index}, {probes}:\n{disassemble(compiled.code, maps)}\n")
+        parts.append(_table(clause, len(compiled.code), places, program.strsize))
+    return "\n".join(part for part in parts if part)
+
+
+def _extent(type, strsize):
+    """Bytes of a variable."""
+    return 8 if type is None else strsize if type.is_string else t.extent(type)
+
+
+def _places(names, strsize):
+    """{symbol: (id, offset)}"""
+    found = {}
+    for scope in ("global", "this", "self", "task"):
+        end = 0
+        for number, symbol in enumerate(names.scopes[scope].values(), _FIRST_ID if scope != "this" else 0):
+            if scope in ("self", "task"):
+                found[symbol] = (number, 0)
+                continue
+            align = _align(symbol.type)
+            end = -(-end // align) * align
+            found[symbol] = (number, end)
+            end += _extent(symbol.type, strsize)
+    return found
+
+
+def _align(type):
+    if type is None or type.is_record:
+        return 8
+    if type.is_string:
+        return 1
+    return max(1, t.extent(type.to) if type.is_array else type.size)
+
+
+def _table(clause, size, places, strsize):
+    rows, seen = [], {}
+    for node, written in _uses(clause):
+        key = node.row if node.__class__ is ast.Builtin else node.symbol
+        flags = seen.setdefault(key, [node, set()])
+        flags[1].add("w" if written else "r")
+    for key, (node, flags) in seen.items():
+        rows.append(_row(key, node, flags, f"[0-{size}]", places, strsize))
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: row[0])
+    return "\n".join([HEADING, *(text for _, text in rows)]) + "\n"
+
+
+def _uses(clause):
+    """(node, True where it is written) of the variables of a clause; of one whose part is assigned to the address is
+    read, so to speak."""
+    whole = (ast.Var, ast.AssocRef)
+    targets = set()
+    for node in walk(clause):
+        if node.__class__ is ast.Assign and node.target.__class__ in whole:
+            targets.add(id(node.target))
+        if node.__class__ is ast.Var and "#" in node.symbol.name:
+            continue  # the compiler's own
+        if node.__class__ in (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef):
+            yield node, id(node) in targets
+    for node in walk(clause):  # a compound assignment reads the node that it writes
+        if node.__class__ is not ast.Assign or node.target.__class__ not in whole:
+            continue
+        if any(below is node.target for below in walk(node.value)):
+            yield node.target, False
+
+
+def _row(key, node, flags, span, places, strsize):
+    """(what sorts it, the text) of a variable."""
+    kind, scope, flag, offset, name = "scl", "builtin", "/".join(sorted(flags)), "", key.name
+    if node.__class__ is ast.AggRef:
+        kind, scope, flag, number, offset = "agg", "agg", "", key.ident, 0
+        type = "any (unknown) by ref (size 0)"
+    elif node.__class__ is ast.Builtin:
+        name = _OWN_NAMES.get(name, name)
+        number = _FIRST_BUILTIN + _BUILTINS.index(name) if name in _BUILTINS else 0
+        type = _type(key.type, strsize)
+    else:
+        scope, (number, offset) = key.scope, places.get(key, (0, 0))
+        kind = "arr" if key.keys is not None else "scl"
+        type = _type(key.type, strsize)
+    order = (_ORDER.index(scope), number)
+    text = f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {type}"
+    return order, text
+
+
+def _type(type, strsize):
+    if type.is_string:
+        return f"string (unknown) by ref (size {strsize})"
+    if type.is_record or type.is_array:
+        return f"D type ({type.kind if type.is_record else 'array'}) by ref (size {type.size})"
+    return f"D type ({'pointer' if type.is_pointer else 'integer'}) (size {type.size})"

@@ -1,0 +1,129 @@
+# mypy: ignore-errors
+"""D libraries, which are read before a program: the *.d files of the folders that -L names, and ours.
+
+In: options, a text.  Out: their inlines, translators and types, in the Compiler's names.
+Always: a library comes after those that it depends on (`#pragma D depends_on library name`), which are in the
+same folder; one that depends on a module or provider that is not there is passed over, as in dtrace.
+"""
+
+import os
+
+from pydtrace import debug_log
+from pydtrace.dlang.compile_errors import CompileError, LibraryError
+
+from . import cpu_types, kernel_probes, kernel_types
+
+_DEPENDS = rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)"
+
+
+class Libraries:
+    """declare(text, path): enters what one library declares; kernel(structure, member): the offset in the running kernel's
+    struct, None where it has no such member.  kernel is None where nothing is known of the kernel."""
+
+    def __init__(self, declare, kernel=None):
+        self.declare, self.kernel = declare, kernel
+        self.folders_read = self.tasks_read = self.probes_read = self.cpus_read = False
+
+    def read_for(self, source, names, options):
+        """Read what a text may need, once a compilation.  source: of the text; names: resolve.Names."""
+        if not self.folders_read:
+            self.read_folders(source, options)
+        if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
+            self.cpus_read = True
+            self.declare(cpu_types.library(), "<cpu>")
+        if not self.tasks_read and self.kernel is not None and _may_name_tasks(source.text):
+            self.tasks_read = True
+            library = kernel_types.library(self.kernel, self.cpus_read)
+            if library:
+                self.declare(library, "<kernel>")
+        if not self.probes_read and self.kernel is not None and _may_name_probes(source.text):
+            self.probes_read = True
+            library = kernel_probes.library(self.kernel)
+            if library:
+                self.declare(library, "<kernel>")
+
+    def read_folders(self, source, options):
+        """What -L names."""
+        self.folders_read = True
+        folders = [folder for folder in (options.get("syslibdir"), *options.get("libdir", ())) if folder]
+        if options.get("nolibs"):
+            return
+        try:
+            for path in ordered(folders):
+                self.read_file(path)
+        except CompileError as error:
+            error.within = source
+            raise
+
+    def read_file(self, path):
+        debug_log.say("library %s", path)
+        with open(path, "rb") as file:
+            text = file.read()
+        try:
+            self.declare(text, path)
+        except CompileError as error:
+            if error.tag != "D_PRAGMA_DEPEND":
+                raise
+
+
+# What a program may name of kernel_probes.py and kernel_packets.py without a probe's args[].
+_NAMES = ("bufinfo", "devinfo", "fileinfo", "ipinfo", "ifinfo", "ipv4info", "ipv6info", "udpinfo", "udpsinfo", "tcpinfo", "tcpsinfo",
+          "tcp_state_string", "TCP_STATE_", "IPPROTO_", "TH_")
+
+
+def _may_name_tasks(text):
+    """Whether a program may need what kernel_types.py declares."""
+    return any(name in text for name in ("psinfo", "curthread", "task_struct")) or ("args" in text and ("proc" in text or "sched" in text))
+
+
+def _may_name_probes(text):
+    """Whether a program may need what kernel_probes.py declares."""
+    asked = "args" in text and any(f"{provider}:" in text for provider in ("io", "ip", "tcp", "udp"))
+    return asked or any(name in text for name in _NAMES)
+
+
+def _may_name_cpus(text):
+    """Whether a program may need what cpu_types.py declares."""
+    return any(name in text for name in ("curcpu", "cpuinfo_t", "chip", "lgrp", "pset", "queue"))
+
+
+def ordered(folders):
+    """The paths of all libraries, each after those that it depends on."""
+    depends = {}
+    for folder in folders:
+        for path in _files(folder):
+            depends[path] = _dependencies(path)
+    done, result = {}, []
+
+    def visit(path, trail):
+        state = done.get(path)
+        if state:
+            return
+        if path in trail:
+            raise LibraryError(f"Cyclic dependency detected: {path} => {trail[-1]}")
+        for needed in depends[path]:
+            if needed not in depends:
+                raise LibraryError(f"Invalid library dependency in {path}: {needed}")
+            visit(needed, [*trail, path])
+        done[path] = True
+        result.append(path)
+
+    for path in depends:
+        visit(path, [])
+    return result
+
+
+def _files(folder):
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".d")]
+
+
+def _dependencies(path):
+    import re  # few programs have libraries: the compiler's import does without it
+
+    with open(path, "rb") as file:
+        found = re.findall(_DEPENDS, file.read(), re.MULTILINE)
+    return [os.path.join(os.path.dirname(path), os.fsdecode(name)) for name in found]

@@ -1,0 +1,183 @@
+# mypy: ignore-errors
+"""Control lines: `#pragma D option`, `#error`, the preprocessor's line markers.
+
+In: the words of a control line, as the lexer reads them.  Out: options set, lines renumbered,
+an ast.Pragma for the tree.
+Always: options take effect as the text is read, before anything is typed.
+"""
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import are_attributes
+from pydtrace.untrusted.terminal_escape import printable
+
+DIRECTIVE, PRAGMA, D_PRAGMA = range(3)  # where a directive may stand: after # alone, after #pragma, only after #pragma D
+
+
+class ControlLines:
+    """options: has set(name, text); see options.  names: resolve.Names; library: path of the library that is
+    read, None for a program."""
+
+    def __init__(self, options, names=None, library=None):
+        self.options, self.names, self.library = options, names, library
+
+    @property
+    def may_be_empty(self):
+        return self.library is not None or "empty" in self.options
+
+    def __call__(self, words, loc, items):
+        """One control line; `words` are (kind, value, start, end) as the lexer has them."""
+        level = DIRECTIVE
+        for i, (kind, value, _, _) in enumerate(words):
+            if kind == "int":
+                self.line(loc, words[i:], 0)
+                return
+            if kind != "word":
+                self.refuse("D_PRAGCTL_INVAL", loc, "invalid control directive", after=True)
+            if level == DIRECTIVE and value == "pragma":
+                level = PRAGMA
+            elif level == PRAGMA and value == "D":
+                level = D_PRAGMA
+            else:
+                rest = words[i + 1 :]
+                items_before = len(items)
+                self.directive(level, value, rest, loc)
+                if value != "line" and len(items) == items_before and level != PRAGMA:
+                    items.append(ast.Pragma(loc, value, [(k, v) for k, v, _, _ in rest]))
+                return
+
+    @staticmethod
+    def refuse(tag, loc, message, hint=None, after=False):
+        """after: dtrace has counted the line's end already."""
+        raise CompileError(tag, loc, message, hint, mark=loc.end + 1 if after else loc.start)
+
+    def directive(self, level, name, rest, loc):
+        least, act = _DIRECTIVES.get(name, (D_PRAGMA + 1, None))
+        if least <= level:
+            act(self, loc, rest)
+        elif level == DIRECTIVE:
+            hint = None
+            if name in ("define", "include", "if", "ifdef", "ifndef", "else", "elif", "endif", "undef"):
+                hint = "this is for the C preprocessor: run with -C"
+            elif name not in ("include_next", "warning"):
+                hint = "a comment is /* … */ or // …"
+            self.refuse("D_PRAGCTL_INVAL", loc, f"invalid control directive: #{name}", hint)
+        elif level == D_PRAGMA:
+            self.refuse("D_PRAGMA_INVAL", loc, f"invalid D pragma: {name}", "the most used one is #pragma D option")
+
+    def line(self, loc, words, more=1):
+        """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
+        kinds = [kind for kind, _, _, _ in words]
+        if kinds[:1] != ["int"] or kinds[1:2] not in ([], ["string"]) or any(kind != "int" for kind in kinds[2:]):
+            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]', after=not more)
+        source = loc.source
+        file = source.place(loc.start)[0]
+        if len(words) > 1:
+            name = words[1][1].decode("utf-8", "replace")
+            file = None if name == "/dev/stdin" else name
+        flags = [word[1] for word in words[2:]]
+        source.mark_line(loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags))
+
+    def ident(self, loc, words):
+        """#ident says nothing to a compiler."""
+
+    def error(self, loc, words):
+        text = "".join(f"{printed(value)} " for kind, value, _, _ in words if kind != "int")
+        self.refuse("D_PRAGERR", loc, f"#error: {text}")
+
+    def option(self, loc, words):
+        if not words or words[0][0] != "word":
+            message = "malformed #pragma option <option>=<val>"
+            self.refuse("D_PRAGMA_MALFORM", loc, message, "as in: #pragma D option quiet")
+        if len(words) > 1:
+            hint = "one option a line, without spaces around ="
+            self.refuse("D_PRAGMA_MALFORM", loc, "superfluous arguments specified for #pragma option", hint)
+        name, equals, text = words[0][1].partition("=")
+        value = text if equals else None
+        problem = self.set_option(name, value)
+        if problem is not None:
+            from pydtrace.options import PARSERS
+            from pydtrace.suggestions import meant
+
+            to = "" if value is None else f" to '{value}'"
+            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {problem}", meant(name, PARSERS))
+
+    def set_option(self, name, value):
+        """What is wrong with an option, or None."""
+        from pydtrace.options import COMMAND_LINE, OptionError
+
+        if name in COMMAND_LINE:
+            return "Option cannot be used from within a D program"
+        try:
+            self.options.set(name, value)
+        except OptionError as error:
+            return str(error)
+        return None
+
+    def metric(self, loc, words):
+        """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
+        if not words:
+            hint = "as in: #pragma D metric calls name=shop_requests labels=route"
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma metric <aggregation> <word>=<value> …", hint)
+        self.options.set("metric", printable(loc.source.text[words[0][2] : words[-1][3]]))
+
+    def attributes(self, loc, words):
+        """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
+        kinds = [kind for kind, *_ in words]
+        if kinds[:2] != ["word", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma attributes <attributes> <ident>")
+        if not are_attributes(words[0][1].lower().split("/")):
+            hint = "such as Evolving/Evolving/Common"
+            self.refuse("D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint)
+        if words[1][1] != "provider":
+            self.modifies("attributes", loc, words[1][1])
+
+    def binding(self, loc, words):
+        """#pragma D binding "1.0" name"""
+        kinds = [kind for kind, *_ in words]
+        if kinds[:2] != ["string", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #pragma binding "version" <ident>')
+        parts = printed(words[0][1]).split(".")
+        if not 2 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
+            self.refuse("D_PRAGMA_INVAL", loc, "invalid version string specified by #pragma binding")
+        self.modifies("binding", loc, words[1][1])
+
+    def modifies(self, pragma, loc, name):
+        """A pragma about a name: one that the program defines, now or later."""
+        names = self.names
+        if name in names.scopes["global"] or name in names.inlines:
+            return
+        if names.is_builtin(name):
+            message = f"#pragma {pragma} cannot modify entity defined outside program scope"
+            self.refuse("D_PRAGMA_SCOPE", loc, message)
+        names.pragmas.append((pragma, name, loc))
+
+    def depends_on(self, loc, words):
+        """#pragma D depends_on class name.  What libraries depend on has been read before (libraries.py)."""
+        if [kind for kind, *_ in words[:2]] != ["word", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma depends_on <class> <name>")
+        kind, name = words[0][1], words[1][1]
+        if kind == "library":
+            if self.library is None:
+                message = "main program may not explicitly depend on a library"
+                self.refuse("D_PRAGMA_DEPEND", loc, message, "-L names a folder of libraries")
+        elif kind not in ("provider", "module"):
+            self.refuse("D_PRAGMA_INVAL", loc, f"invalid class {kind} specified by #pragma depends_on")
+        elif kind == "module" or name not in ("dtrace", "profile", "pyusdt"):
+            self.refuse("D_PRAGMA_DEPEND", loc, f"program requires {kind} {name}")
+
+
+# name: (where it may stand, what reads it)
+_DIRECTIVES = {
+    "attributes": (D_PRAGMA, ControlLines.attributes),
+    "binding": (D_PRAGMA, ControlLines.binding),
+    "depends_on": (D_PRAGMA, ControlLines.depends_on),
+    "error": (DIRECTIVE, ControlLines.error),
+    "ident": (DIRECTIVE, ControlLines.ident),
+    "line": (DIRECTIVE, ControlLines.line),
+    "metric": (D_PRAGMA, ControlLines.metric),
+    "option": (D_PRAGMA, ControlLines.option),
+}
+
+def printed(value):
+    return value.decode("latin-1") if isinstance(value, bytes) else value

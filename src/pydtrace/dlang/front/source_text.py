@@ -1,0 +1,107 @@
+# mypy: ignore-errors
+"""D source text and places in it.
+
+In: the text of a script or of a command-line clause, as bytes or str.  Out: Source, which
+maps offsets to lines and columns, and Location, which every token and node carries.
+Always: `text` holds one character a byte (latin-1), so that offsets, string literals and
+what is printed are exact for any input; the preprocessor's `# line "file"` markers, noted
+by the lexer, change what lines are called and nothing else.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from pydtrace.dlang.compiler_limits import Budget
+
+
+class Source:
+    """A text to compile.
+
+    text: one character a byte; name: the file's name, None for a command-line clause;
+    what: how messages call it ("script" or "probe specifier"); budget: limits.Budget of the program.
+    """
+
+    __slots__ = ("text", "name", "what", "budget", "_starts", "_markers", "_marked", "_depth")
+
+    def __init__(self, text: str | bytes, name: str | None = None) -> None:
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogateescape")
+        self.text = text.decode("latin-1")
+        self.name = name
+        self.what = "probe specifier" if name is None else "script"
+        self.budget = Budget()
+        self._starts: list[int] | None = None  # offset of the first character of each line, when first asked
+        self._markers: list[tuple[int, str | None, int]] = []  # (the number of the line after the marker, file or None, how many files deep it is included)
+        self._marked: list[int] = []  # of each of them the physical line index
+        self._depth = 0
+
+    def mark_line(self, offset: int, number: int, file: str | None, deeper: int = 0) -> None:
+        """Note a line marker: the line after the one of `offset` is `number` of `file`.  deeper: 1 where that file is
+        included there, -1 where the one before has ended."""
+        self._depth = max(0, self._depth + deeper)
+        self._marked.append(self.row(offset) + 1)
+        self._markers.append((number, file, self._depth))
+
+    def _marker(self, row: int) -> tuple[int, int, str | None, int]:
+        """(physical line index, number, file, depth) of the last marker before a line."""
+        last = bisect_right(self._marked, row) - 1
+        return (self._marked[last], *self._markers[last]) if last >= 0 else (0, 1, None, 0)
+
+    def is_included(self, offset: int) -> bool:
+        """Whether what stands there is of a file that the preprocessor has put in."""
+        return self._marker(self.row(offset))[3] > 0
+
+    def row(self, offset: int) -> int:
+        """Index of the physical line of an offset, from 0."""
+        starts = self._starts
+        if starts is None:
+            starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self._starts = starts
+        return bisect_right(starts, offset) - 1
+
+    def place(self, offset: int) -> tuple[str | None, int, int]:
+        """(file or None, line, column) of an offset; file is None in the main text."""
+        row = self.row(offset)
+        column = offset - self._starts[row] + 1
+        first, number, file, _ = self._marker(row)
+        return file, number + row - first, column
+
+    def line_text(self, offset: int) -> str:
+        """The whole physical line of an offset, without its line end."""
+        start = self._starts[self.row(offset)]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
+
+
+class Location:
+    """Where something stands: characters start … end of source.  mark: how far dtrace's own
+    parser has read when it makes the node, which is the line that its messages name."""
+
+    __slots__ = ("source", "start", "end", "mark")
+
+    def __init__(self, source: Source, start: int, end: int, mark: int) -> None:
+        self.source, self.start, self.end, self.mark = source, start, end, mark
+
+    @property
+    def file(self) -> str | None:
+        return self.source.place(self.start)[0]
+
+    @property
+    def line(self) -> int:
+        return self.source.place(self.start)[1]
+
+    @property
+    def column(self) -> int:
+        return self.source.place(self.start)[2]
+
+    def __str__(self) -> str:
+        file, line, column = self.source.place(self.start)
+        return f"{file or self.source.name or '-n'}:{line}:{column}"
+
+    __repr__ = __str__

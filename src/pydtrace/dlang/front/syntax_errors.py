@@ -1,0 +1,92 @@
+# mypy: ignore-errors
+"""Syntax errors as dtrace tells them.
+
+In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
+"""
+
+from pydtrace.dlang import beginner_hints
+from pydtrace.dlang.builtins import prototypes
+from pydtrace.dlang.compile_errors import printable, refuse
+
+from .lexer import EOF, IDENT, INT, SPACE, STRING
+
+_OF_BPFTRACE = ("u:/", "ur:/", "usdt:/", "uprobe:/", "uretprobe:/")  # how descriptions with a path begin
+_MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
+
+
+def refuse_token(parser, hint=None):
+    """Refuse the next token."""
+    parser.peek()
+    token, loc = parser.token, parser.at(parser.token)
+    if token.kind == EOF:
+        if parser.last is not None and parser.last.kind in ("->", "."):  # dtrace's lexer counts no lines there
+            loc.mark = parser.last.end
+        near = "end-of-input" if _looked_behind(parser, parser.last) or _ends_in_operator(parser) else "end of input"
+        if hint is None and parser.lexer.opened["{"] > 0:
+            hint = "a { is not closed"
+    elif _behind_arrow(parser, token):
+        near = "end of input"  # dtrace's lexer looked for a name there
+        hint = "a name stands behind ->"
+    else:
+        near = f'"{_near(parser, token)}"'
+        hint = beginner_hints.syntax(token.kind, token.value) or _hint(parser, token) or hint
+    refuse("D_SYNTAX", loc, f"syntax error near {near}", hint)
+
+
+def _hint(parser, token):
+    """A hint that what stands before the token gives."""
+    before = parser.source.text[: token.start].split()
+    if before and before[-1].startswith(_OF_BPFTRACE):
+        return "no path stands in a description: a function is pid$target:libc.so.6:malloc:entry, a USDT probe provider$target:::name, of -p or -c"
+    if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
+        return "there is no ; after a clause"
+    if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
+        return "a clause has one pair of { }"
+    last = parser.last
+    if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
+        return f"call it: {last.value}(…)"
+    return None
+
+
+def _near(parser, token):
+    """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
+    it is, it shows the rest of the line too, white space turned to blanks."""
+    text = parser.source.text
+    shown = text[token.start : token.end]
+    if shown.startswith("'"):  # of a character dtrace shows what was read when it was known to be one
+        return printable(shown.removesuffix("'").partition("\\")[0])
+    if not _looked_behind(parser, token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
+        return printable(shown)
+    end = token.end
+    while text[end : end + 1] in SPACE and end < len(text):
+        end += 1
+    gap = text[token.end : end]
+    if token.kind == IDENT and "\n" in gap:
+        return printable(shown) + " " * (len(gap) - gap.count("\n"))
+    newline = text.find("\n", end)
+    rest = text[end : len(text) if newline < 0 else newline]
+    return printable(shown + " " * len(gap) + rest)
+
+
+def _behind_arrow(parser, token):
+    """Whether a number or a bracket stands where a member's name was to be, or anything where a variable's was."""
+    before = parser.source.text[: token.start].rstrip()
+    return before.endswith(("self->", "this->")) or (token.kind in (INT, "(", "}") and before.endswith("->"))
+
+
+def _ends_in_operator(parser):
+    """Whether the text ends in an operator that could have gone on, right behind a name that the lexer had to look behind; a name that
+    stands in the text but once is one that nothing has defined."""
+    text, last, name = parser.source.text, parser.last, parser.before
+    if last is None or last.kind not in _MAY_GO_ON or last.end != len(text) or name is None or name.kind != IDENT or name.value is None:
+        return False
+    if text[: name.start].endswith(("->", "@")) or name.value in parser.parameters:
+        return False
+    return not parser.names.is_builtin(name.value) and text.count(text[name.start : name.end]) == 1
+
+
+def _looked_behind(parser, token):
+    """Whether dtrace's lexer had to read on to tell what this token is."""
+    if token is None or token.kind not in (IDENT, "/", "EPRED"):
+        return False
+    return token.value is not None and not (token.kind == IDENT and (token.value in parser.parameters or parser.names.is_known(token.value)))

@@ -1,0 +1,148 @@
+# mypy: ignore-errors
+"""Scripts on many hosts: what `host` is, and what they may not do.
+
+In: a Compiler with the option hostmode; who tells where a clause runs (hosts/placement.py).  Out: the Program, or a CompileError.
+Always: where its parts run at different places, which share nothing but aggregations, a global variable that is assigned is used on one
+side alone, and one that only the hosts use is each host's own because the option says so; hosts record, count, and do nothing to the
+coordinator but end the tracing and what their clauses say about aggregations.  Under hostmode=central all clauses run at the
+coordinator, so that variables are one; self-> has a thread of a host as key, task-> a task of one.
+"""
+
+from __future__ import annotations
+
+from pydtrace.program.program import WRITES
+
+from . import ast
+from .compile_errors import refuse
+from .front.lexer import Variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .compile import Compiler
+
+    Sides = Callable[[list[ast.ProbeDesc]], frozenset[str]]
+
+CENTRAL = "central"
+_HOST, _TARGET = "host", "$target"
+_HINT = ("each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
+         "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
+         "(docs/guide/hosts.md)")
+_CHOICE = ("-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
+           "what lasts no longer than a clause this-> does (docs/guide/hosts.md)")
+
+
+def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
+    """Make `host` a name of D.  Where the clauses of a host run it is a constant, empty at the coordinator, whose name is a list; width:
+    of the longest name, so that records have the same layout on all hosts.  Where those of all hosts run it is a variable, which the
+    engine sets.  where: what messages about it name."""
+    if name or compiler.options.get("hostmode") != CENTRAL:
+        compiler.declare(f'inline string {_HOST} = "{name}";\n', where)
+        compiler.names.inlines[_HOST].value.value = name.encode().ljust(width, b"\0")
+    else:
+        compiler.macros["target"] = Variable(_TARGET, "*")  # where the clauses of several hosts run
+        compiler.declare(f"string {_HOST}; int {_TARGET};\n", where)
+
+
+def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
+    """The program of all texts; hosts: what `sides` calls them."""
+    mode = compiler.options.get("hostmode")
+    if mode == CENTRAL:
+        _check_central(compiler.items, sides, hosts)
+    else:
+        _check(compiler.items, sides, hosts, mode is None)
+    program = compiler.finish()
+    program.host, program.target = (getattr(compiler.names.scopes["global"].get(name), "slot", None) for name in (_HOST, _TARGET))
+    return program
+
+
+# --- all clauses at the coordinator ------------------------------------------------------------------
+def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
+    mixed = set()
+    for clause in (item for item in items if item.__class__ is ast.Clause):
+        where = sides(clause.probes)  # type: ignore[attr-defined]
+        for probe in filter(_names_processes, clause.probes if hosts in where else ()):  # type: ignore[attr-defined]
+            mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
+            if len(mixed) > 1:
+                refuse("D_UNSUPPORTED", probe.loc, "with -x hostmode=central, probes of $target and of others can not be had together",
+                       "which of a host's processes is its $target is known there alone")
+        for node in _nodes(clause):
+            _check_node(node, hosts in where)
+
+
+def _names_processes(probe: ast.ProbeDesc) -> bool:
+    """profile-n is of those that the others name."""
+    return probe.name != "ERROR" and not probe.name.startswith("profile-")
+
+
+def _check_node(node: ast.Node, is_there: bool) -> None:
+    if isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
+        node.symbol.by_host = True
+    elif isinstance(node, ast.Assign) and (name := str(_global(node.target) or "")) in (_HOST, _TARGET):
+        refuse("D_UNSUPPORTED", node.loc, f"{name} can not be assigned")
+    elif isinstance(node, ast.Call) and is_there:
+        _check_action(node)
+
+
+# --- each host its own ----------------------------------------------------------------------------------
+def _check(items: list[ast.Node], sides: Sides, hosts: str, asks: bool) -> None:
+    """asks: what is a host's own is to be asked for."""
+    targets = set()
+    assigned: dict[Any, tuple[ast.Node, frozenset[str]]] = {}
+    used: list[tuple[Any, ast.Node, frozenset[str]]] = []
+    for clause in (item for item in items if item.__class__ is ast.Clause):
+        where = sides(clause.probes)  # type: ignore[attr-defined]
+        for node in _nodes(clause):
+            if isinstance(node, ast.Assign) and (symbol := _global(node.target)):
+                targets.add(id(node.target))
+                first, before = assigned.get(symbol, (node, frozenset()))
+                assigned[symbol] = first, before | where
+            elif symbol := _global(node):
+                used.append((symbol, node, where))
+            elif isinstance(node, ast.Call) and hosts in where:
+                _check_action(node)
+    for symbol, node, where in used:
+        if symbol in assigned and len(where | assigned[symbol][1]) > 1:
+            _refuse(symbol, node, where, *assigned[symbol])
+        if asks and symbol in assigned and hosts in where and id(node) not in targets:
+            refuse("D_UNSUPPORTED", node.loc, f"with --hosts, {symbol} is assigned and read by the hosts: each its own, or one for all?", _CHOICE)
+
+
+def _refuse(symbol: Any, node: ast.Node, where: frozenset[str], assignment: ast.Node, there: frozenset[str]) -> None:
+    line = assignment.loc.source.place(assignment.loc.start)[1]
+    message = f"with --hosts, {symbol} can not be used by {_named(where)}: it is assigned by {_named(there)} (line {line})"
+    refuse("D_UNSUPPORTED", node.loc, message, _HINT)
+
+
+def _named(sides: frozenset[str]) -> str:
+    return " and ".join(sorted(sides))
+
+
+def _check_action(call: ast.Call) -> None:
+    """An action of the hosts that the coordinator would do for them, in a process or shell of its own."""
+    row = call.row
+    if row.uses == WRITES:
+        refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() can not be had", "no other host is told to write into a process")
+    done_here = row.is_action and row.records and not row.is_value and not row.ends
+    if done_here and not any(arg.__class__ is ast.AggRef for arg in call.args):
+        refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() of what fires on the hosts can not be had",
+               "what acts on the tracer, a file or a process would be done at the coordinator: put it into BEGIN, END or a tick")
+
+
+def _global(node: Any) -> Any:
+    """The symbol of a global variable, or None."""
+    is_variable = isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "global"
+    return node.symbol if is_variable else None
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """A node and all below it."""
+    if isinstance(node, (list, tuple)):
+        for each in node:
+            yield from _nodes(each)
+    elif isinstance(node, ast.Node):
+        yield node
+        for name in node.fields:
+            yield from _nodes(getattr(node, name))

@@ -1,0 +1,170 @@
+# mypy: ignore-errors
+"""The pass manager: what runs in which order, and what each step needs and makes.
+
+In: named values (the source, the options …).  Out: more of them, each made by one pass.
+Always: what a pass needs is there when it is registered, or the registration fails; a pass
+is called with the values that it needs, by name, and with nothing else.
+"""
+
+from __future__ import annotations
+
+from .compiler_limits import MOST_BYTES
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from . import ast
+    from .front.libraries import Libraries
+    from .front.source_text import Source
+    from .types.resolve import Names
+
+
+
+
+class PassError(Exception):
+    """A list of passes that can not work: a mistake of ours, never of a D program."""
+
+
+class Pass:
+    """name; needs: names of the values it takes; makes: name of the value it returns;
+    function(**needs)."""
+
+    __slots__ = ("name", "needs", "makes", "function")
+
+    def __init__(self, name: str, needs: tuple[str, ...], makes: str, function: Callable[..., Any]) -> None:
+        self.name, self.needs, self.makes, self.function = name, needs, makes, function
+
+
+class Passes:
+    """A list of passes over given `inputs` (names)."""
+
+    def __init__(self, inputs: Iterable[str]) -> None:
+        self.inputs = tuple(inputs)
+        self.passes: list[Pass] = []
+
+    def available(self) -> set[str]:
+        return {*self.inputs, *(p.makes for p in self.passes)}
+
+    def add(self, name: str, needs: Iterable[str], makes: str, function: Callable[..., Any]) -> Passes:
+        """Register a pass at the end of the list; returns the list."""
+        needs = tuple(needs)
+        missing = [need for need in needs if need not in self.available()]
+        if missing:
+            raise PassError(f"pass {name} needs {', '.join(missing)}, which no pass before it makes")
+        if makes in self.available():
+            raise PassError(f"pass {name} makes {makes}, which is there already")
+        self.passes.append(Pass(name, needs, makes, function))
+        return self
+
+    def upto(self, name: str) -> Passes:
+        """The list up to and including the pass of this name."""
+        names = [p.name for p in self.passes]
+        if name not in names:
+            raise PassError(f"there is no pass {name}; the passes are {', '.join(names)}")
+        found = Passes(self.inputs)
+        found.passes = self.passes[: names.index(name) + 1]
+        return found
+
+    def run(self, values: dict[str, Any], after: Callable[[str, Any], None] | None = None) -> Any:
+        """What the last pass makes of `values`, a dict of the inputs, to which all that is made is added.  after(name, what): is
+        called with what each of them made."""
+        missing = [name for name in self.inputs if name not in values]
+        if missing:
+            raise PassError(f"no value for {', '.join(missing)}")
+        made = None
+        for p in self.passes:
+            made = values[p.makes] = p.function(**{need: values[need] for need in p.needs})
+            if after:
+                after(p.name, made)
+        return made
+
+
+# --- of one text ---------------------------------------------------------------------------
+
+
+def preprocess(text: str | bytes, name: str | None, options: Any, library: str | None) -> Source:
+    """A script goes through cpp(1) under -C."""
+    from .front.source_text import Source
+
+    if name is not None and library is None and options.get("cpp"):
+        from .front.preprocess import preprocess as run
+
+        text = run(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), options)
+    return Source(text, name)
+
+
+def declare(source: Source, names: Names, options: Any, library: str | None, libraries: Libraries) -> Names:
+    """What libraries declare is there before the text is read."""
+    source.budget = names.budget
+    if len(source.text) > MOST_BYTES:
+        from .compile_errors import unsupported
+        from .front.source_text import Location
+
+        unsupported(Location(source, 0, 0, 0), f"a text of {len(source.text)} bytes, more than {MOST_BYTES}, is")
+    if library is None:
+        libraries.read_for(source, names, options)
+    return names
+
+
+def parse(source: Source, declared: Names, options: Any, macros: dict[str, int], arguments: list[str], probe_level: str,
+          library: str | None) -> ast.Unit:
+    from .compile_errors import refuse
+    from .front.parser import Parser
+    from .front.pragmas import ControlLines
+    from .front.source_text import Location
+
+    defaults = "defaultargs" in options
+    control = ControlLines(options, declared, library)
+    parser = Parser(source, declared, control, macros, arguments, defaults, probe_level)
+    tree: ast.Unit = parser.parse()
+    last = len(arguments) - 1 if library is None else 0
+    if last > 0 and last not in parser.lexer.used_args and "argref" not in options:
+        end = len(source.text)
+        message = f"extraneous argument '{arguments[last]}' (${last} is not referenced)"
+        refuse("D_MACRO_UNUSED", Location(source, max(0, end - 1), end, end), message)
+    return tree
+
+
+def types(tree: ast.Unit, names: Names) -> ast.Unit:
+    from .types.typecheck import check
+
+    typed: ast.Unit = check(tree, names)
+    names.check_pragmas()
+    return typed
+
+
+def lower(typed: ast.Unit) -> ast.Unit:
+    from .types.lower import lower as run
+
+    lowered: ast.Unit = run(typed)
+    return lowered
+
+
+TREES = ("parse", "types", "lower")  # the passes that make a tree, in dtrace's order
+
+
+def front_end() -> Passes:
+    """The passes from a text to the tree that code generation takes."""
+    passes = Passes(("text", "name", "names", "options", "macros", "arguments", "probe_level", "library", "libraries"))
+    passes.add("preprocess", ("text", "name", "options", "library"), "source", preprocess)
+    passes.add("libraries", ("source", "names", "options", "library", "libraries"), "declared", declare)
+    passes.add("parse", ("source", "declared", "options", "macros", "arguments", "probe_level", "library"), "tree", parse)
+    passes.add("types", ("tree", "names"), "typed", types)
+    passes.add("lower", ("typed",), "lowered", lower)
+    return passes
+
+
+# --- of all texts ----------------------------------------------------------------------------
+
+
+def generate(unit: ast.Unit, options: Any) -> Any:
+    from .code.codegen import generate as run
+
+    return run(unit, options)
+
+
+def back_end() -> Passes:
+    """The passes from the trees of all texts to the program.Program."""
+    return Passes(("unit", "options")).add("generate", ("unit", "options"), "program", generate)

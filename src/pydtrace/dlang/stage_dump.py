@@ -1,0 +1,47 @@
+# mypy: ignore-errors
+"""Dumps of the compiler's stages, for people: --dump=ast, types, bpf.
+
+In: a tree or a Program.  Out: text.
+"""
+
+from . import ast
+
+
+def tree(node):
+    """A tree, one node a line, indented by its depth."""
+    lines = []
+    _tree(node, "", 0, lines)
+    return "\n".join(lines)
+
+
+def _tree(node, label, depth, lines):
+    kind = getattr(node, "type", None)
+    plain, below = [], []
+    for field in node.fields:
+        value = getattr(node, field)
+        if isinstance(value, ast.Node):
+            below.append((f"{field}: ", value))
+        elif type(value) is list and any(isinstance(item, ast.Node) for item in value):
+            below += [(f"{field}[{i}]: ", item) for i, item in enumerate(value)]
+        elif value is not None and value != []:
+            plain.append(f"{field}={getattr(value, 'name', value)!s}")
+    text = f"{'  ' * depth}{label}{type(node).__name__}"
+    if plain:
+        text += f" {' '.join(plain)}"
+    if kind is not None:
+        text += f"  <{kind}>"
+    lines.append(text)
+    for name, value in below:
+        if isinstance(value, ast.Node):
+            _tree(value, name, depth + 1, lines)
+
+
+def code(program):
+    """The eBPF of all clauses."""
+    from pydtrace.bpf.disasm import disassemble
+
+    parts = []
+    for clause in program.clauses:
+        probes = ", ".join(str(probe) for probe in clause.probes)
+        parts.append(f"; clause {clause.index}: {probes}\n{disassemble(clause.code, [m.name for m in program.maps])}")
+    return "\n\n".join(parts)

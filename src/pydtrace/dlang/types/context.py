@@ -1,0 +1,77 @@
+# mypy: ignore-errors
+"""The context of the types pass: what its parts share, each of which is a file of functions that take it as `c`.
+
+In: resolve.Names; a table, node class -> function(c, node), by which a part types what lies below its own node.
+Always: typing a node twice changes nothing: a clause may be typed again (see typecheck.py).
+"""
+
+from __future__ import annotations
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.compile_errors import refuse, unsupported
+from pydtrace.program import d_types as t
+
+from .operands import floating
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .resolve import Names
+
+
+_LITERALS: dict[type[ast.Expr], t.Type] = {ast.StrLit: t.STRING, ast.FloatLit: t.FLOATS["double"]}
+
+
+class Typing:
+    """probes: of the clause that is typed, list of ast.ProbeDesc; misplaced: calls of actions and aggregating functions
+    that were met inside expressions: they are errors, but only after the whole clause is typed; takes_floats: a variable of a
+    floating-point type may be read, since it is an argument of printf() itself; destructive: a function of that kind was called."""
+
+    __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats", "destructive")
+
+    def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]],
+                 probes: Sequence[ast.ProbeDesc] = ()) -> None:
+        self.names, self.rules, self.probes = names, rules, probes
+        self.misplaced: list[ast.Call] = []
+        self.takes_floats = self.destructive = False
+
+    def value(self, node: Any) -> Any:
+        """Type an expression that is read."""
+        if type(node) is ast.Index:
+            return self.rules[ast.Index](self, node, read=True)
+        node = self.place(node)
+        if type(node) in (ast.Var, ast.AssocRef):
+            self.need_known(node)
+        return node
+
+    def place(self, node: Any) -> Any:
+        """Type an expression that is written, or whose variable may not be known yet."""
+        if node.type is not None or type(node) in (ast.Var, ast.AssocRef):
+            return node
+        if type(node) in _LITERALS:
+            node.type = _LITERALS[type(node)]
+            return node
+        return self.rules[type(node)](self, node)
+
+    def need_known(self, node: ast.Var | ast.AssocRef) -> None:
+        symbol = node.symbol
+        if not symbol.known:
+            message = f"{symbol} has not yet been declared or assigned"
+            hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
+            refuse("D_VAR_UNDEF", node.loc, message, hint)
+        node.type = symbol.type
+        if isinstance(symbol.type, t.Float) and not (self.takes_floats or floating(self, symbol.type)):
+            unsupported(node.loc, f"values of type {symbol.type} are")
+
+    def operand(self, node: Any) -> Any:
+        """The operand of a unary operator, which makes an unknown variable an int64_t."""
+        node = self.place(node)
+        if type(node) in (ast.Var, ast.AssocRef):
+            symbol = node.symbol
+            if symbol.type is None:
+                symbol.type = t.INT64
+            symbol.known = True
+            node.type = symbol.type
+        return node

@@ -1,0 +1,161 @@
+# mypy: ignore-errors
+"""Inline definitions, translators and provider declarations: what a program names to be put in elsewhere.
+
+In: their definitions, as the parser meets them.  Out: typed expressions (templates) in resolve.Names; templates.py makes
+copies of them.
+Always: a template is typed where it is defined, so that it can use only what is defined before it.
+"""
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.builtins import prototypes
+from pydtrace.dlang.compile_errors import refuse
+from pydtrace.dlang.variable_table import Inline, Translator, kind_of
+from pydtrace.program import d_types as t
+
+from .context import Typing
+from .declarations import need_complete, prototype, resolve_type, same
+from .expressions import RULES
+from .operands import fits
+from .templates import find_translator
+
+
+def typed_template(names, parameters, expr):
+    """Type an expression in which the names of `parameters` ({name: symbols.Variable}) stand for arguments."""
+    names.parameters = parameters
+    try:
+        return Typing(names, RULES).value(expr)
+    finally:
+        names.parameters = {}
+
+
+def parameter_symbol(name, type, loc):
+    return Inline(name, "scalar", type, None, None, loc)
+
+
+# --- inline ------------------------------------------------------------------------------
+def define_inline(names, node):
+    name, loc = node.name, node.loc
+    type = resolve_type(names, node.type_name)
+    check_inline(names, node, type)
+    keys, parameters = None, {}
+    if node.keys is not None:
+        keys = []
+        for key in node.keys:
+            key_type = resolve_type(names, key.type_name)
+            keys.append(parameter_symbol(key.name, key_type, key.loc))
+            if key.name is not None:
+                parameters[key.name] = keys[-1]
+    value = typed_template(names, parameters, node.value)
+    check_inline_value(node, type, value)
+    names.inlines[name] = Inline(name, kind_of(keys), type, keys, value, loc)
+
+
+def check_inline(names, node, type):
+    name, loc = node.name, node.loc
+    previous = kind_in_use(names, name)
+    if previous is not None:
+        message = f"identifier redefined: {name}\n\t current: inline definition\n\tprevious: {previous}"
+        refuse("D_DECL_IDRED", loc, message, "choose another name")
+    if type.is_array and node.keys is None:
+        message = f"inline declaration cannot be of scalar array type: {name}"
+        refuse("D_DECL_ARRNULL", loc, message)
+    if type.is_void:
+        refuse("D_DECL_VOIDOBJ", loc, f"cannot declare void inline: {name}")
+    need_complete(loc, type, name)
+
+
+def kind_in_use(names, name):
+    """What a name of the global variables' kind is already, as dtrace calls it, or None."""
+    if name in names.inlines:
+        return f"{names.inlines[name].kind} inline"
+    if name in names.scopes["global"]:
+        return f"{kind_of(names.scopes['global'][name].keys)} "
+    if names.is_function(name):
+        return f"{prototypes.FUNCTIONS[name][0]} "
+    if name in prototypes.OTHER_ARRAYS:
+        return "associative array "
+    return "scalar " if names.is_builtin(name) else None
+
+
+def check_inline_value(node, type, value):
+    begin = f"inline {node.name} definition uses incompatible types: "
+    if value.__class__ is ast.Xlate:
+        to = type.to if type.is_pointer else type
+        made = value.translator.to
+        if not t.compatible(to, made):
+            refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{to}" = "{made}"')
+    elif not fits(type, value):
+        refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{type}" = "{value.type}"')
+
+
+# --- translators -------------------------------------------------------------------------
+def define_translator(names, node):
+    to, source = resolve_type(names, node.to), resolve_type(names, node.source)
+    for known in names.translators:
+        if same(known.to, to) and same(known.source, source):
+            message = f"translator from {source} to {to} has already been declared"
+            refuse("D_XLATE_REDECL", node.loc, message)
+    if to.is_record and to.body.fields is None:
+        refuse("D_XLATE_SOU", node.loc, f"incomplete struct/union/enum {to}")
+    if not to.is_record:
+        refuse("D_XLATE_SOU", node.loc, "translator output type must be a struct or union")
+    symbol = parameter_symbol(node.name, source, node.loc)
+    found = Translator(to, source, symbol, node.loc)
+    names.translators.append(found)  # its members may use it
+    for member in node.members:
+        define_conversion(names, found, member, node.loc)
+
+
+def define_conversion(names, translator, member, loc):
+    field = translator.to.body.fields.get(member.name)
+    if field is None:
+        message = f"translator member {member.name} is not a member of {translator.to}"
+        hint = names.similar(member.name, translator.to.body.fields)
+        refuse("D_XLATE_MEMB", loc, message, hint)
+    value = typed_template(names, {translator.symbol.name: translator.symbol}, member.value)
+    if not fits(field.type, value):
+        message = f"translator member {member.name} definition uses incompatible types: "
+        refuse("D_XLATE_INCOMPAT", loc, f'{message}"{field.type}" = "{value.type}"')
+    translator.members[member.name] = value
+
+
+# --- providers ---------------------------------------------------------------------------
+def define_provider(names, node):
+    """Enter `provider name { probe p(…) : (…); };`"""
+    name, loc = node.name, node.loc
+    if "`" in name:
+        refuse("D_PROV_BADNAME", loc, f"provider name may not contain scoping operator: {name}")
+    if len(name) > 63:
+        refuse("D_PROV_BADNAME", loc, f"provider name may not exceed 63 characters: {name}")
+    if name[-1].isdigit():
+        refuse("D_PROV_BADNAME", loc, f"provider name may not end with a digit: {name}")
+    probes = names.providers.setdefault(name, {})
+    for probe in node.probes:
+        shown = f"::{probe.name.replace('__', '-')}"
+        if "`" in probe.name:
+            refuse("D_PROV_BADNAME", probe.loc, f"probe name may not contain scoping operator: {shown}")
+        if len(shown) - 2 >= 64:
+            refuse("D_PROV_BADNAME", probe.loc, f"probe name may not exceed 63 characters: {shown}")
+        if probe.name in probes:
+            refuse("D_PROV_PRDUP", probe.loc, f"probe redeclared: {name}:{shown}")
+        inputs = prototype(names, probe, probe.inputs, probe.inputs, "probe input")
+        outputs = inputs
+        if probe.outputs is not None:
+            outputs = prototype(names, probe, probe.outputs, probe.inputs, "probe output", anonymous=False)
+        check_outputs(names, probe, f"{name}:{shown}", inputs, outputs)
+        probes[probe.name] = (inputs, outputs)
+
+
+def check_outputs(names, probe, shown, inputs, outputs):
+    """Refuse an output into whose type its input can not be turned."""
+    for which, parameters in (("input", inputs), ("output", outputs)):
+        if len(parameters) > 255:
+            message = f"probe {shown.partition(':')[2]} {which} prototype exceeds 255 parameters: "
+            refuse("D_PROV_PRARGLEN", probe.loc, f"{message}{len(parameters)} params used")
+    types = dict(inputs)
+    for number, (name, to) in enumerate(outputs if outputs is not inputs else (), 1):
+        value = ast.Ident(probe.loc, name)
+        value.type = types[name]
+        if not fits(to, value) and find_translator(names, value, to) is None:
+            message = f"translator for {shown} output argument #{number} from {value.type} to {to} is not defined"
+            refuse("D_PROV_PRXLATOR", probe.loc, message)

@@ -1,0 +1,231 @@
+# mypy: ignore-errors
+"""Names: what a word of a D program stands for.
+
+In: names as the parser and the types pass meet them.  Out:
+symbols.Variable, symbols.Inline, symbols.Aggregation, rows of builtins.
+Always: D makes variables when they are first assigned, in the order of the program, so the
+same Names serves the parser and then the types pass; messages are dtrace's.
+"""
+
+from pydtrace.dlang import ast, beginner_hints, constants
+from pydtrace.dlang.builtins import VARIABLES, prototypes
+from pydtrace.dlang.builtins.unsupported import ABSENT
+from pydtrace.dlang.compile_errors import CompileError, refuse, unsupported
+from pydtrace.dlang.compiler_limits import Budget
+from pydtrace.dlang.variable_table import Aggregation, Variable, kind_of
+from pydtrace.program import d_types as t
+
+from . import predefined_constants
+
+_SYMBOLS = "symbols of the kernel and of programs have no values here; sym(), usym() and uaddr() give the names of addresses"
+_ARRAYS = {"args": "args[0] is the probe's first argument", "uregs": "uregs[R_RIP] is a register"}
+_KEEP = 3  # how unlike a name may be, of those that a hint offers
+
+
+def absent(loc, name, shown):
+    """Refuse a name of D's for which there is nothing here, with the reason."""
+    unsupported(loc, f"{shown} is", ABSENT[name])
+
+
+class Names:
+    """What the files of this folder enter (declarations.py, definitions.py) and look up."""
+
+    def __init__(self):
+        self.options = {}  # the program's; the compiler puts its own here
+        self.typedefs = dict(t.TYPEDEFS)
+        self.included = set()  # what included files have declared: names of typedefs, and `struct tag` and its like
+        self.kernel = None  # btf.KernelTypes, where the program may name the kernel's types
+        self.tags = {}  # "struct s", "enum e" … -> its type
+        self.inlines = {}  # name -> symbols.Inline; enumerators are such too
+        self.translators = []
+        self.probes = None  # a function that gives all probes there are; see probes.by_number
+        self.told = None  # a function: what is known of the arguments of a probe description's probes, engine/signatures.Told
+        self.pragmas = []  # (pragma, name, Location) about names that are not known yet
+        self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
+        self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
+        self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
+        self.aggregations = {}
+        self.budget = Budget()
+        self.mentioned = set()  # names that stood where only a variable can
+
+    def kernels(self, name):
+        """The type that the kernel calls so, or None."""
+        if self.kernel is None or name in self.typedefs:
+            return None
+        return self.kernel.typedef(name)
+
+    def mention(self, name):
+        self.mentioned.add(name)
+
+    def check_pragmas(self):
+        """Refuse pragmas about names that the program has not defined."""
+        for pragma, name, loc in self.pragmas:
+            if name not in self.scopes["global"] and name not in self.inlines:
+                hint = f"nothing defines {name}"
+                raise CompileError("D_PRAGMA_UNUSED", loc, f"unused #pragma {pragma}", hint, mark=loc.start)
+        self.pragmas = []
+
+    def is_known(self, name):
+        """True if a word can only be a variable, a constant or a function."""
+        return self.is_builtin(name) or name in self.scopes["global"] or name in self.inlines or name in self.mentioned
+
+    # --- names in clauses ---------------------------------------------------------
+
+    def is_function(self, name):
+        """Whether a name is a function's: of D's, or under -x pyusdt of pyusdt's own."""
+        return name in prototypes.FUNCTIONS and (name not in prototypes.OWN or "pyusdt" in self.options)
+
+    def is_builtin(self, name):
+        return (
+            name in VARIABLES
+            or self.is_function(name)
+            or name in prototypes.OTHER_VARIABLES
+            or name in prototypes.OTHER_ARRAYS
+            or name in ("self", "this")
+        )
+
+    def inline(self, name, loc=None):
+        """The symbols.Inline of a name, or None."""
+        return self.parameters.get(name) or self.inlines.get(name) or self.constant_of(name, loc)
+
+    def constant_of(self, name, loc):
+        """The symbols.Inline of a constant that belongs to every program, or None."""
+        if name in self.scopes["global"] or name in VARIABLES or not (name[:1].isupper() or name in predefined_constants.NAMES):
+            return None
+        return predefined_constants.inline(name, loc)
+
+    def scalar(self, node, create=False):
+        """The Var or Builtin that an Ident stands for, as a scalar; or the value that the kernel's enumerator of this name has, where
+        nothing else is called so."""
+        name, loc = node.name, node.loc
+        row = VARIABLES.get(name)
+        if row is not None:
+            found = ast.Builtin(loc, row)
+            found.type = row.type
+            return found
+        symbol = self.scopes["global"].get(name)
+        if symbol is not None and symbol.keys is not None:
+            self.bad_reference(loc, "associative array", name, "scalar")
+        if symbol is None:
+            self.refuse_reserved(node)
+            if not create:
+                value = self.kernel and self.kernel.enumerator(name)
+                if value is not None:
+                    return constants.literal(loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG)
+                message = f"failed to resolve {name}: Unknown variable name"
+                refuse("D_IDENT_UNDEF", loc, message, self.unknown(name))
+            symbol = self.create("global", name, loc)
+        found = ast.Var(loc, symbol)
+        found.type = symbol.type
+        return found
+
+    def unknown(self, name):
+        """A hint for a name that nothing defines."""
+        if name in self.aggregations:
+            return f"the aggregation is @{name}"
+        found = beginner_hints.unknown_name(name) or self.similar(name)
+        return found or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
+
+    def refuse_reserved(self, node):
+        """Refuse a name that is D's, but not a variable that pyusdt has."""
+        name, loc = node.name, node.loc
+        if "`" in name:
+            self.refuse_symbol(name, loc)
+        if name in ("self", "this"):
+            self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
+        if self.is_function(name):
+            kind = prototypes.FUNCTIONS[name][0]
+            self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
+        if name in _ARRAYS:
+            self.bad_reference(loc, "associative array", name, "scalar", _ARRAYS[name])
+        if name in prototypes.OTHER_ARRAYS:
+            absent(loc, name, f"{name}[]")
+        if name in prototypes.OTHER_VARIABLES:
+            absent(loc, name, f"the variable {name}")
+
+    @staticmethod
+    def refuse_symbol(name, loc):
+        """Refuse module`name."""
+        module = name.partition("`")[0]
+        why = "Unknown symbol name" if module in ("", "C", "D", *_kernel_modules()) else "Module is no longer loaded"
+        refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOLS)
+
+    def bad_reference(self, loc, kind, name, wanted, hint=None):
+        message = f"{kind} '{name}' may not be referenced as {wanted}"
+        refuse("D_IDENT_BADREF", loc, message, hint)
+
+    def create(self, scope, name, loc):
+        symbol = self.scopes[scope][name] = Variable(scope, name, loc)
+        return symbol
+
+    def scoped(self, node):
+        """The symbol of self->x or this->x, made where it is first mentioned."""
+        if "`" in node.name:
+            refuse("D_IDENT_UNDEF", node.loc, f"failed to resolve {node.name}: Unknown variable name", _SYMBOLS)
+        return self.scopes[node.scope].get(node.name) or self.create(node.scope, node.name, node.loc)
+
+    def aggregation(self, name, loc, create=False):
+        found = self.aggregations.get(name)
+        if found is None:
+            if not create:
+                message = f"failed to resolve @{name}: Unknown variable name"
+                like = self.similar(f"@{name}", [f"@{each}" for each in self.aggregations])
+                refuse("D_IDENT_UNDEF", loc, message, like or f"assign it first: @{name} = count();")
+            found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
+        return found
+
+    def need_function(self, loc, callee):
+        """Check that what is called is a function of D."""
+        if type(callee) is not ast.Ident:
+            refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
+        name = callee.name
+        if self.is_function(name):
+            return
+        symbol = self.scopes["global"].get(name)
+        if symbol is not None or self.is_builtin(name):
+            kind = "scalar" if symbol is None else kind_of(symbol.keys)
+            message = f"{kind} '{name}' may not be referenced as a function"
+            refuse("D_FUNC_IDKIND", loc, message)
+        hint = "-x pyusdt allows it: D has no such function" if name in prototypes.OWN else None
+        hint = hint or beginner_hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
+        refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
+
+    def similar(self, name, among=None):
+        """A hint that names the nearest known name; of two that are as near that of the same letters."""
+        if among is None:
+            among = [*self.scopes["global"], *self.inlines, *VARIABLES, *(f"self->{n}" for n in self.scopes["self"])]
+            among += [f"this->{n}" for n in self.scopes["this"]]
+        best, least = None, min(_KEEP, len(name) // 2 + 1)
+        for known in among:
+            if known.rpartition(">")[2] == name:
+                return f"did you mean {known}?"
+            away = distance(name, known, least)
+            if away < least or (away == least and best and sorted(known) == sorted(name)):
+                best, least = known, away
+        return f"did you mean {best}?" if best else None
+
+
+def _kernel_modules():
+    """The kernel itself, and what it has loaded."""
+    try:
+        with open("/proc/modules", encoding="ascii") as file:
+            return ["vmlinux", *(line.partition(" ")[0] for line in file)]
+    except OSError:
+        return ["vmlinux"]
+
+
+def distance(a, b, limit):
+    """The number of letters to change, or of neighbours to swap, that make `a` into `b`; `limit`
+    where it is not less."""
+    if abs(len(a) - len(b)) >= limit or len(a) > 64:
+        return limit
+    before, above = None, list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, above = above, row
+    return above[-1]

@@ -1,0 +1,50 @@
+# mypy: ignore-errors
+"""`task->x`: variables of what fired the probe, be it an Erlang process, an asyncio task or a thread.
+
+In: Select nodes whose base is the name `task`, where the program defines nothing of that name: D itself would refuse
+them.  Out: AssocRef nodes: the variable is an associative array whose first keys are the process's id and `proc`, the
+first argument of the probes that have one, and another of profile-n.
+Always: no probe without `proc` is let through, since another argument would be taken for it.
+"""
+
+from pydtrace.dlang import ast
+from pydtrace.dlang.compile_errors import refuse
+from pydtrace.program.program import SAMPLED_PROC
+
+from . import calls
+
+SCOPE = "task"
+_WITH_PROC = {"user_trace-i4s4": 0, "user_trace-n": 0, "profile-": SAMPLED_PROC}  # how the names of probes begin: which argument is `proc`
+
+
+def is_task(c, node):
+    """Whether a node is `task->x`, and D knows no other `task`."""
+    if type(node) is not ast.Select or node.op != "->" or type(node.base) is not ast.Ident or node.base.name != SCOPE:
+        return False
+    return SCOPE not in c.names.scopes["global"] and c.names.inline(SCOPE) is None
+
+
+def task_variable(c, node, keys=(), read=False):
+    """The AssocRef of `task->x`, or of `task->x[keys]`."""
+    symbol = c.names.scopes[SCOPE].get(node.name) or c.names.create(SCOPE, node.name, node.loc)
+    which = {_argument(probe.name) for probe in c.probes}
+    if None in which or len(which) > 1:
+        hint = "user_trace-i4s4 and user_trace-n… do, or else profile-n; elsewhere use self->, or an array with a key of your own"
+        refuse("D_UNSUPPORTED", node.loc, f"{symbol}: not every probe of this clause tells who fired it", hint)
+    found = ast.AssocRef(node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc, *which), *keys])
+    if symbol.keys is None:
+        symbol.keys = ()
+    if read:
+        c.need_known(found)
+    found.keys = calls.type_keys(c, found, symbol, str(symbol))
+    found.type = symbol.type
+    return found
+
+
+def _argument(name):
+    """Of the probes of a name the number of the one that is `proc`, or None."""
+    return next((argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None)
+
+
+def proc(loc, argument=0):
+    return ast.Call(loc, ast.Ident(loc, "copyinstr"), None, [ast.Ident(loc, f"arg{argument}")])

@@ -1,0 +1,98 @@
+"""What actions do that are not printing a record (sinks leave it to us), and what they do it with.
+
+In: a program.Action and its record.  Out: what its row's perform() makes of the sink, the aggregations and the world outside.
+Always: what an action does is in its row (dlang/builtins/); here is what it can do.  An action is done where it stands among
+the record's others; what fails is told as dtrace does, and tracing goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from pydtrace.options import OptionError
+from pydtrace.process.identity import send
+from pydtrace.program import program as p
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .address_symbolizer import Symbols
+from .aggregation_state import Aggregates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+
+    from pydtrace.engine import Engine
+    from pydtrace.options import Options
+    from pydtrace.program.program import Action, Program
+
+    from .formatted_text import Texts
+    from .sink import Sink
+
+_NOT_WHILE_TRACING = frozenset([
+    "aggsize", "bpflog", "bpflogsize", "bufpolicy", "bufresize", "bufsize", "cleanrate", "cpu", "destructive", "dynvarsize",
+    "jstackframes", "jstackstrsize", "lockmem", "maxframes", "noresolve", "nspec", "pcapsize", "scratchsize", "specsize",
+    "stackframes", "statusrate", "strsize", "ustackframes"])
+
+
+class Actions:
+    """program; engine; sink: sink.Sink, which gets text, notices and changed options; options: options.Options.
+    status: what exit() was given, None before."""
+
+    def __init__(self, program: Program, engine: Engine, sink: Sink, options: Options) -> None:
+        self.program, self.engine, self.sink, self.options = program, engine, sink, options
+        self.symbols = Symbols(options, engine.maps_of, engine.name_of, engine.code_of)
+        self.aggregates = Aggregates(program, engine, options, self.symbols)
+        self._texts: Texts | None = None
+        self.status: int | None = None
+
+    @property
+    def texts(self) -> Texts:
+        if self._texts is None:
+            from .formatted_text import Texts  # few programs have such
+
+            self._texts = Texts(self.program, symbols=self.symbols)
+        return self._texts
+
+    def act(self, action: Action, record: bytes) -> None:
+        """Do one action; record: bytes of its own record."""
+        action.row.perform(self, action, record)
+
+    # --- the world outside, as actions need it ------------------------------------------------
+    def command(self, text: bytes) -> None:
+        """The output of the command goes where ours goes by default, as with dtrace."""
+        import subprocess  # with it, and not with os.system(), the command ignores no signal that Python does
+
+        subprocess.run(["sh", "-c", text], executable="/bin/sh", check=False)  # as system(3) calls it, in its messages, too
+
+    def reopen(self, path: bytes, record: bytes) -> None:
+        try:
+            self.sink.reopen(path)
+        except OSError as error:
+            name = harmless(os.fsdecode(path))
+            self.complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
+
+    def signal(self, number: int, record: bytes) -> None:
+        """The process may have gone on since, or have ended, and another may have its id.  A stranger's file may say -1, which is
+        everybody."""
+        pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
+        when = struct.unpack_from("=Q", record, p.RECORD_TIME)[0]
+        try:
+            send(pid, number, lambda: self.engine.fired(pid, when))
+        except (OSError, ValueError) as error:
+            self.complain(record, f"couldn't send signal {number} to {pid}: {error}")
+
+    def set_option(self, name: str, value: str | None, record: bytes) -> None:
+        try:
+            if name in _NOT_WHILE_TRACING:
+                raise OptionError("Operation illegal when tracing is active")
+            self.options.set(name, value)
+        except OptionError as error:
+            shown = "1" if value is None else value
+            self.complain(record, harmless(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n")
+        else:
+            self.sink.option_changed(name)
+
+    def complain(self, record: bytes, what: str) -> None:
+        clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
+        names = harmless(":".join(self.engine.probe(probe)))
+        self.sink.notice(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")

@@ -1,0 +1,295 @@
+# mypy: ignore-errors
+"""Names for addresses: stacks, usym() and its like, %a, %A and %k.
+
+In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of keys that print
+alike one that stands for all of them.
+Always: a process that has ended, a file that can not be read or is damaged costs the name, never the record: then the
+address is printed.  A process's map is read again where an address lies in none of its files.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from bisect import bisect_right
+from collections import OrderedDict
+
+from pydtrace.dtrace_text.address_text import Addresses, grouped, stood_for
+from pydtrace.process import maps
+from pydtrace.program.d_types import PLACE
+from pydtrace.symbols import elf
+from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.file_symbols import FILES, NOTHING, Known
+from pydtrace.symbols.perf_map import PerfMaps
+from pydtrace.symbols.symbol_table import Table
+from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.io_worker import user_of
+from pydtrace.untrusted.responsive_fs import REACHABLE
+from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.user_quota import ROOT, one
+from pydtrace.unwind import python_frame_words
+from pydtrace.unwind.merge_frames import beside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.program.d_types import Naming
+    from pydtrace.program.program import Data
+
+    Found = tuple[str | None, str | None, int]
+
+_RESTORERS = ("__restore_rt", "__restore")  # what a signal's handler returns to, which nobody has called
+_TEXT = "tTwW"  # kinds of /proc/kallsyms
+_OWN, _OTHERS, _SHARE = 30.0, 3.0, 20  # seconds at once and one of how many, to read what a user's processes and files say
+_MAPPED, _PROCESS = 16 << 20, 1 << 10  # bytes of the maps of all processes; of one that has none
+_ALIKE = 1 << 18  # names of addresses that others stand for
+_FILES = 1 << 14  # of processes, that are remembered
+_TOLD = stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0  # of the mode of a file that a process, or a recording, names
+
+
+class _Process:
+    """The files that a process has mapped."""
+
+    def __init__(self, pid: int, lines: Sequence[str]) -> None:
+        self.pid, self.user = pid, user_of(pid)
+        self.put(lines)
+
+    def put(self, lines: Sequence[str]) -> None:
+        """What its maps say now."""
+        self.size = _PROCESS + sum(map(len, lines))
+        self._maps = [each for each in map(maps.mapping, lines) if each]
+        self._starts = [each.start for each in self._maps]
+        self._of_files = {(each.device, each.inode): each for each in self._maps}
+
+    def find(self, address: int) -> maps.Mapping | None:
+        at = bisect_right(self._starts, address) - 1
+        return self._maps[at] if at >= 0 and address < self._maps[at].end else None
+
+    def has(self, told: maps.Mapping) -> maps.Mapping | None:
+        """A mapping of the file that the process says it has, or None."""
+        return self._of_files.get((told.device, told.inode))
+
+
+# Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
+# f(pid, address) -> text or None.  The first that knows an address names it.  `late` of one are users for whose names it had no time.
+FRAME_RESOLVERS = [PerfMaps]
+
+
+class Symbols(Addresses):
+    """options: noresolve, demangle, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
+    Engine.code_of.
+    Process ids are the traced ones', 0 the kernel's."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
+                 name_of: Callable[[int, int], str | None] = lambda pid, address: None,
+                 code_of: Callable[[int], tuple[maps.Mapping | None, int] | None] = lambda address: None) -> None:
+        super().__init__(options or {})
+        self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
+        self._resolvers = [make() for make in FRAME_RESOLVERS]
+        self._files: dict[tuple[bool, tuple[str, int, str]], Known] = {}
+        self._processes: OrderedDict[int, _Process] = OrderedDict()
+        self._mapped = 0  # bytes of all their maps
+        self._time: dict[int, Allowance] = {}  # by user
+        self._late: set[int] = set()  # users for whose names there was no time left
+        self._kernel: Table | None = None
+        self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
+        self._one: dict[tuple[int, Naming, tuple[str, ...]], bytes] = {}  # (size, …, names) -> the bytes that stand for them, of all processes
+
+    # --- finding ----------------------------------------------------------------------
+    def _process(self, pid: int) -> _Process:
+        found = self._processes.get(pid)
+        if found is None:
+            found = _Process(pid, self._lines(pid))
+            self._keep(found, 0)
+        self._processes.move_to_end(pid)
+        return found
+
+    def _lines(self, pid: int) -> Sequence[str]:
+        try:
+            found = maps.lines(pid)
+        except OSError:
+            found = []
+        return found or self._maps_of(pid)
+
+    def _keep(self, process: _Process, before: int) -> None:
+        """before: the size that it had."""
+        self._processes[process.pid] = process
+        self._mapped += process.size - before
+        while self._mapped > _MAPPED and len(self._processes) > 1:
+            self._mapped -= self._processes.popitem(last=False)[1].size
+
+    def warnings(self) -> list[str]:
+        """What could not be named for want of time, each told once."""
+        for resolver in self._resolvers:
+            self._late |= getattr(resolver, "late", set())
+        told = [f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
+                for user in sorted(self._late)]
+        for late in (self._late, *(getattr(each, "late", set()) for each in self._resolvers)):
+            late.clear()
+        told += REACHABLE.news()
+        return told
+
+    def _allowance(self, user: int) -> Allowance:
+        if user not in self._time:
+            self._time[user] = Allowance(_OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE)
+        return self._time[user]
+
+    def _place(self, pid: int, address: int) -> tuple[maps.Mapping | None, int]:
+        """(Mapping, the offset in its file), or None and the address."""
+        process = self._process(pid)
+        found = process.find(address)
+        if found is None:
+            found = self._find_anew(process, address)
+        return (found, address - found.start + found.offset) if found else (None, address)
+
+    def _find_anew(self, process: _Process, address: int) -> maps.Mapping | None:
+        """By what its maps say now."""
+        time = self._allowance(process.user)
+        if not time.left:
+            self._late.add(process.user)
+            return None
+        with time.spent():
+            lines, before = self._lines(process.pid), process.size
+            if lines:  # of one that has ended what was known stays
+                process.put(lines)
+                self._keep(process, before)
+            return process.find(address)
+
+    def _known(self, pid: int, where: maps.Mapping) -> Known:
+        """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
+        path."""
+        process = self._process(pid)
+        real = where if where.where else process.has(where)
+        key = real is None, (real or where).file
+        if key in self._files:
+            return self._files[key]
+        place = maps.find(pid, real or where, REACHABLE)
+        found = FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD) if place else NOTHING
+        if found is None:
+            self._late.add(process.user)
+            return NOTHING
+        if len(self._files) >= _FILES:
+            self._files.clear()
+        self._files[key] = found
+        return found
+
+    def find(self, pid: int, address: int, inner: int = 0) -> Found:
+        """(module, symbol, distance to it) of an address; module None: unknown; symbol None: distance is from the
+        beginning of the file.  inner: the frame that is to return there, 0 where none is: the call may be its function's last instruction."""
+        if not pid:
+            return self._find_kernel(address)
+        where, offset = self._code_of(address) or self._place(pid, address)
+        if where is None:
+            return None, None, offset
+        file = self._known(pid, where)
+        linked = elf.linked(file.segments, where.access, offset)
+        linked = offset if linked is None else linked
+        symbol = None if self.options.get("noresolve") else file.table.find(linked)
+        if inner and (symbol is None or symbol[0] == linked) and not self.options.get("noresolve") and not self._interrupts(pid, symbol, inner):
+            symbol = file.table.find(linked - 1) or symbol
+        if symbol is None:
+            return where.name, None, linked
+        return where.name, demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1], linked - symbol[0]
+
+    def _interrupts(self, pid: int, symbol: tuple[int, str] | None, inner: int) -> bool:
+        """Whether a symbol, or the frame inside of it, is what a signal's handler returns to, which nobody has called."""
+        return symbol is not None and (symbol[1] in _RESTORERS or self.find(pid, inner)[1] in _RESTORERS)
+
+    def _find_kernel(self, address: int) -> Found:
+        if self._kernel is None:
+            self._kernel = _kernel_symbols()
+        found = self._kernel.find(address) if not self.options.get("noresolve") else None
+        if found is None:
+            return None, None, address
+        name, _, module = found[1].partition("\t")
+        return module or "vmlinux", name, address - found[0]
+
+    def grouping(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
+        """A function from a key of an aggregation to the one that stands for all keys that print alike, of whatever process;
+        named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
+        known: dict[tuple[Naming, int, int], int] = {}
+        texts: dict[tuple[Naming, int, int, int], str] = {}
+
+        def one(naming: Naming, pid: int, address: int) -> int:
+            found = known.get((naming, pid, address))
+            if found is None:
+                found = known[naming, pid, address] = self.group(naming, pid, address)
+            return found
+
+        def text(naming: Naming, pid: int, address: int, inner: int) -> str:
+            found = texts.get((naming, pid, address, inner))
+            if found is None:
+                found = texts[naming, pid, address, inner] = self._name(pid, address, naming, inner)
+            return found
+
+        def stand(naming: Naming, pid: int, addresses: Sequence[int], storage: bytes) -> bytes:
+            names = tuple([text(naming, pid, address, inner) for address, inner in zip(addresses, (0, *addresses))])
+            return self._one.setdefault((len(storage), naming, names), storage)
+
+        return lambda key: stood_for(grouped(key, named, one), named, stand)
+
+    def forget(self) -> None:
+        """Which addresses stand for others, where these are many: keys that were grouped before are other keys then."""
+        if len(self._alike) > _ALIKE or len(self._one) > _ALIKE:
+            self._alike.clear()
+            self._one.clear()
+
+    def group(self, naming: Naming, pid: int, address: int) -> int:
+        """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
+        else the first that was seen."""
+        if told := self._name_of(pid, address):
+            return self._alike.setdefault((pid, told), address)
+        _, name, distance = self.find(pid, address)
+        first = address - distance if name and naming.whole and self._code_of(address) is None else address
+        return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
+
+    # --- text -------------------------------------------------------------------------
+    def name(self, pid: int, address: int, naming: Naming = PLACE) -> str:
+        """Text of one address."""
+        return harmless(self._name(pid, address, naming))
+
+    def names(self, pid: int, frames: Sequence[int]) -> list[str]:
+        """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
+        texts = [harmless(self._name(pid, frame, PLACE, inner)) for frame, inner in zip(frames, (0, *frames))]
+        native = next((at for at, frame in enumerate(frames) if python_frame_words.is_frame(frame)), 0) if pid else 0
+        return beside(texts[:native], texts[native:], frames[native:]) if native else texts
+
+    def _name(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
+        if told := self._name_of(pid, address):
+            return told
+        module, symbol, distance = self.find(pid, address, inner)
+        if module is None:
+            return self._resolved(pid, distance) or f"0x{distance:x}"
+        if naming.module:
+            return module
+        if symbol is None:
+            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{distance if self._code_of(address) else address:x}"
+        if naming.distance and distance:
+            return f"{module}`{symbol}+0x{distance:x}"
+        return f"{module}`{symbol}"
+
+    def _resolved(self, pid: int, address: int) -> str | None:
+        if not pid or self.options.get("noresolve"):
+            return None
+        return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
+
+
+def _kernel_symbols() -> Table:
+    """Of /proc/kallsyms: a symbol reaches to the next; none where the kernel hides the addresses."""
+    found, texts = [], bytearray()
+    try:
+        with open("/proc/kallsyms") as file:
+            for line in file:
+                address, kind, name, *module = line.split()
+                if kind in _TEXT:
+                    found.append((int(address, 16), len(texts)))
+                    texts += f"{name}\t{''.join(module).strip('[]')}\0".encode()
+    except (OSError, ValueError):
+        return Table()
+    found.sort()
+    if not found or not found[-1][0]:
+        return Table()
+    ends = [row[0] for row in found[1:]] + [found[-1][0] + 4096]
+    return Table(((start, end - start, name) for (start, name), end in zip(found, ends)), bytes(texts))

@@ -1,0 +1,44 @@
+"""What came into the aggregations between two looks: what a host sends to who merges.
+
+In: aggregates.Aggregates of an engine that nobody else clears.  Out: {key: words} by aggregation; merged with those of all looks before
+they are what one session has counted (aggregation/merge_values.py).
+Always: nothing comes twice, nothing is left out: where the engine stands still between two calls, the elements are taken out of its
+maps, which so never fill up; where the kernel counts on (it would add to an element that is being taken out) they stay, and what was
+there at the look before is subtracted.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pydtrace.program.program import AggDef
+    from pydtrace.results.aggregations import Key
+
+    from .aggregation_state import Aggregates
+
+    Words = tuple[int, ...]
+
+
+class Deltas:
+    def __init__(self, aggregates: Aggregates) -> None:
+        self._aggregates = aggregates
+        self._seen: dict[int, dict[Key, Words]] = {}  # by ident, of the look before
+
+    def take(self, definition: AggDef) -> dict[Key, Any]:
+        """What came since the last call."""
+        engine = self._aggregates.engine
+        entries = engine.items(definition.map)
+        held: dict[Key, Any] = {key: value.words for key, value in self._aggregates.of_entries(definition, entries).items()}
+        if engine.stands_still:
+            engine.remove(definition.map, [key for key, _ in entries])
+            return held
+        before = self._seen.get(definition.ident, {})
+        self._seen[definition.ident] = held
+        came = {key: self._since(definition, before.get(key), words) for key, words in held.items()}
+        return {key: words for key, words in came.items() if words}
+
+    @staticmethod
+    def _since(definition: AggDef, old: Words | None, new: Words) -> Any:
+        return new if old is None else definition.row.came(old, new)

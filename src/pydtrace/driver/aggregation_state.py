@@ -1,0 +1,169 @@
+"""The program's aggregations while tracing runs: what clear(), trunc() and normalize() do to them.
+
+In: the engine, whose maps have the values; actions on aggregations, as their records come.  Out: entries
+to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty; keys that
+print alike are one, be they of several processes, before anything is sorted, truncated or normalized.
+"""
+
+from __future__ import annotations
+
+from pydtrace.dtrace_text import aggregation_text
+from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from pydtrace.dtrace_text.aggpack_text import Style
+    from pydtrace.dtrace_text.aggregation_text import Joined
+    from pydtrace.engine import Engine
+    from pydtrace.program.program import AggDef, Program
+    from pydtrace.results.aggregations import Aggregation
+
+    Entries = list[tuple[bytes, bytes]]  # (key, value) as a map holds them
+
+
+class Aggregates:
+    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
+    symbols.Symbols.
+
+    departing: told of what clear() or trunc() is about to take away, None where nobody wants to know."""
+
+    departing: Callable[[AggDef, Aggregation], None] | None = None
+
+    def __init__(self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None) -> None:
+        self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
+        self._grouped = {aggdef.ident: named for aggdef in program.aggregations
+                         if (named := [data for data in aggdef.keys if isinstance(data.type, (t.Stack, t.Symbol))])}
+        self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
+        self._normals: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
+        self._cleared: set[int] = set()  # idents of aggregations without keys that had a value before clear()
+        self._printed: set[int] = set()  # idents
+
+    def definition(self, symbol: Any) -> AggDef:
+        """The AggDef of a symbols.Aggregation."""
+        return self._definitions[symbol.ident]
+
+    def entries(self, aggdef: AggDef) -> Entries:
+        """[(key, value)] as they are now."""
+        found = self.engine.items(aggdef.map)
+        if not found and aggdef.ident in self._cleared:
+            found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
+        if aggdef.ident not in self._grouped:
+            return found
+        self.symbols.forget()
+        return self._merged(aggdef, found)
+
+    def parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
+        """[(CPU, {key: value})] as they are now, where -x aggpercpu asks for them, else []."""
+        if not self.options.get("aggpercpu"):
+            return []
+        grouped = aggdef.ident in self._grouped
+        return [(cpu, dict(self._merged(aggdef, found) if grouped else found)) for cpu, found in self.engine.parts(aggdef.map)]
+
+    def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
+        """The entries, those that print alike as one."""
+        from pydtrace.results.aggregation_values import pack, unpack
+
+        group = self.symbols.grouping(self._grouped[aggdef.ident])
+        found: dict[bytes, Any] = {}
+        for key, value in entries:
+            key, made = group(key), unpack(aggdef, value)
+            found[key] = found[key].merge(made) if key in found else made
+        return [(key, pack(value)) for key, value in found.items()]
+
+    def _remove(self, aggdef: AggDef, keys: list[bytes]) -> None:
+        """Take entries() out of the engine's map: all that are printed as one of these keys."""
+        if aggdef.ident in self._grouped:
+            group, gone = self.symbols.grouping(self._grouped[aggdef.ident]), set(keys)
+            keys = [key for key, _ in self.engine.items(aggdef.map) if group(key) in gone]
+        self.engine.remove(aggdef.map, keys)
+
+    def normal(self, aggdef: AggDef, key: bytes) -> int:
+        return self._normals.get((aggdef.ident, key), 1)
+
+    def order(self) -> aggregation_text.Order:
+        options = self.options
+        return aggregation_text.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
+                                  options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
+
+    def style(self) -> Style | None:
+        """What the options say about tables; None where they say nothing."""
+        if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
+            return None
+        from pydtrace.dtrace_text.aggpack_text import Style
+
+        return Style(self.options)
+
+    def snapshot(self, aggdef: AggDef) -> Aggregation:
+        """A snapshot.Aggregation of what one holds now."""
+        return self.of_entries(aggdef, self.entries(aggdef))
+
+    def of_entries(self, aggdef: AggDef, entries: Entries) -> Aggregation:
+        """The same, of what it held before."""
+        from pydtrace.results.aggregations import Aggregation
+
+        return Aggregation.from_items(aggdef, entries, self.program.strsize, self.symbols)
+
+    # --- actions ---------------------------------------------------------------------
+    def clear(self, aggdef: AggDef) -> None:
+        """All values become zero; the keys stay."""
+        if (self.departing or not aggdef.keys) and (entries := self.entries(aggdef)):
+            self._tell(aggdef, entries)
+            if not aggdef.keys:
+                self._cleared.add(aggdef.ident)
+        self.engine.clear(aggdef.map)
+
+    def _tell(self, aggdef: AggDef, entries: Entries) -> None:
+        if self.departing:
+            self.departing(aggdef, self.of_entries(aggdef, entries))
+
+    def trunc(self, aggdef: AggDef, count: int) -> None:
+        """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
+        entries = self.entries(aggdef)
+        rows = aggregation_text.rows([(aggdef, entries)], aggregation_text.Order())
+        if not aggdef.keys:
+            rows = rows if count == 0 else []
+            if rows:
+                self._cleared.discard(aggdef.ident)
+        elif count > 0:
+            rows = rows[: max(0, len(rows) - count)]
+        elif count < 0:
+            rows = rows[-count:]
+        for row in rows:
+            self._normals.pop((aggdef.ident, row.key), None)
+        if rows:
+            gone = {row.key for row in rows}
+            self._tell(aggdef, [entry for entry in entries if entry[0] in gone])
+            self._remove(aggdef, [*gone])
+
+    def normalize(self, aggdef: AggDef, divisor: int) -> None:
+        """Values that are there now are printed divided; those to come are not."""
+        for key, _ in self.entries(aggdef):
+            self._normals[aggdef.ident, key] = divisor
+
+    # --- printing ----------------------------------------------------------------------
+    def printed(self, aggdefs: list[AggDef]) -> None:
+        """These have been printed: they are not printed again at the end."""
+        self._printed.update(aggdef.ident for aggdef in aggdefs)
+
+    def joined(self, aggdefs: list[AggDef]) -> Joined:
+        """[(AggDef, entries)] of what one printa() prints."""
+        return [(aggdef, self.entries(aggdef)) for aggdef in aggdefs]
+
+    def text(self, aggdefs: list[AggDef]) -> bytes:
+        """What printa() without a format prints."""
+        found = aggregation_text.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
+                                           self.style(), self.parts)
+        return b"\n" + found
+
+    def unprinted(self) -> list[AggDef]:
+        """The AggDefs that no printa() has printed."""
+        return [aggdef for aggdef in self.program.aggregations if aggdef.ident not in self._printed]
+
+    def rest(self) -> bytes:
+        """The text of all that was not printed yet."""
+        found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
+        return aggregation_text.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style(),
+                                   self.parts)

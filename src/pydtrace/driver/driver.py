@@ -1,0 +1,304 @@
+# mypy: ignore-errors
+"""The one loop of all tracing: a compiled program in, a sink fed, until everything is over.
+
+In: options, engine.Targets, a program, a sink (sink.py).  Out: calls of the sink, in dtrace's order: BEGIN, the command starts,
+records as they come, END, the aggregations.
+Always: what may not be traced is refused before anything fires; every record is shown or counted; a speculation's records come
+where it was committed; close() undoes all that was made, whatever happened before.
+
+Who uses it has the time: run() traces until it is over, step() as long as the caller likes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from pydtrace.dlang import buffer_limits
+from pydtrace.dlang.front.probe_descriptions import OWN, unmatched
+from pydtrace.dtrace_text.runtime_errors import cut_line, drop_line, long_line
+from pydtrace.engine import EngineError
+from pydtrace.engine.probe_hints import (
+    chosen_function,
+    similar_name,
+    similar_provider,
+    unmatched_probe,
+    wider,
+)
+from pydtrace.engine.provider_search import file_with_provider
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .action_runner import Actions
+from .cpu_limit import Cost
+from .sink import Info
+from .speculation_buffer import DEFAULT_SIZE, Speculations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from pydtrace.engine import Engine, Targets
+    from pydtrace.options import Options
+    from pydtrace.program.program import Program
+
+    from .sink import Sink
+
+_SWITCH_RATE = 1_000_000_000  # ns: the option's default
+
+
+class Driver:
+    """One tracing.  targets: what is traced; its command waits until BEGIN has fired.  listed: what tells a user of this
+    caller which probes there are; allowed: how he allows destructive actions.
+
+    stopping: True ends it as exit() does; interrupted: a signal has done that, after which the command may take as long as it needs
+    to end; hurry: True as well where nothing more is to be shown, and nothing to be waited for.  Any thread may set these three, and a
+    signal's handler.
+    """
+
+    engine: Engine
+    program: Program
+    actions: Actions
+    reason = ""  # why it is this engine
+
+    def __init__(self, options: Options, targets: Targets, listed: str | None = None, allowed: str = "") -> None:
+        self.options, self.targets = options, targets
+        self._listed, self._allowed = listed, allowed
+        self._opened: Engine | None = None  # until close()
+        self._sink: Sink | None = None  # likewise
+        self._held: Speculations | None = None
+        self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
+        self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
+        self._cost: Cost | None = None
+        self.stopping = self.hurry = self.interrupted = False
+        self.patience: float | None = None  # s that the command may take to end; None: engine.command decides
+        self.shown = False  # all that it has to show was shown
+        self.costly = False  # it has ended because of what it costs
+
+    # --- before -----------------------------------------------------------------------------------
+
+    def open(self, program: Program) -> None:
+        """Choose and open the engine.  EngineError."""
+        from pydtrace.select_engine import open_engine
+
+        self.adopt(program, *open_engine(program, self.options, self.targets))
+
+    def adopt(self, program: Program, engine: Engine, reason: str) -> None:
+        """Take an engine that is open."""
+        self.program, self.engine, self.reason, self._opened = program, engine, reason, engine
+
+    def check_matches(self) -> None:
+        """Refuse descriptions that stand for no probe, unless the option zdefs allows them.  CompileError."""
+        if self.options.get("zdefs"):
+            return
+        for description, count in self.engine.matched:
+            if count == 0 and description not in self.engine.awaited:
+                raise unmatched(description, self._hint(description) or self._listed, self.engine.function_sizes)
+
+    def _hint(self, description: Any) -> str | None:
+        """What is called nearly so, or why there is no such probe."""
+        engine, probes = self.engine, self._near(description)
+        hint: str | None = (chosen_function(description, self.targets.command) or similar_name(description, probes)
+                            or unmatched_probe(description, engine.name, engine.kernel) or engine.hint(description)
+                            or file_with_provider(description, self.targets.command) or similar_provider(description, probes))
+        return hint
+
+    def _near(self, description: Any) -> list[Any]:
+        """(provider, module, function, name) of the probes among which there may be one that is called nearly so; none where
+        nothing can be listed."""
+        from pydtrace.engine import Targets
+        from pydtrace.select_engine import list_probes
+
+        if "replay" in self.options:
+            return []
+        try:
+            return [*OWN, *list_probes(self.options, Targets(), wider(description))]
+        except (EngineError, OSError):  # what is wrong is told as it is
+            return []
+
+    def _admit(self) -> None:
+        """Refuse what must not, or can not, be traced."""
+        if not (self.options.get("zdefs") or self.engine.awaited or any(count for _, count in self.engine.matched)):
+            raise EngineError("no probes matched")
+        if self.program.destructive and not self.options.get("destructive"):
+            raise EngineError(f"could not enable tracing: Destructive actions not allowed{self._allowed}")
+        if no_room := buffer_limits.complaint(self.program):
+            raise EngineError(f"could not enable tracing: {no_room}")
+
+    def begin(self, sink: Sink) -> None:
+        """Fire BEGIN, switch the probes on, start the command.  EngineError, and what the sink raises."""
+        self._admit()
+        if self.program.speculates:
+            self._held = Speculations(self.options.get("specsize", DEFAULT_SIZE))
+        self.actions = Actions(self.program, self.engine, sink, self.options)
+        self._sink = self.sink = sink
+        engine = self.engine
+        self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places,
+                          engine, engine.fired)
+        sink.begin(self._info)
+        if sink.formatter and not self._held:
+            engine.print_by(sink.formatter)
+        if engine.name != "dtrace":  # which says it by itself
+            for text in buffer_limits.changes(self.program.options, "_DTRACE_TESTING" in os.environ):
+                sink.notice(text)
+        self._say_what_no_node_has(sink)
+        if engine.samples:
+            from .profile_samples import Samples
+
+            engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")),
+                                     engine.procs_wanted)
+        if engine.walks:
+            from .python_frame_names import Interpreters
+
+            engine.interpreters = Interpreters(engine.knows_threads)
+        if self.targets.command:
+            self.targets.command.watch_group()  # before there are probes, which would see it start
+        engine.begin()
+        if self.options.get("destructive"):
+            sink.notice("allowing destructive actions", error=False)
+        if "maxcpu" in self.options:
+            self._cost = Cost(self.options["maxcpu"], lambda: engine.programs_time() - sink.others_time(),  # from now on: compiling is over
+                              engine.users_work, engine.cut_off, sink.notice)
+        if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
+            self._start(self.targets.command)
+
+    def _say_what_no_node_has(self, sink: Sink) -> None:
+        unmatched = [description for description, count in self.engine.matched if count == 0]
+        if unmatched:
+            from pydtrace.engine.erlang_vm_hints import missing
+
+            for text in dict.fromkeys(map(missing, unmatched)):
+                if text:
+                    sink.notice(text)
+
+    @staticmethod
+    def _start(command: Any) -> None:
+        try:
+            command.go()
+        except OSError as error:
+            raise EngineError(f"failed to start {command.argv[0]}: {error.strerror}") from None
+
+    # --- tracing ----------------------------------------------------------------------------------
+
+    def run(self, timeout: float, between: Callable[[], None]) -> None:
+        """Trace until it is over.  timeout: as step()'s; between: called before each look at the engine."""
+        while True:
+            between()
+            if self.over:
+                break
+            self.step(timeout)
+        self.end()
+        while self.sink.stays and not self.stopping:
+            time.sleep(timeout)
+            between()
+
+    @property
+    def over(self) -> bool:
+        """There is nothing more to wait for: end() is next."""
+        return self.stopping or self.engine.exiting or self.engine.finished
+
+    def step(self, timeout: float) -> None:
+        """Feed the sink with what there is, or comes within `timeout` seconds."""
+        self._take(self.engine.poll(min(timeout, self._longest)))
+        self._tell_drops()
+        if self._cost and (told := self._cost.passed()):
+            self.stopping = self.costly = True
+            self.sink.notice(told)
+
+    def catch_up(self, seconds: float) -> bool:
+        """Feed the sink with all that was fired before this call.  False: not all of it came within so many seconds."""
+        deadline = time.monotonic() + seconds
+        for records in self.engine.catch_up(seconds):
+            self._take(records)
+        self._tell_drops()
+        return time.monotonic() < deadline
+
+    def end(self) -> None:
+        """Probes off, END, all that was recorded, the aggregations."""
+        self._take(self.engine.end())
+        while not self.hurry and (records := self.engine.more()):
+            self._feed(records)
+        self._tell_warnings()
+        self._tell_drops()
+        self._warn_of_cut_strings()
+        self._info.finish()
+        self.sink.pause()
+        if not self.hurry:
+            self.sink.snapshot(self.actions.aggregates)
+            for text in self.actions.symbols.warnings():
+                self.sink.notice(text)
+            self.sink.end(self.status or 0)
+        self.shown = True
+
+    def close(self) -> None:
+        """Undo everything; may be called at any time, twice."""
+        try:
+            self.finish()
+        finally:
+            if self.targets.command:
+                self.targets.command.stop(self)
+
+    def finish(self) -> None:
+        """Close the sink and the engine; the command runs on."""
+        engine, self._opened = self._opened, None
+        sink, self._sink = self._sink, None
+        try:
+            if sink:
+                self._info.finish()  # where something broke the tracing off
+                sink.close()
+        finally:
+            if engine:
+                engine.close()
+
+    def _take(self, records: bytes) -> None:
+        self._tell_warnings()
+        if not self.hurry:
+            self._feed(records)
+
+    def _tell_warnings(self) -> None:
+        for text in self.engine.warnings():
+            self.sink.notice(harmless(text))
+
+    def _feed(self, records: bytes) -> None:
+        self.sink.records(self._held.sift(records) if self._held else records)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def status(self) -> int | None:
+        """What the script gave to exit(), None where it did not."""
+        return self.actions.status
+
+    @property
+    def errors(self) -> int:
+        """How many run-time errors of the script there were."""
+        return self._info.errors
+
+    @property
+    def lost(self) -> bool:
+        """Something was dropped, or came out of order."""
+        return bool(self._told)
+
+    def drops(self) -> dict[str, int]:
+        """{kind: how many were lost} so far, as Engine.drops() says, and of speculations."""
+        drops = dict(self.engine.drops())
+        if self._held:
+            drops["speculative"] = drops.get("speculative", 0) + self._held.lost
+        return drops
+
+    def _warn_of_cut_strings(self) -> None:
+        """The script's output is dtrace's, which does not mark them."""
+        cut, long = self.engine.cut_strings()
+        if "_DTRACE_TESTING" in os.environ:
+            return
+        if cut:
+            self.sink.notice(cut_line(cut, self.program.strsize))
+        if long:
+            self.sink.notice(long_line(long))
+
+    def _tell_drops(self) -> None:
+        for kind, count in self.drops().items():
+            new = count - self._told.get(kind, 0)
+            if new > 0:
+                self._told[kind] = count
+                self.sink.drop(kind, new, drop_line(kind, new, bool(self.options.get("droptags")), self.engine.lost_on(kind)))

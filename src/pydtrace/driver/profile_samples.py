@@ -1,0 +1,122 @@
+# mypy: ignore-errors
+"""What profile-n sees on the embedded engine: the Python stacks of a process's threads, read from outside.
+
+In: process ids, how many frames are wanted.  Out: for each thread that runs (or of all, with -x profilewall) its id, the words of
+its stack (engine/language_frames.py), and who works there, where that is wanted (remote_python/thread_arg0.py).
+Always: nothing is done in the process, which is neither stopped nor signalled; names are read at each look anew, so those of code that
+was freed are right or absent; why a process can not be read is said once; a process of another user is not read, since it could make
+the reader wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from pydtrace.process.identity import alive
+from pydtrace.profile.sampler import Threads
+from pydtrace.profile.stack_profile import Place, marked
+from pydtrace.remote_python import python_threads
+from pydtrace.remote_python.code_objects import Codes
+from pydtrace.remote_python.remote_python import NoProcess, NoStacks, Python
+from pydtrace.remote_python.thread_arg0 import Proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TRIES = 32
+_AGAIN = 0.2  # seconds until a process that is no Python yet is looked at again
+
+
+class _Process:
+    def __init__(self, pid: int, frames: int, tasks: bool) -> None:
+        self._python = Python(pid)
+        self._codes = Codes(self._python)
+        self._walker = self._python.walker(max(1, frames), _TRIES)
+        self._threads = Threads(self._python)
+        self._proc = Proc(self._python, self._codes) if tasks else None
+        self.when = 0
+
+    @property
+    def unknown(self) -> int:
+        return self._proc.unknown if self._proc else 0
+
+    def look(self, everywhere: bool) -> list[tuple[int, list[str], bytes]]:
+        """[(thread id as the process knows it, texts of its frames, who works there)]; `when` is the moment.  Raises NoStacks."""
+        self._codes.renew()
+        if self._proc:
+            self._proc.look()
+        raws = python_threads.raws(self._walker, self._python.pid)
+        self.when = time.monotonic_ns()
+        if self._proc:
+            self._proc.looked(raws)
+        tasks = [(raw, self._threads.of(raw, len(raws) == 1)) for raw in raws]
+        tasks = [(raw, task) for raw, task in tasks if task and (everywhere or task.letter == "R")]
+        procs = [self._proc.text(raw, task.inner) if self._proc else b"" for raw, task in tasks]
+        found = [(task.inner, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)]
+        if not self._python.memory.is_its():
+            raise NoProcess.of(self._python.pid)
+        return found
+
+    def _texts(self, raw: Any) -> list[str]:
+        if "lost" in raw.marks:
+            return [marked("lost").text]
+        texts = [Place((frame.name, frame.file, frame.line)).text for frame in raw.frames(self._codes)]
+        return [marked("moving").text, *texts] if "torn" in raw.marks else texts
+
+
+class Samples:
+    """word: frames.Names.word; frames: of a stack; everywhere: threads that wait count, too; tasks: who works in each is wanted."""
+
+    def __init__(self, word: Any, frames: int, everywhere: bool, tasks: bool = False) -> None:
+        self._word, self._frames, self._everywhere, self._tasks = word, frames, everywhere, tasks
+        self._looked = self._unknown = 0
+        self._processes: dict[int, _Process] = {}
+        self._again: dict[int, float] = {}  # when those are looked at next that can not be read
+        self._told: set[str] = set()
+        self.troubles: list[str] = []  # for the user, each once
+
+    def look(self, pid: int) -> tuple[int, list[tuple[int, list[int], bytes]]]:
+        """(when, [(thread id, words of its stack, the innermost frame first, who works there)]) of a process, now (ns)."""
+        if self._again.get(pid, 0) > time.monotonic():
+            return 0, []
+        try:
+            if pid not in self._processes:
+                _refuse_strangers(pid)
+                self._processes[pid] = _Process(pid, self._frames, self._tasks)
+            process = self._processes[pid]
+            before = process.unknown
+            found = process.look(self._everywhere)
+        except NoStacks as error:
+            self._fail(pid, error)
+            return 0, []
+        self._again.pop(pid, None)
+        self._looked += len(found)
+        self._unknown += process.unknown - before
+        return process.when, [(tid, [self._word(text) for text in texts], proc) for tid, texts, proc in found]
+
+    def warnings(self, ended: bool) -> list[str]:
+        """What the user is to be told since the last call."""
+        said, self.troubles = self.troubles, []
+        if ended and self._unknown:
+            said.append(f"of {self._unknown} of {self._looked} samples it could not be told which asyncio task ran")
+            self._unknown = 0
+        return said
+
+    def _fail(self, pid: int, error: NoStacks) -> None:
+        self._processes.pop(pid, None)
+        first, why = pid not in self._again, str(error)
+        self._again[pid] = time.monotonic() + _AGAIN
+        if not isinstance(error, NoProcess) and alive(pid) and not first and why not in self._told:  # else it ends, or begins
+            self._told.add(why)
+            self.troubles.append(f"profile-n has no samples: {why}")
+
+
+def _refuse_strangers(pid: int) -> None:
+    try:
+        owner = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        raise NoProcess.of(pid) from None
+    if owner != os.geteuid():
+        raise NoStacks(f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel")

@@ -1,0 +1,158 @@
+"""What a tracing feeds: the protocol between the driver and whatever shows, writes or keeps what is traced.
+
+In: the calls of driver.Driver, in this order:
+    begin(info)             once, before BEGIN fires; what a sink lacks (a module, a file) it says here
+    records(buffer)         a buffer of whole records (program/program.py), again and again: a sink that wants speed hands it to C
+                            (sinks/dtrace_text_sink.py), one that wants values decodes it (results/records.py)
+    notice(), drop()        as it comes about: warnings, what an action could not do, losses
+    text(), reopen(), truncate(), option_changed()      while records() runs, from info.actions, where a record has such an action
+    pause()                 Ctrl-C came; and once when the records are over
+    snapshot(aggregates)    once, when the records are over, unless the user is in a hurry
+    end(status)             the last of a tracing that nothing broke off; not where the user is in a hurry
+    close()                 once, whatever happened
+Out: whatever the sink makes of it.
+Always: all calls come from one thread, but begin(), which may come from another before; a sink needs no engine: a test makes an
+Info of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from pydtrace.dtrace_text.runtime_errors import Teller
+from pydtrace.process.identity import was_there
+from pydtrace.program.trace_clock import Clock
+
+TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
+
+    from pydtrace.dtrace_text.address_text import Addresses
+    from pydtrace.program.program import Action, Program
+    from pydtrace.results.records import Decoder
+
+    from .aggregation_state import Aggregates
+
+    class Acting(Protocol):
+        """What a sink needs of actions.Actions.  symbols: for the names of addresses; aggregates: what the aggregations hold now,
+        for who shows them while tracing goes on."""
+
+        @property
+        def symbols(self) -> Addresses: ...
+
+        @property
+        def aggregates(self) -> Aggregates: ...
+
+        def act(self, action: Action, record: bytes) -> None:
+            """Do what an action of a record says that records no data."""
+
+
+class Info:
+    """What a sink is told when the tracing begins.  clock: the time that the tracing is at.
+
+    program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
+    of a probe's id; engine: its name, reason: why it is that one; has_places, fired: as the engine's (engine.Engine).
+    """
+
+    __slots__ = ("actions", "clock", "engine", "fired", "has_places", "options", "probe", "program", "reason", "_teller")
+
+    def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
+                 engine: str = "", reason: str = "", has_places: bool = False, clock: Clock | None = None,
+                 fired: Callable[[int, int], bool] = was_there) -> None:
+        self.program, self.options, self.actions, self.probe = program, options, actions, probe
+        self.engine, self.reason, self.has_places = engine, reason, has_places
+        self.clock, self.fired = clock or Clock(), fired
+        self._teller: Teller | None = None
+
+    def teller(self, say: Callable[[str, int], None]) -> Teller:
+        """What tells faults (dtrace_text/runtime_errors.py), for a sink that finds them among the records: say is its fault()."""
+        absent = None
+        if self.engine == "kernel":
+            from .absent_pages import AbsentPages
+
+            absent = AbsentPages().bring
+        self._teller = Teller(self.program, self.probe, say, self.has_places, absent)
+        return self._teller
+
+    def decoder(self, report: Callable[[str, int], None] | None = None) -> Decoder:
+        """What makes Records of the program's records.  report: the sink's fault(), of one that does the records' actions, too; None: another
+        sink does both."""
+        from pydtrace.results.records import Decoder
+
+        if report is None:
+            return Decoder(self.program, self.probe, _ignore, _ignore, self.actions.symbols)
+        return Decoder(self.program, self.probe, self.teller(report).tell, self.actions.act, self.actions.symbols)
+
+    @property
+    def errors(self) -> int:
+        """How many run-time errors of the script there were."""
+        return self._teller.count if self._teller else 0
+
+    def finish(self) -> None:
+        """The records are over: faults that were counted are told."""
+        if self._teller:
+            self._teller.finish()
+
+
+def _ignore(*_: Any) -> None:
+    """Of a record whose errors and actions another sink handles."""
+
+
+class Sink:
+    """A sink that has no file and shows nothing by itself.  A sink of one's own has at least records(), text() and notice().
+
+    stays: when all is over it is still there to look at, until the user ends it; formatter: since begin(), of a sink that does
+    nothing with records but print them by it."""
+
+    stays = False
+    formatter: Any = None  # a _tracer.Formatter: engines may print records by it before they give them (RECORD_TEXT)
+
+    def begin(self, info: Info) -> None:
+        """Tracing is about to begin."""
+
+    def records(self, buffer: bytes) -> None:
+        """What the clauses recorded."""
+        raise NotImplementedError
+
+    def text(self, text: bytes) -> None:
+        """What an action printed: printa(), a stack, bytes in memory."""
+        raise NotImplementedError
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """What the user is told beside the data; error: False where it is no trouble."""
+        raise NotImplementedError
+
+    def fault(self, text: str, count: int = 0) -> None:
+        """A run-time error of the script, or that there were so many more of one; Info.teller() calls it."""
+        self.notice(text)
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        """So many more were lost (a kind of Engine.drops()); line: dtrace's words for it."""
+        self.notice(line)
+
+    def others_time(self) -> float:
+        """Seconds of this process's processor time that others than its user have caused, by connections to a server of the sink's."""
+        return 0.0
+
+    def pause(self) -> None:
+        """Where text for people has an empty line."""
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        """What the aggregations hold at the end."""
+
+    def end(self, status: int) -> None:
+        """Tracing is over; status: what the script gave to exit(), else 0."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+    def reopen(self, path: bytes) -> None:
+        """freopen(): text goes to another file from now on (b"": to the first).  OSError."""
+        raise OSError(errno.ENOTSUP, "there is no output file")
+
+    def truncate(self) -> None:
+        """ftruncate(): the output file becomes empty."""
+
+    def option_changed(self, name: str) -> None:
+        """setopt() has changed an option."""

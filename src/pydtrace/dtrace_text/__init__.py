@@ -1,0 +1,1 @@
+"""Text that dtrace(1) prints, byte for byte."""

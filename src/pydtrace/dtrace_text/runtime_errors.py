@@ -1,0 +1,156 @@
+"""Lines on the standard error: run-time errors and drops, in dtrace's words.
+
+In: fault records (program/program.py), and what Engine.drops() counts.  Out: text without the program's
+name and without a newline.  Always: each fault is told or counted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+
+from pydtrace.program import program as p
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from pydtrace.program.program import Clause, Program
+
+    Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
+
+_FEW = 3  # faults of a kind that are told before they are counted
+_STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
+_DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
+_FAULTS = {
+    p.FAULT_BADADDR: "invalid address", p.FAULT_BADALIGN: "invalid alignment", p.FAULT_ILLOP: "illegal operation",
+    p.FAULT_DIVZERO: "divide-by-zero", p.FAULT_NOSCRATCH: "out of scratch space",
+    p.FAULT_KPRIV: "invalid kernel access", p.FAULT_UPRIV: "invalid user access",
+    p.FAULT_TUPOFLOW: "tuple stack overflow", p.FAULT_BADSTACK: "bad stack", p.FAULT_LIBRARY: "library-level fault",
+    p.FAULT_BADINDEX: "index out of bounds", p.FAULT_BADSIZE: "invalid size",
+}  # fmt: skip
+_WITH_ADDRESS = (p.FAULT_BADADDR, p.FAULT_BADALIGN, p.FAULT_BADSIZE)
+_DROPS = {  # kind: dtrace's tag, and its words where one and where several were lost
+    "principal": ("DTRACEDROP_PRINCIPAL", "drop", "drops"),
+    "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
+    "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop", "dynamic variable drops"),
+    "speculative": ("DTRACEDROP_SPEC", "speculative drop", "speculative drops"),
+    "speculation": ("DTRACEDROP_SPECUNAVAIL", "failed speculation (no speculative buffer available)",
+                    "failed speculations (no speculative buffer available)"),
+    "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
+    "unread": ("PYUSDTDROP_UNREAD", "failure to read a traced process", "failures to read traced processes"),
+    "host": ("PYUSDTDROP_HOST", "loss of what a host had counted", "losses of what hosts had counted"),
+}
+KINDS = tuple(_DROPS)
+
+
+def _number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int:
+    """dtrace's number of a clause: it counts one for each probe description."""
+    if clause >= len(clauses):
+        return clause
+    before = sum(len(each.probes) for each in clauses[:clause])
+    same = [at for at, desc in enumerate(clauses[clause].probes) if desc.name == names[3]]
+    return before + (same[0] if same else 0)
+
+
+def fault_line(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ()) -> str:
+    """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
+    clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
+    kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
+    what = _FAULTS.get(kind, "unknown fault")
+    if kind in _WITH_ADDRESS:
+        what += f" (0x{value:x})"
+    elif kind == p.FAULT_BADINDEX:
+        what += f" ({value})"
+    names = probe_name(probe)
+    number = _number(clause & ~p.RECORD_FLAGS, clauses, names)
+    where = f"dt_clause_{number} for probe ID {probe} ({harmless(':'.join(names))})"
+    return f"error in {where}: {what} at BPF pc {pc}"
+
+
+class Teller:
+    """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
+
+    probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
+    places: the records say where in the source it was; absent(pid, address): called where memory could not be read; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
+    """
+
+    def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True,
+                 absent: Callable[[int, int], None] | None = None) -> None:
+        self._absent = absent
+        self._clauses, self._probe_name, self._say, self._places = program.clauses, probe_name, say, places
+        self._bare = "_DTRACE_TESTING" in os.environ
+        self.count = 0
+        self._seen: dict[tuple[int, int, int], tuple[list[int], str]] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
+
+    def tell(self, record: bytes) -> None:
+        """A fault has come: its record."""
+        clause, = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
+        kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
+        line = fault_line(record, self._probe_name, self._clauses)
+        self.count += 1
+        if self._absent and kind == p.FAULT_BADADDR and value:
+            self._absent(struct.unpack_from("=I", record, p.RECORD_PID)[0], value)
+        seen, _ = self._seen.setdefault((clause, pc, kind), ([0], line))
+        seen[0] += not self._bare
+        if seen[0] > _FEW:
+            return
+        location = None if self._bare or not self._places else _location(record, self._clauses)
+        if location:
+            line += f"\n    at {location}"
+            if seen[0] == 1 and (kind, value) == (p.FAULT_BADADDR, 0):
+                line += _absent_string(location)
+        if seen[0] == _FEW:
+            line += "\n    (from here on this error is counted, and told at the end)"
+        self._say(line, 0)
+
+    def finish(self) -> None:
+        """Tracing is over: tell the counts; those that were told are forgotten."""
+        for (count,), line in self._seen.values():
+            if count > _FEW:
+                self._say(f"{count - _FEW} more of: {line}", count - _FEW)
+        self._seen = {}
+
+
+def _absent_string(location: Any) -> str:
+    """The hint for a string argument that a firing did not have; "" where the statement reads none."""
+    found = _STRING_ARGUMENT.search(location.source.text, location.start, location.end)
+    return f'\n    hint: a string that is absent is NULL: {found[1]} ? copyinstr({found[1]}) : ""' if found else ""
+
+
+def _location(record: bytes, clauses: Sequence[Clause]) -> Any:
+    """Where the statement of a fault stands in the source; None where the record is of no clause of the program's."""
+    clause = struct.unpack_from("=I", record, p.RECORD_CLAUSE)[0] & ~p.RECORD_FLAGS
+    if clause >= len(clauses):
+        return None
+    pc = struct.unpack_from("=I", record, p.FAULT_PC)[0]
+    found = clauses[clause].loc
+    for first, location in clauses[clause].lines:
+        if first > pc:
+            break
+        found = location
+    return found
+
+
+def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:
+    """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
+    ring belongs to a process."""
+    tag, one, several = _DROPS[kind]
+    where = f" on CPU {cpu}" if cpu is not None else ""
+    return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}{where}"
+
+
+def cut_line(count: int, strsize: int) -> str:
+    """The message of strings that were longer than strsize."""
+    were = "strings were" if count > 1 else "string was"
+    more = f": -x strsize={min(2 * strsize, p.STRSIZE_LIMIT)} has room for more" if strsize < p.STRSIZE_LIMIT else ""
+    return f"{count} {were} cut to {strsize - 1} bytes{more}"
+
+
+def long_line(count: int) -> str:
+    """The message of strings that the traced process may have cut."""
+    strings = "strings have" if count > 1 else "string has"
+    return f"{count} {strings} the {p.STRING_LIMIT} bytes that an event holds at most, or up to 3 less, and may be cut"

@@ -1,0 +1,302 @@
+"""Engines: what runs a compiled D program on processes.  One interface, a module per engine.
+
+The order of calls, by driver/driver.py:
+    engine = Engine(program, options)      load the program: maps, clauses
+    engine.open(targets)                   find the probes; nothing is enabled yet
+    engine.matched                         how many probes each description matches
+    engine.begin()                         BEGIN fires, then the probes are enabled
+    engine.poll(timeout) -> records        until engine.exiting or engine.finished, or as long as one likes
+    engine.end()                           probes off, the events that are still there, then END
+    engine.more() -> records               what end() had to leave, until it gives none
+    engine.take_records(), engine.items()  at any time between
+    engine.close()                         everything that was made is undone; may be called at any time, twice
+Records are bytes, laid out by program/program.py; formatting them is the consumer's.
+"""
+
+from __future__ import annotations
+
+import time
+
+from pydtrace.process.identity import alive, was_there
+from pydtrace.process.identity import ticks as begun_at  # a module of this package is called ticks
+from pydtrace.program.trace_clock import Clock
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.process import maps
+    from pydtrace.process.command import Command
+    from pydtrace.program.program import Program
+
+DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
+BEGIN, END, ERROR = 1, 2, 3  # their ids
+_A_MOMENT = 0.05  # s in which what was fired has come
+OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
+
+
+class EngineError(Exception):
+    """What the host, the target or the user's rights do not allow: `str` is one line for the user, whatever names are in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(harmless(message))
+
+    @property
+    def why(self) -> str:
+        """The same without advice, for who goes on in another way."""
+        return str(self)
+
+
+class NoSuchProcess(EngineError):
+    """Of the processes that were named, this one is not there; the words are dtrace's, which names no process."""
+
+    WORDS = "No such process"
+
+    def __init__(self, pid: int) -> None:
+        Exception.__init__(self, pid)  # what pickle makes another one of
+        self.pid = pid
+
+    def __str__(self) -> str:
+        return f"{self.WORDS}: {self.pid}"
+
+
+class TooLarge(EngineError):
+    """The script's data need more memory than there may be; no other engine is tried."""
+
+
+class NotAllowed(EngineError):
+    """A policy does not allow what the script reads; no other engine is tried."""
+
+
+def gone(pids: Sequence[int]) -> NoSuchProcess:
+    """The error for processes of which one is not there: it names the first."""
+    return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
+
+
+class NoPyusdt(EngineError):
+    """There is nothing of pyusdt in what is to be traced."""
+
+    ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
+              "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
+
+    OF_PYTHON = ("the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
+                 "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
+                 "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)")
+
+    def __init__(self, why: str, of_python: object = False) -> None:
+        super().__init__(why)
+        self._why = why
+        self._advice = self.OF_PYTHON if of_python else self.ADVICE
+
+    def __str__(self) -> str:
+        return f"{self._why}: {self._advice}"
+
+    @property
+    def why(self) -> str:
+        return self._why
+
+
+class Targets:
+    """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
+    None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
+    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
+    allowed: {pid: when it began, as identity.ticks() says} of these processes where a policy bounds what is read: no
+    probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy.
+    children: with `only`, the descendants of those that were named are traced, too."""
+
+    __slots__ = ("allowed", "children", "command", "only", "pids")
+
+    def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False,
+                 allowed: Mapping[int, int] | None = None, children: bool = False) -> None:
+        self.pids, self.command, self.only, self.allowed = tuple(pids), command, only or allowed is not None, allowed
+        self.children = children
+
+    def check_identity(self) -> None:
+        """Raise NotAllowed where another process has the id of an allowed one now."""
+        for pid, began in (self.allowed or {}).items():
+            if begun_at(pid) not in (began, None):
+                raise NotAllowed(f"process {pid}, which a policy allows, has ended, and another process has its id")
+
+    def named(self) -> tuple[int, ...]:
+        """The pids of the processes that were named."""
+        return (*self.pids, self.command.pid) if self.command else self.pids
+
+    def are_everyone(self, providers: Iterable[str]) -> bool:
+        """Whether processes that nobody named are traced: none was named, or one of the providers stands for others' as well."""
+        return not self.named() or (not self.only and not all(map(self.are_all_of, providers)))
+
+    def are_all_of(self, provider: str) -> bool:
+        """Whether no other process can have a provider that matches: it ends with the pid of one of these."""
+        digits = provider[len(provider.rstrip("0123456789")):]
+        return bool(digits) and int(digits) in self.named() and not any(glob in provider for glob in "*?[")
+
+
+class Engine(Clock):
+    """The interface.  program: dlang.program.Program; options: {name: value} of -x and pragmas, in the
+    units of options.py."""
+
+    name = ""
+    tells_strangers_at_once = False  # messages about other users' processes do not wait for the end
+    has_places = True  # a fault's record says which instruction of which clause it was
+    stands_still = False  # nothing is added to an aggregation but in poll(), end() and more()
+    cpu: int | None = None  # the one that runs the clauses, where it is one
+    has_parts = False  # an aggregation has a part for each CPU
+
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
+        if options.get("aggpercpu") and not self.has_parts:
+            raise EngineError("-x aggpercpu needs -x engine=kernel: elsewhere an aggregation has one part, whichever CPU its events come "
+                              "from")
+        self.program, self.options = program, options
+        self.notes: list[str] = []  # what the user is to be told before tracing starts
+        self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+        self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
+        self.function_sizes: dict[Any, int] | None = None  # {description of the pid provider: bytes of its function}; None: nobody looked
+        self.kernel: str | None = None  # why the kernel engine, which was asked for more probes, has none
+        self.folded: list[Any] = []  # those that run once for many events of a probe
+        self.counted: list[Any] = []  # the program.Clauses that traced processes count by themselves, without events
+        self.consumers = "each processor runs the clauses of its own events"  # who runs them, for people
+        self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
+
+    def attaching(self, done: int, total: int) -> None:
+        """So many probes of those that are to be attached to are; whoever shows progress puts a function in its place."""
+
+    def set_wall(self, offset: int) -> None:
+        """From now on walltimestamp is an event's time and this (ns), where the clauses run here and on no kernel's events."""
+
+    def fired(self, pid: int, when: int) -> bool:
+        """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
+        return was_there(pid, when)
+
+    def open(self, targets: Targets) -> None:
+        """Find targets and probes.  Raises EngineError."""
+        raise NotImplementedError
+
+    def hint(self, description: Any) -> str | None:
+        """Why no probe matches a description, where that is known."""
+        return self.lack if description.provider.startswith((*OWN_PROVIDERS, "python")) else None
+
+    def print_by(self, formatter: Any) -> None:
+        """Whoever takes the records does nothing but print them by this _tracer.Formatter: some may come as text that it has made
+        (RECORD_TEXT of program/program.py)."""
+
+    def begin(self) -> None:
+        """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""
+        raise NotImplementedError
+
+    def poll(self, timeout: float) -> bytes:
+        """Wait at most `timeout` seconds for events, run the clauses on them, and give the records that
+        came of it (bytes, maybe none)."""
+        raise NotImplementedError
+
+    def catch_up(self, seconds: float) -> Iterator[bytes]:
+        """Records until all that was fired before this call has been seen, or so many seconds have passed.  (Where the engine can not
+        tell, until nothing has come for a moment.)"""
+        deadline = time.monotonic() + seconds
+        while not self.exiting and time.monotonic() < deadline:
+            records = self.poll(_A_MOMENT)
+            yield records
+            if not records:
+                return
+
+    def end(self) -> bytes:
+        """Disable the probes, run what was fired before, fire END; gives the records, the first of them where there are many."""
+        raise NotImplementedError
+
+    def more(self) -> bytes:
+        """Records that end() had to leave for later, since those before them read aggregations or are many: call it until it
+        gives none."""
+        return b""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def exiting(self) -> bool:
+        """A clause called exit()."""
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        """The traced command or all traced processes have ended."""
+        raise NotImplementedError
+
+    def probe(self, ident: int) -> tuple[str, ...]:
+        """(provider, module, function, name) of a probe id in a record."""
+        raise NotImplementedError
+
+    def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
+        """[(key, value)] of a map of the program, as bytes: an aggregation's data."""
+        raise NotImplementedError
+
+    def parts(self, map_index: int) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
+        """[(CPU, items() of what fired there)], of each that is online, where the engine has_parts."""
+        raise NotImplementedError
+
+    def clear(self, map_index: int) -> None:
+        """Zero all values of an aggregation's map; its keys stay."""
+        raise NotImplementedError
+
+    def remove(self, map_index: int, keys: list[bytes]) -> None:
+        """Take elements out of an aggregation's map; keys: as items() has them."""
+        raise NotImplementedError
+
+    def warnings(self) -> list[str]:
+        """What the user is to be told of the tracing since the last call: texts, one line each."""
+        return []
+
+    def maps_of(self, pid: int) -> Sequence[str]:
+        """What /proc/PID/maps of a traced process said of its code when it was last looked at: lines, none if it never was."""
+        return ()
+
+    def details(self) -> list[str]:
+        """What -v tells at the end of a tracing: texts, one line each."""
+        return []
+
+    def programs_time(self) -> float:
+        """Seconds that programs of this engine have taken in traced processes, where the option programstime wants that counted."""
+        return 0.0
+
+    def users_work(self) -> dict[int, tuple[int, float]]:
+        """{uid: (work for the events of his processes, in units that compare users; seconds for his processes that come and go)} so
+        far; {}: this tracing does not tell users apart, or was asked for the processes that it traces by their names."""
+        return {}
+
+    def cut_off(self, uid: int) -> None:
+        """Trace this user's processes no more.  Only users that users_work() has."""
+        raise NotImplementedError
+
+    samples = False  # it has profile-n by reading processes from outside, with
+    sampler: Any = None  # a tracing.samples.Samples, which is given to it
+    frames_wanted = 0  # of these stacks
+    procs_wanted = False  # and who works there
+
+    def frame_word(self, text: str) -> int:
+        """A frame of theirs, as the clauses see it."""
+        raise NotImplementedError
+
+    walks = False  # its programs walk the stacks of interpreters, with
+    interpreters: Any = None  # a tracing.interpreters.Interpreters, which is given to it
+    knows_threads = False  # by pthread_self()
+
+    def name_of(self, pid: int, address: int) -> str | None:
+        """What the engine itself calls an address of a stack or symbol of a process; None: the process's files tell it."""
+        return None
+
+    def code_of(self, address: int) -> tuple[maps.Mapping | None, int] | None:
+        """What a word that stands for a native frame is: a file and the offset in it, or None and an address; None: it is no such
+        word."""
+        return None
+
+    def lost_on(self, kind: str) -> int | None:
+        """The CPU on which what drops() says of that kind was lost, where it was one.  A ring belongs to a process."""
+        return self.cpu if kind == "aggregation" else None
+
+    def cut_strings(self) -> tuple[int, int]:
+        """(strings that were cut to strsize, strings as long as an event holds at most, which may be cut)"""
+        return 0, 0
+
+    def drops(self) -> dict[str, int]:
+        """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
+        raise NotImplementedError

@@ -1,0 +1,72 @@
+# mypy: ignore-errors
+"""What dtrace shows for people inside of frames: stacks, names of addresses, bytes as a table.
+
+In: the text that dtrace printed for a value.  Out: the value's bytes, as other engines record them.
+Always: how far such a text reaches, a frame says (dtrace/script.py), not the text: names come out of the traced program's files.
+"""
+
+import re
+import sys
+
+from pydtrace.program import d_types as t
+
+_HEADING = re.compile(rb"\n {5,}0  1  2 .*\n")  # of a table of bytes
+_LINE = re.compile(rb" {5,}([0-9a-f]+):((?: [0-9a-f]{2}){1,16})")
+_COLUMN = 50  # of a string in an aggregation's table
+
+
+def storage(type, size, text, names):
+    """The bytes of a value; size: how many there may be; names: data.names.Names, for what dtrace calls addresses."""
+    if isinstance(type, t.Symbol):
+        return names.storage(type, size, (_decoded(text).strip(),))
+    if isinstance(type, t.Stack):
+        return names.storage(type, size, names_of(text))
+    return dumped(text, size)
+
+
+def names_of(text):
+    """The names of a stack's frames."""
+    lines = [line.strip() for line in _decoded(text).split("\n")]
+    return tuple([line for line in lines if line])
+
+
+def _decoded(text):
+    return text.decode("utf-8", "surrogateescape")
+
+
+def dumped(text, size):
+    """The bytes of a table, or of the number that dtrace prints where there are 1, 2, 4 or 8 of them."""
+    if text.count(b"\n") < 2:
+        return (int(text) % 2 ** (8 * size)).to_bytes(size, sys.byteorder)
+    return b"".join(bytes.fromhex(match[2].decode()) for match in map(_LINE.match, text.split(b"\n")) if match)[:size]
+
+
+def without_strings(table, rows, ending):
+    """An aggregation's table without its first columns, which are strings: what is left has columns of one width.
+
+    rows: the strings of each row; ending: what a row ends with.  Raises ValueError where the table has not just these rows.
+    """
+    found, at = [b"\n"], 1
+    for strings in rows:
+        for string in strings:
+            at = _behind(table, at, string)
+        end = table.index(ending, at) + len(ending)
+        found.append(table[at:end])
+        at = end
+    if table[at:].strip():
+        raise ValueError(f"more than {len(rows)} rows")
+    return b"".join(found)
+
+
+def _behind(table, at, string):
+    """Where a string ends in a table: padded to its column or, where it is no text, as a table of its bytes."""
+    plain = b"  " + string.ljust(_COLUMN)
+    if table.startswith(plain, at):
+        return at + len(plain)
+    heading = _HEADING.match(table, at)
+    end, size = heading.end() if heading else at, 0
+    while (line := _LINE.match(table, end)) and int(line[1], 16) == size:
+        end, size = table.index(b"\n", line.end()) + 1, size + len(line[2]) // 3
+    if size <= len(string) or not dumped(table[at:end], size).startswith(string + b"\0"):
+        raise ValueError(f"another string than {string!r}")
+    return end

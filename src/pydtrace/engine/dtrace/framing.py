@@ -1,0 +1,282 @@
+# mypy: ignore-errors
+"""What the rewritten script prints, read: frames in, records and aggregations of the program out.
+
+In: bytes of dtrace's standard output, cut anywhere (dtrace/script.py says how frames look).  Out: records as every
+engine gives them, and for each aggregation its items.  Always: what stands between frames is kept as text; a frame
+that is damaged is text, too.
+"""
+
+import re
+import struct
+import sys
+
+from pydtrace.aggregation.int64 import wrap
+from pydtrace.results import aggregation_values
+from pydtrace.results.aggregations import pack_key
+from pydtrace.symbols.name_interning import Names
+
+from .display_values import dumped, names_of, storage, without_strings
+from .output_items import Distribution, Total
+from .output_parser import Parser
+from .script_rewriter import has_table, is_sayable, pauses, said_order
+
+_LIMIT = 1 << 24  # bytes of one frame
+_ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
+_ENDING = re.compile(rb"[\x00-\x06\\]")
+_HEADER = struct.Struct("=IIIIQII")
+_INTEGER = re.compile(rb"-?\d{1,20}\Z")
+
+
+def _number(text):
+    """An integer as %d and %u print it."""
+    if not _INTEGER.match(text):
+        raise ValueError(text[:30])
+    return int(text)
+
+
+def _index(text, rows):
+    """The index of one of these rows: none from behind."""
+    index = _number(text)
+    if not 0 <= index < len(rows):
+        raise IndexError(index)
+    return index
+
+
+def unescape(text):
+    """What %S printed.  It shows the NUL that ends a string as \\0."""
+    if b"\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else _LETTERS.get(m[1], m[1]), text)
+
+
+class Frames:
+    """mark: as rewrite() got it; shown: the Names that dtrace gave to addresses; names: {probe id: (provider, module, function,
+    name)}; items: by aggregation {key: value}; begun, ended, exiting: whether BEGIN ran, END ran, a clause called exit();
+    target: the pid of the command that dtrace started, or 0; text: what was no frame, since the last look; damaged: how many
+    frames of no snapshot were not understood; paused: the last record has to be seen before feed() goes on."""
+
+    def __init__(self, program, mark=""):
+        self._program = program
+        self._mark = mark and b"\x02" + mark.encode()
+        self._open = b""  # what stands behind a mark, as long as the other has not come
+        self.shown = Names()
+        self._pausing = {clause.index for clause in program.clauses if pauses(clause)}
+        self._rest = b""
+        self.target, self.paused, self.damaged = 0, False, 0
+        self.names, self.text = {}, b""
+        self.items = [{} for _ in program.aggregations]
+        self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
+        self._said = None  # the aggregation whose snapshot that is
+        self._torn = set()  # aggregations of which the last snapshot was not understood
+        self._strings = [[] for _ in program.aggregations]  # the strings of the rows of a table that is still to come
+        self.begun = self.ended = self.exiting = False
+
+    def feed(self, data):
+        """Records, as bytes, up to one that has to be seen by itself."""
+        self.paused = False
+        rest = self._rest + (self._sealed(self._open + data) if self._mark else data)
+        out, at = [], 0
+        while (start := rest.find(b"\x01", at)) >= 0:
+            self.text += rest[at:start]
+            end = rest.find(b"\x04", start)
+            if end < 0:
+                at = start
+                break
+            at = end + 1
+            frame = rest[start + 1 : end]
+            try:
+                record = self._frame(frame)
+            except (ValueError, LookupError, struct.error):
+                self.text += rest[start:at]
+                if self._said is None:
+                    self.damaged += 1
+                else:
+                    self._torn.add(self._said)
+                continue
+            if record:
+                out.append(record)
+                if self._pausing and _HEADER.unpack_from(record)[1] in self._pausing:
+                    self.paused = True
+                    break
+        else:
+            self.text, at = self.text + rest[at:], len(rest)
+        self._rest = rest[at:]
+        if len(self._open) > _LIMIT:
+            self.text, self._open = self.text + self._open, b""
+        if len(self._rest) > _LIMIT and not self.paused:
+            self.text, self._rest = self.text + self._rest, b""
+        return b"".join(out)
+
+    def _sealed(self, data):
+        """What stands between marks so that it can not end a frame, and without them; what has no second mark yet waits, and
+        so does what may be the first bytes of a mark."""
+        parts = data.split(self._mark)
+        if len(parts) % 2 == 0:
+            self._open = self._mark + parts.pop()
+        else:
+            begun = next(n for n in range(len(self._mark) - 1, -1, -1) if parts[-1].endswith(self._mark[:n]))
+            self._open = self._mark[:begun]
+            parts[-1] = parts[-1][: len(parts[-1]) - begun]
+        parts[1::2] = [_ENDING.sub(lambda m: b"\\%03o" % m[0][0], part) for part in parts[1::2]]
+        return b"".join(parts)
+
+    def _frame(self, frame):
+        kind, body = frame[:1], frame[1:]
+        if kind == b"R":
+            return self._record(body.split(b"\x03"))
+        if kind == b"A":
+            self._row(body)
+        elif kind == b"K":
+            index, *strings = body.split(b"\x03")
+            self._strings[self._saying(index, True)].append(list(map(unescape, strings)))
+        elif kind == b"P":
+            self._table(body)
+        elif kind == b"S":
+            self._begins(_index(body, self.items))
+        elif kind == b"T":
+            self._ends(_index(body, self.items))
+        elif kind == b"B":
+            self.begun, self.target = True, _index(body or b"0", range(1 << 31))
+        elif kind == b"E":
+            self.ended = True
+        elif kind == b"H":
+            pass
+        else:
+            raise ValueError(kind)
+        return b""
+
+    def _record(self, fields):
+        index, ident, cpu, time, pid, tid = map(_number, fields[:6])
+        if len(fields) < 10:
+            raise ValueError("a probe of no name")
+        clause = self._program.clauses[_index(fields[0], self._program.clauses)]
+        record = bytearray(clause.record_size)
+        _HEADER.pack_into(record, 0, clause.record_size, index, ident, cpu, time, pid, tid)
+        exiting = self.exiting
+        for field in fields[10:]:
+            number, *said = field.split(b"\x05")
+            action = clause.actions[_index(number, clause.actions)]
+            if len(said) != (len(action.data) if action.row.said is None else action.row.said):
+                raise ValueError(f"{len(said)} values")
+            exiting = exiting or action.row.ends
+            for data, value in zip(action.data, said):
+                self._put(record, data, value)
+            for data in action.data[len(said) :]:  # how many bytes it was to show is how many there are
+                self._put(record, data, b"%d" % len(dumped(unescape(said[0]), action.data[0].size)))
+        if ident not in self.names:
+            self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
+        self.exiting = exiting
+        return bytes(record)
+
+    def _put(self, record, data, said):
+        """Write one value where the program's records have it."""
+        if data.type.is_string:
+            raw = unescape(said)[: data.size - 1]
+        elif is_sayable(data.type):
+            raw = (_number(said) % 2 ** (8 * data.size)).to_bytes(data.size, sys.byteorder)
+        else:
+            raw = storage(data.type, data.size, unescape(said), self.shown)
+        record[data.offset : data.offset + len(raw)] = raw
+
+    def _begins(self, index):
+        """A snapshot.  One whose end did not come is none; a table is understood when it has come."""
+        if self._said is not None:
+            self._torn.add(self._said)
+        self._fresh[index], self._strings[index], self._said = {}, [], index
+        if has_table(self._program.aggregations[index]):
+            self._torn.add(index)
+        else:
+            self._torn.discard(index)
+
+    def _ends(self, index):
+        if index != self._said:
+            self._torn.add(index)
+        if index not in self._torn:
+            self.items[index] = self._fresh[index]
+        self._fresh[index], self._strings[index], self._said = {}, [], None
+
+    def _saying(self, text, as_table):
+        """The index of the aggregation whose snapshot is being said; as_table: which of the two forms that has."""
+        index = _index(text, self.items)
+        if index != self._said or as_table != has_table(self._program.aggregations[index]):
+            raise ValueError(f"not a snapshot of {index}")
+        return index
+
+    def _row(self, body):
+        head, _, shown = body.partition(b"\x06")
+        number, *keys = head.split(b"\x03")
+        index = self._saying(number, False)
+        definition = self._program.aggregations[index]
+        self._add(index, [self._key(data, part) for part, data in zip(keys, definition.keys, strict=True)],
+                  _words(definition, shown))
+
+    def _key(self, data, said):
+        if data.type.is_string:
+            return unescape(said)
+        return names_of(unescape(said)) if data.type.is_record else _number(said)
+
+    def stale(self):
+        """The names of aggregations whose items are those of an earlier moment, as their last snapshot was not understood."""
+        return [self._program.aggregations[index].name for index in sorted(self._torn)]
+
+    def _table(self, body):
+        """All rows of an aggregation.  Where their strings were said before something came to the aggregation, they do not fit:
+        there will be a later snapshot."""
+        head, _, text = body.partition(b"\x03")
+        index = self._saying(head, True)
+        definition, strings = self._program.aggregations[index], self._strings[index]
+        is_histogram = definition.row.is_distribution
+        text = unescape(text)
+        if any(data.type.is_string for data in definition.keys):
+            text = without_strings(text, strings, b"\n\n" if is_histogram else b"\n")
+        order = said_order(definition)
+        parser, wanted = Parser(), Distribution if is_histogram else Total
+        rows = [item for item in parser.feed(text) + parser.close() if item.__class__ is wanted]
+        for i, item in enumerate(rows):
+            said = [*(strings[i] if strings else ()), *item.keys]
+            if len(said) != len(order):
+                raise ValueError(f"{len(said)} keys")
+            key = dict(zip(order, said))
+            key = [_cell(data.type, key[place]) for place, data in enumerate(definition.keys)]
+            self._add(index, key, _counts(definition, item.buckets) if is_histogram else _words(definition, item.value))
+        self._torn.discard(index)
+
+    def _add(self, index, key, words):
+        keys = self._program.aggregations[index].keys
+        if len(key) != len(keys):
+            raise ValueError(f"{len(key)} keys")
+        self._fresh[index][pack_key(keys, key, self.shown)] = struct.pack(f"={len(words)}q", *words)
+
+
+def _cell(type, part):
+    """A key of a table: bytes of a string, int, the name of an address as str.  Raises ValueError for another's, a stack."""
+    if part.__class__ is not (bytes if type.is_string else int if type.is_integer else str):
+        raise ValueError(f"{part!r} is no {type.name}")
+    return part
+
+
+def _words(definition, shown):
+    """What a map would hold of a value that dtrace printed."""
+    if definition.row.is_distribution:
+        parser = Parser()
+        tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
+        return _counts(definition, [bucket for table in tables for bucket in table.buckets])
+    value = _number(shown) if shown.__class__ is bytes else shown
+    if wrap(value) != value:
+        raise ValueError(f"{value} is no value")
+    return definition.row.told(value)
+
+
+def _counts(definition, buckets):
+    """What a map would hold of a histogram; buckets: [(label, count)]."""
+    bounds = aggregation_values.bounds(definition.row, tuple(definition.params or ()))
+    place = {label: i for i, label in enumerate(definition.row.labels(bounds))}
+    if bounds[-1][1] is None:
+        place[">=", bounds[-1][0]] = len(bounds) - 1
+        below = bounds[0][1]
+        place["<", below + 1] = place["<=", below] = 0
+    counts = [0] * len(bounds)
+    for label, count in buckets:
+        counts[place[label]] += count
+    return [sum(counts), *counts]

@@ -1,0 +1,1 @@
+"""The embedded engine: shared memory between the traced process and the tracer."""

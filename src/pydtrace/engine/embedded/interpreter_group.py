@@ -1,0 +1,87 @@
+# mypy: ignore-errors
+"""The interpreters of one tracing, each with maps of its own: several where several consumers share the events.
+
+In: a Program; how many.  Out: what its aggregations hold, all interpreters' together.
+Always: what several have counted is shown as one would have counted it (aggregation/merge_values.py); what only one clause at a time may use
+(variables, speculations) is the first one's.
+"""
+
+import struct
+
+from pydtrace import _tracer
+from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.aggregation.merge_values import together
+from pydtrace.aggregation.split_values import Halves
+from pydtrace.bpf import insn, map_kinds
+from pydtrace.engine import TooLarge
+from pydtrace.program import program as p
+
+
+class Machines:
+    """vms: the _tracer.VM of each consumer.  TooLarge: there is no memory for them."""
+
+    def __init__(self, program, consumers):
+        self._maps, self._halves = program.maps, Halves(program)
+        self._rows = {aggregation.map: aggregation.row for aggregation in program.aggregations}
+        shapes = [(map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries) for each in program.maps]
+        try:
+            self.vms = [_tracer.VM(shapes) for _ in range(consumers)]
+        except OSError as error:
+            raise TooLarge(f"the script's data need more memory than pydtrace may take ({error.strerror}): a smaller -x aggsize or "
+                           "dynvarsize helps") from None
+
+    def load(self, code):
+        """A program (list of bpf.insn.Insn) into each; its numbers there."""
+        encoded = insn.encode(code)
+        return [vm.load(encoded) for vm in self.vms]
+
+    def items(self, index):
+        """[(key, value)] of a map; of one without keys (b"", value), if anything was put there."""
+        if len(self.vms) == 1:
+            return self._items(self.vms[0], index)
+        found = {}
+        for vm in self.vms:
+            for key, value in self._items(vm, index):
+                found.setdefault(key, []).append(value)
+        return [(key, self._merged(index, values)) for key, values in found.items()]
+
+    def _items(self, vm, index):
+        if self._has_keys(index):
+            return self._halves.items(index, vm.items(index))
+        value = vm.value(index, 0)
+        return [(b"", value)] if any(value[:8]) else []
+
+    def _merged(self, index, values):
+        return values[0] if len(values) == 1 else packed(together(self._rows[index], list(map(unpacked, values))))
+
+    def _has_keys(self, index):
+        return self._maps[index].kind != "percpu_array"
+
+    def clear(self, index):
+        """Zero all values of an aggregation."""
+        zeros = bytes(self._maps[index].value_size)
+        for vm in self.vms:
+            if self._has_keys(index):
+                for key, _ in vm.items(index):
+                    vm.update(index, key, zeros)
+            else:
+                vm.clear(index)
+
+    def remove(self, index, keys):
+        """Take elements out of an aggregation; the one of an aggregation without keys is zeroed."""
+        for vm in self.vms:
+            if not self._has_keys(index):
+                vm.clear(index)
+                continue
+            for key in self._halves.keys(index, keys):
+                vm.delete(index, key)
+
+    def drops(self):
+        """How often an aggregation, a dynamic variable, a speculation found no room."""
+        each = [struct.unpack_from("=QQQ", vm.value(p.MAP_GLOBALS, 0), p.DROP_AGGREGATION) for vm in self.vms]
+        return [sum(column) for column in zip(*each)]
+
+    def cut_strings(self):
+        """As Engine.cut_strings()."""
+        each = [struct.unpack_from("=QQ", vm.value(p.MAP_GLOBALS, 0), p.COUNT_CUT) for vm in self.vms]
+        return tuple(sum(column) for column in zip(*each)) if each else (0, 0)

@@ -1,0 +1,47 @@
+"""Samples of profile-n on the embedded engine, from the moment in which a stack was read until clauses run on it.
+
+In: a tracing.samples.Samples, processes.  Out: the clauses run.
+Always: in the order in which they were taken; who says that a sample is due has run the clauses on all that was fired before its stack
+was read, so that the state of a request is that of this moment, however late the tracer is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+from pydtrace.process.identity import comm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Taken:
+    def __init__(self) -> None:
+        self._rows: deque[tuple[int, int, int, str, int, list[int], bytes]] = deque()
+
+    def take(self, sampler: Any, probe: int, pid: int, until: int) -> None:
+        """until: no sample is later (ns)."""
+        when, found = sampler.look(pid)
+        called = comm(pid)
+        self._rows += [(min(when, until), probe, pid, called, *each) for each in found]
+
+    def next(self, tick: tuple[int, int | None] | None) -> tuple[int, int | None] | None:
+        """(time, None) of the one that is next, or the tick where that is due before it."""
+        if self._rows and (tick is None or self._rows[0][0] <= tick[0]):
+            return self._rows[0][0], None
+        return tick
+
+    def fire(self, consumer: Any, cpu: int) -> None:
+        """Run the clauses on the first."""
+        when, probe, pid, called, tid, stack, proc = self._rows.popleft()
+        consumer.fire(probe, when, pid, tid, os.geteuid(), os.getegid(), cpu, called, args=arguments(stack, proc), stack=stack)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def arguments(stack: list[int], proc: bytes) -> tuple[Any, ...]:
+    """arg0 and on of profile-n: nothing, the innermost frame, who works there (data.program.SAMPLED_PROC) or nothing."""
+    return 0, stack[0] if stack else 0, proc or 0

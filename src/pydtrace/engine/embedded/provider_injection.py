@@ -1,0 +1,35 @@
+"""The provider `python` in the command that a session starts: what its environment must be, and which probes it will have."""
+
+from __future__ import annotations
+
+from pydtrace._tracer import HAS_PLACES
+from pyusdt._core import vm_probes
+from pyusdt.vm.inject_env import DEAF, environment
+from pyusdt.vm.target_python import Interpreter, deaf, interpreter, line_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
+    """The probes that CPython 3.minor can have, as list_probes() has them, for a process that does not have them yet."""
+    return [(pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", 0, "")
+            for name, since, places in vm_probes() if since <= minor and (audit or name != "audit")]
+
+
+def into_command(command: Any, wanted: list[Any], *, children: bool = False) -> tuple[list[tuple[Any, ...]], str | None]:
+    """The provider into an engine.command.Command that has not started: the probes that it will have,
+    as list_probes() has them, or why it can have none.
+    wanted: the descriptions (dlang.ast.ProbeDesc) that name the provider; a pattern is for whatever Python the command starts.
+    children: for every Python that these start, as well."""
+    line = line_of(command.argv)
+    if option := deaf(line or command.argv):
+        return [], f"{DEAF % option}: the provider python can not be brought into it"
+    found = interpreter(line[0]) if line else Interpreter()
+    if found.lack:
+        return [], f"the provider python can not be brought into it: {found.lack}"
+    only = all(desc.provider == f"python{command.pid}" for desc in wanted)
+    audit = any(desc.name == "audit" for desc in wanted)
+    command.environment = environment(command.pid if only else 0, audit=audit, children=children)
+    return rows(command.pid, found.minor, audit=audit), None

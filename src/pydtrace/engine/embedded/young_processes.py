@@ -1,0 +1,50 @@
+"""Processes that have just started, and whose provider `python` may be about to come.
+
+In:      process ids.
+Out:     after a while: each has it, or is too old to be waited for.
+Always:  what has the provider, or runs for long, is not waited for at all.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from pydtrace import _tracer
+from pydtrace.process.identity import alive, ticks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+YOUNG = 5.0  # s: by then a program has imported what it enables the provider by
+_LOOK = 0.02  # s
+
+
+def is_of_python(description: Any) -> bool:
+    """Whether a description names the provider."""
+    return bool(description.provider.startswith("python"))
+
+
+def has_python(pid: int) -> bool:
+    """Whether a process has the provider."""
+    try:
+        return any(probe[1] == f"python{pid}" for probe in _tracer.list_probes(None, pid))
+    except OSError:
+        return False
+
+
+def is_young(pid: int) -> bool:
+    """Whether a process has started just now."""
+    began = ticks(pid)
+    if began is None:
+        return False
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK") < YOUNG
+
+
+def await_python(pids: Iterable[int]) -> None:
+    """Returns once each of the young among them has the provider, or is young no more."""
+    for pid in pids:
+        while not has_python(pid) and alive(pid) and is_young(pid):
+            time.sleep(_LOOK)

@@ -1,0 +1,171 @@
+# mypy: ignore-errors
+"""Tracers with programs in the kernel, ours and others': what can be told of them from outside.
+
+In: the descriptors that processes hold, as /proc/PID/fdinfo tells them.  Out: Tracers, with how often their programs ran; of ours also
+what was lost.
+Always: nothing of theirs is changed.  How often programs run the kernel counts only while it is asked to, for all at once:
+Statistics asks it for as long as it is open.
+"""
+
+import os
+import struct
+
+from pydtrace.bpf import syscalls
+from pydtrace.program import program as p
+
+from .linker import CONTROL_LOST
+
+_TRACING = {2, 5, 7, 17, 24, 26}  # types of programs: kprobe, tracepoint, perf_event, raw_tracepoint and its writable kind, tracing
+_ARRAY = "2"
+_LINK, _PROGRAM, _MAP = "anon_inode:bpf_link", "anon_inode:bpf-prog", "anon_inode:bpf-map"
+_LARGEST = 16 << 20  # bytes of a value of ours; a map of that name may be anybody's
+_LOSSES = {"pyusdt_globals": p.DROP_RECORD, "pyusdt_control": CONTROL_LOST}  # where in which of our maps they are counted
+
+
+class Link:
+    """A program attached somewhere.  program: its id; kind: the kernel's word; pid: the only process that it is for, 0: all that have
+    the file, or the kernel does not say; path: of the file, "" where it is none; places: how many; counters: how many semaphores it
+    raises; tracepoint: its name, or ""."""
+
+    __slots__ = ("counters", "kind", "path", "pid", "places", "program", "tracepoint")
+
+    def __init__(self, told, rest):
+        self.program, self.kind = int(told.get("prog_id", 0)), told.get("link_type", "")
+        self.pid, self.path = int(told.get("pid", 0)), told.get("path", told.get("name", "")) if "uprobe" in self.kind else ""
+        self.places = int(told.get("uprobe_cnt", told.get("kprobe_cnt", 1)))
+        self.counters = sum(len(row) == 3 and row[2].startswith("0x") and row[2] != "0x0" for row in rest)
+        self.tracepoint = told.get("tp_name", "")
+        if self.kind == "uprobe_multi" and "pid" not in told:
+            self._ask(int(told["link_id"]))
+
+    def _ask(self, ident):
+        """fdinfo tells of such a link from Linux 6.17 on, the link itself from 6.8 on."""
+        try:
+            self.path, self.pid, counters = syscalls.uprobe_multi_info(ident)
+        except OSError:
+            return
+        self.places, self.counters = len(counters), sum(map(bool, counters))
+
+
+class Tracer:
+    """A process that has tracing programs.  runs: {id of a program: how often it ran, as far as it was counted}; links: Links."""
+
+    def __init__(self, pid):
+        self.pid, self.runs, self.links, self._arrays = pid, {}, {}, set()
+
+    def take(self, what, told, rest):
+        """One of its descriptors; what fdinfo says of it."""
+        if what == _LINK:
+            self.links[told.get("link_id")] = Link(told, rest)
+        elif what == _PROGRAM and int(told.get("prog_type", 0)) in _TRACING:
+            self.runs[int(told["prog_id"])] = int(told.get("run_cnt", 0))
+        elif what == _MAP and (told.get("map_type"), told.get("max_entries")) == (_ARRAY, "1"):
+            self._arrays.add(int(told["map_id"]))
+
+    def of(self, pid, paths):
+        """Its links for a process that has mapped files with these paths."""
+        return [link for link in self.links.values() if link.pid == pid or link.pid == 0 and link.path in paths]
+
+    def alone(self, pid):
+        """The ids of those programs that are for this process and no other."""
+        pids = {}
+        for link in self.links.values():
+            pids.setdefault(link.program, set()).add(link.pid)
+        return [ident for ident, found in pids.items() if found == {pid} and ident in self.runs]
+
+    def lost(self):
+        """How many firings and records there was no room for, of a tracer of pyusdt's; None: it is another, or nobody may know."""
+        found = [count for ident in self._arrays if (count := _lost(ident)) is not None]
+        return sum(found) if found else None
+
+
+def _lost(ident):
+    try:
+        fd = syscalls.map_of(ident)
+    except OSError:
+        return None
+    try:
+        name, key_size, value_size = syscalls.map_info(fd)
+        if name not in _LOSSES or value_size > _LARGEST:
+            return None
+        return struct.unpack_from("=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name])[0]
+    except (OSError, struct.error):
+        return None
+    finally:
+        os.close(fd)
+
+
+def tracers():
+    """[Tracer] of the processes that this user may look at."""
+    found = []
+    for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
+        tracer = _tracer(pid)
+        if tracer.runs:
+            found.append(tracer)
+    return found
+
+
+def _tracer(pid):
+    tracer = Tracer(pid)
+    try:
+        fds = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return tracer  # it has ended, or is another user's
+    for fd in fds:
+        try:
+            what = os.readlink(f"/proc/{pid}/fd/{fd}")
+            if what.startswith("anon_inode:bpf"):
+                tracer.take(what, *_told(f"/proc/{pid}/fdinfo/{fd}"))
+        except (OSError, ValueError):
+            continue  # it was closed meanwhile
+    return tracer
+
+
+def _told(path):
+    """({name: text}, rows of a table's words) of a descriptor's fdinfo."""
+    told, rest = {}, []
+    with open(path, errors="surrogateescape", newline="\n") as file:
+        for line in file:
+            name, colon, text = line.rstrip("\n").partition(":\t")
+            if colon:
+                told.setdefault(name, text.strip())
+            else:
+                rest.append(line.split())
+    return told, rest
+
+
+def run_time(fd):
+    """ns that a program of this process has taken while Statistics were kept."""
+    return int(_told(f"/proc/self/fdinfo/{fd}")[0].get("run_time_ns", 0))
+
+
+class Statistics:
+    """Has the kernel count how often programs run, until it is closed.  lack: why it does not, or ""."""
+
+    def __init__(self):
+        self._fd, self.lack = -1, ""
+        try:
+            self._fd = syscalls.enable_stats()
+        except OSError as error:
+            if not _counting():
+                self.lack = error.strerror
+
+    def close(self):
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+def _counting():
+    """Whether it counts anyway."""
+    try:
+        with open("/proc/sys/kernel/bpf_stats_enabled") as file:
+            return file.read().strip() == "1"
+    except OSError:
+        return False

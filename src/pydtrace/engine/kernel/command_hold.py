@@ -1,0 +1,110 @@
+# mypy: ignore-errors
+"""A command (-c) is held where its program begins, its libraries mapped, until it is known where its code is: one that is over in
+milliseconds has no other time at which its stacks could be followed and named.
+
+In: an attach.Attacher, the program's path, the command's process.  Out: is_held(), let_go().
+Always: it is held once, by a stop signal that a program in the kernel sends at the first instruction; whoever holds it lets it go, or else
+a guard does (resume_guard.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.helper_numbers import GET_CURRENT_PID_TGID, MAP_UPDATE_ELEM, SEND_SIGNAL
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R10,
+    alu_imm,
+    call,
+    exit_,
+    jump_imm,
+    ld_map,
+    mov,
+    mov_imm,
+    store_imm,
+)
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.program import program as p
+from pydtrace.symbols import elf
+
+from .attach import Place
+from .probes.instruction_starts import takes_uprobe
+from .resume_guard import HELD, Guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
+
+
+class Hold:
+    """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, kernel.Refused where that can not be."""
+
+    def __init__(self, attacher: Any, path: str, pid: int) -> None:
+        self._pid, self._holds = pid, True
+        self._program = self._guard = None
+        self._until = time.monotonic() + _LONGEST
+        self._held = syscalls.map_create(p.MapDef("held", "hash", 4, 4, 1))
+        try:
+            self._guard = Guard(self._held, 4)
+            self._attach(attacher, path, pid)
+        except BaseException:
+            self.close()
+            raise
+
+    def _attach(self, attacher: Any, path: str, pid: int) -> None:
+        """A program in the kernel stops it, and says so in the map."""
+        g, left = Code(), Label()
+        g.emit(call(GET_CURRENT_PID_TGID), alu_imm("rsh", R0, 32), jump_imm("jne", R0, pid, left),
+               store_imm(4, R10, -4, pid), store_imm(4, R10, -8, HELD), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, -4), mov(R3, R10),
+               alu_imm("add", R3, -8), mov_imm(R4, 0), call(MAP_UPDATE_ELEM), mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL))
+        g.place(left)
+        g.emit(mov_imm(R0, 0), exit_())
+        file = elf.File(path)
+        try:
+            offset = file.offset(file.entry)
+            if offset is None:
+                raise elf.BadFile("its first instruction is not in the file")
+            if not takes_uprobe(file, offset):
+                raise elf.BadFile("its first instruction can have no probe")
+            self._program = attacher.load(g.finish(), [self._held])
+            attacher.attach(self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0)
+        finally:
+            file.close()
+
+    @property
+    def over(self) -> bool:
+        """It is not waited for any more."""
+        return not self._holds or time.monotonic() > self._until
+
+    def is_held(self) -> bool:
+        """Whether it has stopped."""
+        with contextlib.suppress(ChildProcessError):
+            return self._holds and os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        return False
+
+    def let_go(self) -> None:
+        """Detach first, or when it is held: it would be held again.  What is sent and not delivered yet is taken back."""
+        if self._holds:
+            self._holds = False
+            with contextlib.suppress(OSError):
+                os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG)
+                os.kill(self._pid, signal.SIGCONT)
+        if self._guard is not None:
+            self._guard.end()
+            self._guard = None
+
+    def close(self) -> None:
+        self.let_go()
+        syscalls.close_all([fd for fd in (self._program, self._held) if fd is not None])
+        self._program = self._held = None

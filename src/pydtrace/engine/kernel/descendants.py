@@ -1,0 +1,210 @@
+# mypy: ignore-errors
+"""The processes that were named and their descendants, as the kernel tells of forks; and holding what becomes an unknown program.
+
+In: process ids.  Out: a map {process id: Member} in the kernel; the processes that wait for the tracer's look at their new program.
+Always: a forked child is in the map before it runs.  A process that becomes a program which was not looked at yet stops before its first
+instruction (SIGSTOP) and goes on when the tracer has looked.  A guard (resume_guard.py) lets it go on where the tracer does not.
+"""
+
+import contextlib
+import mmap
+import os
+import signal
+import struct
+
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.helper_numbers import (
+    MAP_DELETE_ELEM,
+    MAP_LOOKUP_ELEM,
+    MAP_UPDATE_ELEM,
+    RINGBUF_OUTPUT,
+    SEND_SIGNAL,
+)
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    R10,
+    alu_imm,
+    call,
+    exit_,
+    jump,
+    jump_imm,
+    ld_map,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.engine import EngineError
+from pydtrace.program import program as p
+
+from . import kernel_errors
+from .passes.read_kernel_memory import read
+from .probes.raw_tracepoints import Kernel
+from .resume_guard import HELD, LET_GO, Guard
+
+_MOST = 1 << 16  # processes
+_FILES = 1 << 14  # programs that were looked at
+_RING = 4096  # bytes: only what wakes the tracer up
+_MEMBER = struct.Struct("=IIQ")  # it is held; the device and the inode of its program, as the kernel has them
+_FILE = struct.Struct("=QQ")
+_KEY, _VALUE = -24, -48  # where in the frame; read() uses the word above
+
+
+class Family:
+    """pids: the processes that were named.  hold: whether a process that becomes an unknown program waits for look().  fd: of the map; wake: a
+    descriptor to poll."""
+
+    def __init__(self, pids, hold):
+        self._raw, self._hold, self._links, self._guard = Kernel(), hold, [], None
+        self._late = 0  # processes that the guard let go
+        try:
+            self.fd = syscalls.map_create(p.MapDef("family", "hash", 4, _MEMBER.size, _MOST), syscalls.NO_PREALLOC)
+            self._files = syscalls.map_create(p.MapDef("programs", "hash", _FILE.size, 4, _FILES), syscalls.NO_PREALLOC)
+            self.wake = syscalls.map_create(p.MapDef("changes", "ringbuf", 0, 0, _RING))
+        except OSError as error:
+            raise kernel_errors.failed("map", error) from None
+        self._read = mmap.mmap(self.wake, mmap.PAGESIZE)
+        self._written = mmap.mmap(self.wake, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE)
+        for pid in pids:
+            syscalls.map_update(self.fd, struct.pack("=I", pid), bytes(_MEMBER.size))
+
+    def begin(self):
+        """From now on the kernel tells of forks, and of processes that become other programs."""
+        if self._hold:
+            try:
+                self._guard = Guard(self.fd, _MEMBER.size)
+            except OSError as error:
+                raise EngineError(f"kernel engine: -x children: {error.strerror}") from None
+        for tracepoint, code in (("sched_process_fork", self._fork), ("sched_process_exit", self._exit), ("sched_process_exec", self._exec)):
+            g = Code()
+            g.emit(mov(R6, R1))
+            left = Label()
+            code(g, left)
+            g.place(left)
+            g.emit(mov_imm(R0, 0), exit_())
+            try:
+                program = syscalls.load(g.finish(), (self.fd, self._files, self.wake), syscalls.RAW_TRACEPOINT)
+                try:
+                    self._links.append(syscalls.raw_tracepoint(program, tracepoint))
+                finally:
+                    os.close(program)
+            except syscalls.Refused as error:
+                raise EngineError(f"kernel engine: -x children: {error}") from None
+            except OSError as error:
+                raise kernel_errors.failed("raw", error, tracepoint) from None
+
+    def _fork(self, g, left):
+        """The child of a member is one.  (Threads have their process's id.)"""
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0), mov(R8, R0))
+        self._find(g, left)
+        g.emit(load(8, R7, R6, 8))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(jump("jeq", R0, R8, left), store(4, R10, _KEY, R0), *[store_imm(8, R10, _VALUE + i, 0) for i in (0, 8)])
+        self._put(g)
+
+    def _exit(self, g, left):
+        """A process that has ended is none: its id can become another's."""
+        from .probes.raw_tracepoints import is_last_thread
+
+        is_last_thread(g, self._raw, left)
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))
+
+    def _exec(self, g, left):
+        """A member has become another program: which, and whether it waits."""
+        member = self._raw.member
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0))
+        self._find(g, left)
+        g.emit(load(8, R7, R6, 16))  # struct linux_binprm
+        read(g, 8, R7, member("linux_binprm", "file"))
+        read(g, 8, R0, member("file", "f_inode"))
+        g.emit(mov(R8, R0))
+        read(g, 8, R8, member("inode", "i_ino"))
+        g.emit(store(8, R10, _VALUE + 8, R0))
+        read(g, 8, R8, member("inode", "i_sb"))
+        read(g, 4, R0, member("super_block", "s_dev"))
+        g.emit(store(4, R10, _VALUE + 4, R0), store_imm(4, R10, _VALUE, 0))
+        if self._hold:
+            known, file = Label(), _VALUE - 16
+            g.emit(store(8, R10, file, R0), load(8, R1, R10, _VALUE + 8), store(8, R10, file + 8, R1), ld_map(R1, 1), mov(R2, R10),
+                   alu_imm("add", R2, file), call(MAP_LOOKUP_ELEM), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, HELD),
+                   mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
+            g.place(known)
+        self._put(g)
+        g.emit(ld_map(R1, 2), mov(R2, R10), alu_imm("add", R2, _KEY), mov_imm(R3, 4), mov_imm(R4, 0), call(RINGBUF_OUTPUT))
+
+    @staticmethod
+    def _find(g, left):
+        """To `left` where the process whose id is at _KEY is no member."""
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, left))
+
+    @staticmethod
+    def _put(g):
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _VALUE), mov_imm(R4, 0), call(MAP_UPDATE_ELEM))
+
+    def changed(self):
+        """Whether a member has become another program since this was asked last."""
+        written = self._written[:8]
+        changed = written != self._read[:8]
+        self._read[:8] = written
+        return changed
+
+    def beat(self):
+        """The tracer is about to look whether anybody waits."""
+        if self._guard is not None:
+            self._guard.beat()
+
+    def take_late(self):
+        """How many processes did not wait for release() since this was asked last: the guard has let them go."""
+        late, self._late = self._late, 0
+        return late
+
+    def members(self):
+        """{process id: release() is to be called}."""
+        return {int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0]) for key, value in syscalls.map_items(self.fd, 4, _MEMBER.size)}
+
+    def release(self, pid):
+        """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""
+        key = struct.pack("=I", pid)
+        try:
+            state, device, inode = _MEMBER.unpack(syscalls.map_lookup(self.fd, key, _MEMBER.size))
+            syscalls.map_update(self._files, _FILE.pack(device, inode), struct.pack("=I", 1))
+            syscalls.map_update(self.fd, key, _MEMBER.pack(0, device, inode))
+        except FileNotFoundError:
+            return  # it has been killed
+        if state == LET_GO:
+            self._late += 1
+            return
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGCONT)
+
+    def end(self):
+        """Nobody waits any more, and nobody joins."""
+        syscalls.close_all(self._links)
+        self._links = []
+        for pid, held in self.members().items():
+            if held:
+                self.release(pid)
+        if self._guard is not None:
+            self._guard.end()
+            self._guard = None
+
+    def close(self):
+        self.end()
+        self._read.close()
+        self._written.close()
+        syscalls.close_all([self.fd, self._files, self.wake])

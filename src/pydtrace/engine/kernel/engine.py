@@ -1,0 +1,800 @@
+# mypy: ignore-errors
+"""The kernel engine: eBPF on uprobes, for any USDT probe in any process.
+
+In: a compiled program and processes with USDT probes in them, pyusdt's or others'.  Out: the records that the
+clauses, run by the kernel where the probes are hit, left in the ring buffer.
+Always: the clauses' code is the same bytes as the embedded engine's; BEGIN, END and ticks run in the kernel as well,
+by BPF_PROG_TEST_RUN in this process, so there is one semantics and all share maps and variables; what was made in
+the kernel hangs on descriptors and goes with this process, however it ends.
+"""
+
+import errno
+import os
+import select
+import struct
+import time
+from functools import partial
+
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.program_builder import CodeError
+from pydtrace.engine import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
+from pydtrace.engine.scope import of_processes
+from pydtrace.engine.tick_timers import LeftOut, Ticks, period, profile_period
+from pydtrace.process.identity import alive, comm
+from pydtrace.program import program as p
+from pydtrace.symbols.elf import BadFile
+
+from . import kernel_errors, program_btf, resume_guard
+from .attach import SITE, Attacher, Own, Place, release
+from .bpf_tracers import Statistics, run_time
+from .command_hold import Hold
+from .descendants import Family
+from .fork_events import Forks
+from .kernel_maps import KernelMaps
+from .linker import NAMES_SIZE, NO_PID, Event, Linker
+from .mapping_events import NewCode
+from .passes import process_filter, user_memory_writes
+from .passes.clause_analysis import demanded
+from .probes import usdt_operands
+from .probes.finder import Finder, files_of, is_32_bit, name_files, which
+from .probes.instruction_starts import takes_uprobe
+from .probes.matcher import Matcher
+from .probes.profile_timers import online_cpus
+from .probes.return_probes import URETPROBE, ReturnProbes
+from .probes.return_sites import is_part
+from .probes.system_probes import SystemSide
+from .reader_priority import Hurry
+from .unwind import bpf_native_unwinder
+from .unwind.bpf_python_unwinder import WALKED
+from .unwind.unwinder_maps import Walks, task
+
+_SETTLE = 0.001  # s between two looks at a ring that is being filled
+_RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
+_HELD = 0.002  # s between two looks at a command that is about to be held
+_VALUE = 1  # of a return probe's arguments, what the function returns
+_MAPPING, _REST = 4096, 4  # processes that wait for a look; how much longer than a look the pause behind it is
+_STRANGERS = 64  # processes that were not named, whose code is looked for before they fire
+_MORE_PROBES = 4096  # ids that files found later may take
+
+
+class KernelEngine(Engine):
+    name = "kernel"
+    has_parts = True
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        self.maps = self._linker = self._ticks = self._command = self._hurry = None
+        self.attacher = Attacher(options.get("attach"), options.get("nop5"))
+        self._left_files = []  # what was not told yet of files that are not looked at
+        self._finder = Finder(self._left_files.append, options.get("demangle", True))
+        self.matcher = Matcher(program.clauses, options.get("demangle", True))
+        self.function_sizes = self.matcher.function_sizes
+        self._return_probes = ReturnProbes(self._finder, self.matcher)
+        self._system, self._system_idents = None, {}  # SystemSide, {names: id}
+        self._own = {}  # id: Own, of the probes that are fired here
+        self._programs = {}  # what makes it different: descriptor
+        self._attached = set()  # (site's id, pid or None)
+        self._given_up = []  # why sites are not traced, as far as it was not told yet
+        self._walks = self._hold = self._forks = None  # Walks, Hold, Forks, once tracing begins
+        self._statistics = None  # Statistics, where what the programs take is bounded
+        self._begun = self._busy = False
+        self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
+        self._within = ()  # the processes that are traced; (): that is not told by their ids
+        self._new_code = self._wait = None  # NewCode; what --wait names
+        self._waited = set()  # the processes of that name that were seen
+        self._everyone, self._family = False, None  # all that may be looked at; a Family, where descendants are followed
+        self._everyone_due = self._mapping_due = 0.0
+        self._mapping = set()  # processes that have mapped code, and were not looked at since; None: there are too many
+        self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
+        self._poller = select.poll()
+        self._probes = [None]  # by id: (provider, module, function, name), or the Site
+        self._left_out = LeftOut()
+        self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
+        # the maps of a process that soon ends are wanted for the names in its stacks
+        self._rescan_every, self._rescan_due = _RESCAN_NOW if program.stacks else _RESCAN_FIRST, 0.0
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def open(self, targets):
+        self._command = targets.command
+        self._pids = (targets.command.pid,) if targets.command else targets.pids
+        self._wait = self.options.get("wait")
+        self._everyone = targets.are_everyone(desc.provider for desc in of_processes(self.program))
+        self._within = () if self._everyone or targets.children else self._pids
+        kernel_errors.refuse_own_helpers(self.program)
+        if self.options.get("destructive"):  # without, the program is refused anyway, in other words
+            user_memory_writes.check(self.program)
+        self._add_own_probes()
+        if self._profiles and self.options.get("profilewall"):
+            raise EngineError("-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "
+                              "-x engine=embedded has those, and sched:::off-cpu and on-cpu tell when and how long each waits")
+        if p.SAMPLED_TASK in self.program.uses:
+            raise EngineError("task-> of profile-n: the kernel engine does not know which asyncio task runs: -x engine=embedded does")
+        try:
+            self._refuse_32_bit()
+            if targets.command:
+                self._finder.command(targets.command.argv, targets.command.pid)
+            elif targets.pids:
+                for pid in dict.fromkeys(targets.pids):
+                    self._held[pid] = os.pidfd_open(pid)
+                    self._poller.register(self._held[pid], select.POLLIN)
+                    self._finder.process(pid)
+            if targets.children or (targets.named() and "children" in self.options):
+                self._family = Family(self._pids, "children" in self.options)
+            if self._everyone:
+                self._finder.everything(but=(os.getpid(),))
+        except OSError as error:
+            raise kernel_errors.unreachable(error, self._pids) from None
+        name_files(self._finder, files_of(self.options, of_processes(self.program)), self._pids)
+        self._add_functions()
+        self._add_system_side()
+        if targets.allowed is not None:
+            process_filter.check(self.program, self._system.probes)
+        self.matched = self._count()
+        self._most_probes = len(self._probes) + self.matcher.how_many(self._finder.sites) + _MORE_PROBES
+        self.maps = KernelMaps(self.program, self._most_probes if self._wants_names else 0,
+                               self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"),
+                               None if self._everyone else self._family, self.matcher.asks_for_returns())
+        self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
+        if self._family:
+            self._poller.register(self._family.wake, select.POLLIN)
+        self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
+        self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
+        self._load_own()
+
+    def _task(self):
+        """As walks.task(); None where no interpreter's stack is wanted, or can be had."""
+        if not WALKED & self.program.stacks.keys():
+            return None
+        try:
+            found = task(self._system.kernel)
+        except EngineError as error:
+            self.notes.append(f"stacks have no frames of Python: {error}")
+            return None
+        self.walks, self.knows_threads = True, found[2] is not None
+        return found
+
+    def _refuse_32_bit(self):
+        for pid in self._pids:
+            path = which(self._command.argv[0]) if self._command else f"/proc/{pid}/exe"
+            try:
+                refused = is_32_bit(path)
+            except FileNotFoundError:
+                continue  # what follows says so
+            if refused:
+                raise EngineError(f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced")
+
+    def _add_own_probes(self):
+        for name in DTRACE_PROBES:
+            self._probes.append(("dtrace", "", "", name))
+        for clause in self.program.clauses:
+            for desc in clause.probes:
+                each = period(desc.name)
+                if each and desc.name not in self._periods:
+                    self._periods[desc.name] = (len(self._probes), each)
+                    self._probes.append(("profile", "", "", desc.name))
+                each = profile_period(desc.name)
+                if each and not any(desc.name == probe[3] for probe in self._probes[1:]):
+                    self._profiles[len(self._probes)] = each
+                    self._probes.append(("profile", "", "", desc.name))
+
+    def _add_system_side(self):
+        self._system = SystemSide([desc for clause in self.program.clauses for desc in clause.probes])
+        for names in self._system.probes:
+            self._system_idents[names] = len(self._probes)
+            self._probes.append(names)
+
+    def _add_functions(self):
+        """Sites of the pid provider in the files that were found since."""
+        self._finder.add_functions(self.matcher.functions_of, self._pids if self._family and not self._everyone else self._within)
+
+    @property
+    def _wants_names(self):
+        return "names" in self.program.uses
+
+    def _count(self):
+        """[(description, how many probes it stands for)], one for each process that has it."""
+        own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
+        counts = self.matcher.count(self._finder.sites, self._within)
+        return [(desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
+                for clause in self.program.clauses for desc in clause.probes]
+
+    # --- programs ----------------------------------------------------------------------------------
+
+    def _load(self, clauses, event, loader):
+        """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
+        it again with each clause by itself."""
+        try:
+            return self._load_linked(self._link(clauses, event, False), loader, self._linker.steps)
+        except syscalls.Refused as error:
+            refused, places = error, self._linker.places
+        if refused.error.errno != errno.EPERM:
+            try:
+                insns = self._link(clauses, event, True)
+                return self._load_linked(insns, loader, {start for start, _ in self._linker.places} | self._linker.steps)
+            except (OSError, syscalls.Refused):
+                pass  # what was said first tells more
+        raise kernel_errors.refused(refused, places)
+
+    def _link(self, clauses, event, apart):
+        try:
+            return self.maps.shared(self._linker.link(clauses, event, apart))
+        except CodeError as error:
+            raise kernel_errors.too_large(error) from None
+
+    def _load_linked(self, insns, loader, apart):
+        """apart: where the functions begin that the verifier looks at by themselves."""
+        if not apart:
+            return loader(insns, self.maps.fds, None)
+        alone = apart - self._linker.steps if self._linker.has_loops else apart
+        data, functions = program_btf.describe(insns, alone, self.maps.state_size)
+        types = syscalls.btf_load(data)
+        try:
+            return loader(insns, self.maps.fds, (types, functions))
+        finally:
+            os.close(types)
+
+    def _load_own(self):
+        for ident in range(1, len(self._probes)):
+            if self._probes[ident] in self._system_idents or ident in self._profiles:
+                continue
+            clauses = self.matcher.clauses_named(self._probes[ident])
+            if clauses:
+                self.put_names(ident)
+                if ident != ERROR:  # the others' programs fire it
+                    self._own[ident] = self._load(clauses, Event(own=True, always=ident == END), Own)
+
+    def put_names(self, ident):
+        """Tell the programs the names of a probe, if any of them asks."""
+        if not self._wants_names:
+            return
+        site = self._probes[ident]
+        names = site if isinstance(site, tuple) else self._names_of(site, "")
+        stem = NO_PID if isinstance(site, tuple) else len(os.fsencode(names[0]))
+        widths = struct.Struct("=64s64s128s64s")
+        assert widths.size == NAMES_SIZE
+        cut = [os.fsencode(text)[: size - 1] for text, size in zip(names, (64, 64, 128, 64))]
+        self.maps.put_names(ident, widths.pack(*cut) + struct.pack("=Q", stem))
+
+    # --- attaching ---------------------------------------------------------------------------------
+
+    def program_for(self, key, clauses, event, prog_type):
+        """The descriptor of a program, loaded when it is first asked for; key: what makes it different."""
+        if key not in self._programs:
+            self._programs[key] = self._load(
+                clauses, event, lambda insns, fds, types: syscalls.load(insns, fds, prog_type, 0, types))
+        return self._programs[key]
+
+    def _attach_profiles(self):
+        machine = os.uname().machine
+        for ident, nanoseconds in self._profiles.items():
+            clauses = self.matcher.clauses_named(self._probes[ident])
+            program = self.program_for((clauses, "profile"), clauses, Event(profile=machine), syscalls.PERF_EVENT)
+            self.put_names(ident)
+            try:
+                self.attacher.attach_profile(program, nanoseconds, ident)
+            except OSError as error:
+                raise kernel_errors.failed("clock", error, self._probes[ident][3]) from None
+
+    def _attach_new(self):
+        """Attach to the sites that match and are not attached to yet."""
+        self._add_functions()
+        groups = {}
+        for site in self._finder.sites:
+            for pid, clauses, never in self.matcher.plan(site, self._within):
+                if (id(site), pid) in self._attached:
+                    continue
+                self._attached.add((id(site), pid))
+                if not site.ident and self._wants_names and len(self._probes) > self._most_probes:
+                    self._give_up(EngineError(f"{site.file.name}:{site.function}:{site.note.name}: there is no room for more probes' names"))
+                    continue
+                if not site.ident:
+                    site.ident = len(self._probes)
+                    self._probes.append(site)
+                    self.put_names(site.ident)
+                try:
+                    found = self._places(site, clauses, pid, never)
+                except EngineError as error:
+                    self._give_up(error)
+                    continue
+                for level, place, event in found:
+                    groups.setdefault((level, clauses, self._key(event), site.file, pid), (event, []))[1].append(place)
+        total, done, order = sum(len(places) for _, places in groups.values()), 0, sorted(groups, key=lambda key: key[0])
+        # of probes at one place the kernel runs first what was attached last
+        for key in order[::-1]:
+            level, clauses, shared, file, pid = key
+            event, places = groups[key]
+            self.attaching(done, total)
+            if fitting := self._fitting(file, places[::-1]):
+                self._attach(clauses, shared, event, file, fitting, pid, level == URETPROBE)
+            done += len(places)
+        if total:
+            self.attaching(total, total)
+        if self.attacher.refused and not self.attacher.fds:
+            self._give_up(EngineError(*self._refused_sites()))
+
+    def _fitting(self, file, places):
+        """Those of the places whose instruction may have a probe."""
+        fitting: list[Place] = []
+        for place in places:
+            (fitting if takes_uprobe(file.elf, place.offset) else self.attacher.refused).append(place)
+        return fitting
+
+    def _places(self, site, clauses, pid, never):
+        """[(level, Place, Event)] of a site; level: of probes at one place those of a lower one fire first."""
+        file, note = site.file, site.note
+        wanted = demanded([self.program.clauses[index] for index in clauses])
+        filtered = None if pid is None or self.attacher.filters_pids else pid
+        if not self._within and os.getpid() not in self._pids:
+            never = (os.getpid(), *never)
+        filtered, name = (self._wait, None) if isinstance(self._wait, int) else (filtered, self._wait)
+        event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None, comm=name)
+        offset = self._offset(site, note.address)
+        if site.size is not None:
+            arguments = self._arguments(site, wanted, note.address)
+            points = self._return_probes.points(site, _VALUE in wanted)
+            if points is None:
+                return [(URETPROBE, Place(offset, 0, site.ident), event(arguments=arguments))]
+            without = {index: each for index, each in arguments.items() if index != _VALUE}
+            return [(1 + point.level, Place(self._offset(site, point.address), 0, site.ident),
+                     event(arguments=arguments if point.has_value else without, leaves=(point.does, point.condition)))
+                    for point in points]
+        shift = self.attacher.shift(file.code(offset, len(SITE)))
+        counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
+        arguments = self._arguments(site, wanted, note.address + shift)
+        enters = note.provider == "pid" and note.name == "entry" and not is_part(site.function)
+        return [(0, Place(offset + shift, counter, site.ident), event(arguments=arguments, enters=enters))]
+
+    @staticmethod
+    def _offset(site, address):
+        offset = site.file.elf.offset(address)
+        if offset is None:
+            raise EngineError(f"{site.file.name}:{site.function}:{site.note.name} lies outside of its file")
+        return offset
+
+    def _arguments(self, site, wanted, address):
+        """{index: (Operand, distance of its symbol)} of the arguments that are wanted and there."""
+        texts, found = usdt_operands.split(site.note.arguments), {}
+        for index in wanted:
+            if index >= len(texts):
+                continue
+            try:
+                operand = usdt_operands.parse(texts[index], site.file.elf.machine)
+                distance = self._distance(site, operand, address)
+            except usdt_operands.Unsupported as error:
+                raise EngineError(f"{site.file.name}:{site.function}:{site.note.name}: arg{index}: {error}") from None
+            found[index] = (operand, distance)
+        return found
+
+    def _distance(self, site, operand, address):
+        if not operand.symbol:
+            return 0
+        try:
+            found = site.file.elf.symbol(operand.symbol)
+        except BadFile as error:
+            raise usdt_operands.Unsupported(f"{operand.text}: the file's symbols: {error}") from None
+        if found is None:
+            raise usdt_operands.Unsupported(f"{operand.text}: the file has no symbol {operand.symbol}")
+        if operand.of_thread:
+            if site.file.elf.interpreter is None and site.file.elf.shared:
+                raise usdt_operands.Unsupported(f"{operand.text}: a library's thread-local memory may be anywhere")
+            return found - site.file.elf.thread_local  # a program's lies below the thread's pointer
+        if not operand.relative and site.file.elf.shared:
+            raise usdt_operands.Unsupported(f"{operand.text}: an address of a file that may be anywhere")
+        return found - address if operand.relative else found
+
+    @staticmethod
+    def _key(event):
+        """What two sites must have in common for one program to serve them."""
+        arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
+        return arguments, event.pid, event.family, event.comm, event.never, event.leaves, event.enters
+
+    def _attach(self, clauses, shared, event, file, places, pid, returns):
+        key = (clauses, shared)
+        if key not in self._programs:
+            self._programs[key] = self._load(clauses, event, self.attacher.load)
+        attached = len(self.attacher.fds)
+        try:
+            only = pid if self.attacher.filters_pids and pid else 0
+            self.attacher.attach(self._programs[key], file.elf.path, places, only, returns)
+            if self._has_ended(pid):
+                self.attacher.close(attached)  # another may have its id
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                return  # it has ended meanwhile
+            failed = kernel_errors.failed(self.attacher.method, error, f"in {file.path}")
+            if error.errno in (errno.EPERM, errno.EACCES):
+                raise failed from None
+            self._give_up(failed)
+
+    def _give_up(self, error):
+        """What is wrong with a file ends the tracing of processes that were named; of all processes, any of which may have made
+        the file so, it is told, and costs the others nothing."""
+        if self._pids and not self._everyone:
+            raise error
+        self._given_up.append(str(error))
+
+    # --- running -----------------------------------------------------------------------------------
+
+    def begin(self):
+        if self.options.get("cpu") is not None:  # where BEGIN, END and ticks are fired, too
+            try:
+                os.sched_setaffinity(0, {self.options["cpu"]})
+            except OSError as error:
+                raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
+        if self.walks:
+            places = self.maps.places.walk
+            self._walks = Walks(self.maps.fds, places.processes, self.interpreters, bool(places.tables), self._finder.forked)
+            self._poller.register(self._walks.fd, select.POLLIN)
+            self._learn()
+            self.interpreters.settle()
+            self.interpreters.natives.settle()
+            self._learn_strangers()
+        if self.options.get("programstime"):
+            self._statistics = Statistics()
+            if self._statistics.lack:
+                raise EngineError(f"kernel engine: what its programs take can not be bounded: {self._statistics.lack}")
+        self.maps.active = True
+        self._begun = True
+        self._set_wall()
+        self._fire(BEGIN)
+        if self.exiting:
+            return
+        if self._family:
+            self._family.begin()
+        if of_processes(self.program):
+            self._new_code = NewCode()
+            for fd in self._new_code.fds:
+                self._poller.register(fd, select.POLLIN)
+            self._look_at(self._family.members() if self._family else self._pids)  # what was mapped between the first look and now
+        self._attach_new()
+        if self._command and self.program.stacks:
+            self._hold_command()
+        self._system.attach(self, self._system_idents)
+        self._attach_profiles()
+        self._follow_forks()
+        self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+
+    def _hold_command(self):
+        """Until it is known where its code is."""
+        paths = [file.path for file in self._finder.files.values() if file.main and self._command.pid in file.pids]
+        try:
+            self._hold = Hold(self.attacher, paths[0], self._command.pid) if paths else None
+        except (OSError, BadFile, syscalls.Refused):
+            pass  # its first stacks may be unknown, which they say
+
+    def _look_at_held(self):
+        """Whether the command is held, or may be yet."""
+        if self._hold and self._family and self._family.members().get(self._command.pid):
+            return True  # by the family, before its libraries are there
+        if self._hold is None or not self._hold.is_held():
+            return self._hold is not None and not self._hold.over
+        pid = self._command.pid
+        try:
+            if self._finder.process(pid):
+                self._attach_new()
+            if self._walks and self.maps.places.walk.tables:
+                self.interpreters.natives.ask(pid, 0)
+                self.interpreters.natives.settle()
+        except OSError:
+            pass  # it was killed
+        self._hold.let_go()
+        return False
+
+    def _learn(self):
+        """What the processes that were named are, and where their code is; of a command that has not started what is known of its files."""
+        for pid in self._held:
+            self._ask(pid)
+        if self._command and self.maps.places.walk.tables:
+            self.interpreters.natives.expect([file.path for file in self._finder.files.values() if self._command.pid in file.pids])
+
+    def _learn_strangers(self):
+        """Where the code of processes is that were not named and have probes that are asked for, before they fire or fork: of the oldest."""
+        if self._everyone and self.maps.places.walk.tables:
+            pids = set().union(*(file.pids for file in self._finder.files.values() if self.matcher.how_many(file.sites))) - {os.getpid()}
+            for pid in sorted(pids)[:_STRANGERS]:
+                self.interpreters.natives.ask(pid, 0)
+
+    def _follow_forks(self):
+        """Last, so that a process is known while what else there is at its end runs."""
+        if not self._walks or self._walks.parts is None or self.maps.places.namespace:
+            return  # the kernel tells of forks by the machine's own ids
+        try:
+            self._forks = Forks(*self._walks.parts, self._walks.fd, task(self._system.kernel))
+        except (OSError, syscalls.Refused):
+            pass  # children are looked at when they fire
+
+    def _ask(self, pid):
+        self.interpreters.ask(pid, 0)
+        if self.maps.places.walk.tables:
+            self.interpreters.natives.ask(pid, 0)
+
+    def _fire(self, ident, when=0):
+        if ident in self._own:
+            self._own[ident].fire(ident, when)
+
+    def _set_wall(self):
+        self.maps.set_wall(time.time_ns() - time.monotonic_ns())
+
+    def poll(self, timeout):
+        deadline = time.monotonic() + timeout
+        if self._busy:
+            time.sleep(min(_SETTLE, timeout))  # so that a take brings many
+        self._set_wall()
+        while True:
+            due = self._fire_ticks()
+            holds = self._look_at_held()
+            if self._family:
+                self._family.beat()
+            self._hear()
+            records = self.maps.ring.take()
+            now = time.monotonic()
+            self._busy = bool(records)
+            self._hurry.found(len(records))
+            if records or self.exiting or now >= deadline:
+                return records
+            if self._family and self._family.changed():
+                self._look_at_family()
+            if self._new_code:
+                self._look_at_new_code(now)
+            self._rescan(now)
+            until = min(deadline, self._rescan_due or deadline, due or deadline, now + _HELD if holds else deadline)
+            for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
+                for pid in [pid for pid, held in self._held.items() if held == fd]:
+                    self._let_go(pid)
+            if self.finished:
+                return self.maps.ring.take()
+
+    def _hear(self):
+        """What the walks of stacks have to say."""
+        if self._walks:
+            self._walks.take()
+
+    def _has_ended(self, pid):
+        """Of a process that was named."""
+        if pid not in self._held:
+            return False
+        poller = select.poll()
+        poller.register(self._held[pid], select.POLLIN)
+        return bool(poller.poll(0))
+
+    def _look_for_waited(self):
+        """Which processes are those that --wait means."""
+        if isinstance(self._wait, int):
+            self._waited |= {self._wait} if alive(self._wait) else set()
+        elif self._wait is not None:
+            pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+            self._waited = {pid for pid in self._waited if alive(pid)} | {pid for pid in pids if comm(pid) == self._wait} or self._waited
+
+    def _let_go(self, pid):
+        """It has ended, which is no reason to wake up again."""
+        fd = self._held.pop(pid)
+        self._poller.unregister(fd)
+        os.close(fd)
+
+    def _fire_ticks(self):
+        """Fire the ticks that are due, each once; when the next one is (s), or None.  What this process slept through, since it had no
+        processor, fires with the time at which it was due: dtrace's timers interrupt whatever runs."""
+        for _ in self._periods:
+            due = self._ticks.next() if self._ticks and not self.exiting else None
+            now = time.monotonic_ns()
+            if due is None or due[0] > now:
+                return due and due[0] / 1e9
+            self._fire(due[1], due[0] if self._ticks.missed(due[1], now) else 0)
+            self._left_out.count += self._ticks.made_up(due[1], due[0], now)
+            if self._reads_aggregations:
+                break  # what it prints is printed before the next one fires
+        return time.monotonic() if self._periods else None
+
+    def _rescan(self, now):
+        """Look for files that processes have mapped since, and for new processes of a file that is known."""
+        if now < self._rescan_due or not self._ticks:
+            return
+        self._rescan_due = now + self._rescan_every
+        self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST if self._pids else _RESCAN_ALL)
+        found = []
+        for pid in self._family.members() if self._family else self._pids:
+            try:
+                found += self._finder.process(pid)
+            except OSError:
+                continue  # it has ended
+        if self._everyone and now >= self._everyone_due:
+            self._everyone_due = now + max(self._rescan_every, _RESCAN_ALL if self._pids else 0.0)
+            before = len(self._finder.files)
+            self._finder.everything(but=(os.getpid(),))
+            found += list(self._finder.files)[before:]
+            self._look_for_waited()
+        if found:
+            self._attach_new()
+            for pid in self._pids if self._walks else ():
+                self._ask(pid)  # it has become another program, or has loaded an interpreter
+
+    def _look_at_new_code(self, now):
+        """At processes that have mapped code since, for no more than a part of the time."""
+        pids = self._new_code.take()
+        self._mapping = None if pids is None or self._mapping is None or len(self._mapping) > _MAPPING else self._mapping | pids
+        if now < self._mapping_due or self._mapping == set():
+            return
+        if self._mapping is None:
+            self._rescan_due = self._everyone_due = 0.0
+            self._rescan(now)
+        else:
+            self._look_at(self._mapping)
+            self._look_for_waited()
+        self._mapping, ended = set(), time.monotonic()
+        self._mapping_due = ended + _REST * (ended - now)
+
+    def _look_at(self, pids):
+        """Look for files that these processes have mapped since."""
+        if not self._everyone:
+            pids = set(pids).intersection(self._family.members() if self._family else self._pids)
+        found = []
+        for pid in pids:
+            if pid == os.getpid() or self._command and pid == self._command.pid and self._command.waits:
+                continue  # it does not run yet, and is a copy of this process
+            try:
+                found += self._finder.process(pid)
+            except OSError:
+                continue  # it has ended
+            if self._family and not self._everyone and self._walks and self.maps.places.walk.tables:
+                self.interpreters.natives.ask(pid, 0)  # before it fires, or forks
+        if found:
+            self._attach_new()
+            for pid in self._pids if self._walks else ():
+                self._ask(pid)  # it has become another program, or has loaded an interpreter
+
+    def _look_at_family(self):
+        """Members have become other programs, whose probes are to be there before they go on."""
+        held = [pid for pid, is_held in self._family.members().items() if is_held]
+        for pid in held:
+            try:
+                self._finder.program(pid)
+            except OSError:
+                continue  # it has been killed
+        try:
+            self._attach_new()
+        finally:
+            for pid in held:
+                self._family.release(pid)
+        self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
+
+    def end(self):
+        if self._family:
+            self._family.end()
+        self.maps.active = False
+        self.attacher.close()
+        if self._hold:
+            self._hold.let_go()
+        self._hear()
+        self._ticks = None
+        records = list(iter(self.maps.ring.take, b""))
+        self._fire(END)
+        return b"".join([*records, *iter(self.maps.ring.take, b"")])
+
+    def close(self):
+        self.attacher.close()
+        if self._hold:
+            self._hold.close()
+            self._hold = None
+        if self._forks:
+            self._forks.close()
+            self._forks = None
+        if self._walks:
+            self._walks.close()
+        if self.interpreters:
+            self.interpreters.close()
+        for own in self._own.values():
+            own.close()
+        for fd in self._programs.values():
+            os.close(fd)
+        for fd in self._held.values():
+            os.close(fd)
+        if self._statistics:
+            self._statistics.close()
+        self._own, self._programs, self._held, self._walks, self._statistics = {}, {}, {}, None, None
+        if self._family:
+            self._family.close()
+            self._family = None
+        if self._new_code:
+            self._new_code.close()
+            self._new_code = None
+        if self.maps:
+            self.maps.close()
+            self.maps = None
+
+    @property
+    def exiting(self):
+        return self._begun and not self.maps.active
+
+    @property
+    def finished(self):
+        if self._command:
+            return self._command.poll()
+        if self._wait is not None:
+            return bool(self._waited) and not any(map(alive, self._waited))
+        return bool(self._pids) and not self._held
+
+    # --- what the consumer asks ------------------------------------------------------------------------
+
+    def probe(self, ident):
+        probe = self._probes[ident]
+        if isinstance(probe, tuple):
+            return probe
+        pids = sorted(probe.file.pids & set(self._within) if self._within else probe.file.pids)
+        return self._names_of(probe, pids[0] if len(pids) == 1 else "")
+
+    @staticmethod
+    def _names_of(site, pid):
+        return f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name
+
+    def items(self, map_index):
+        return self.maps.items(map_index)
+
+    def parts(self, map_index):
+        return self.maps.parts(map_index, online_cpus())
+
+    def clear(self, map_index):
+        self.maps.clear(map_index)
+
+    def remove(self, map_index, keys):
+        self.maps.remove(map_index, keys)
+
+    def name_of(self, pid, address):
+        return self.interpreters.name(pid, address) if self.interpreters and pid else None
+
+    def maps_of(self, pid):
+        return self._finder.maps_of(pid)
+
+    def warnings(self):
+        left_files = self._left_files[:]
+        self._left_files.clear()
+        return left_files + self._refused_sites() + self._hopeless_sites() + self._return_probes.warnings() + self._unwalked() + self._too_late() \
+            + self._left_out.told(self.exiting)
+
+    def _too_late(self):
+        late = self._family.take_late() if self._family else 0
+        if not late:
+            return []
+        who = "1 process" if late == 1 else f"{late} processes"
+        return [f"-x children: {who} ran a new program before its probes were there: pydtrace did not look for {resume_guard.LIMIT / 2:g} s or more"]
+
+    def _unwalked(self):
+        return self.interpreters.news() if self.interpreters else []
+
+    def programs_time(self):
+        return sum(map(run_time, self._programs.values())) / 1e9 if self._statistics else 0.0
+
+    def details(self):
+        of_returns = self._return_probes.details()
+        if not self.interpreters:
+            return of_returns
+        by_pointers = [f"native stacks were followed by frame pointers alone: {self._no_tables}"] * bool(self._no_tables)
+        return of_returns + by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.told]
+
+    @property
+    def _no_tables(self):
+        return bpf_native_unwinder.cannot(os.uname().machine, release())
+
+    def _hopeless_sites(self):
+        why, self._given_up = self._given_up, []
+        if not why:
+            return []
+        return [why[0] + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")]
+
+    def _refused_sites(self):
+        refused, self.attacher.refused = self.attacher.refused, []
+        if not refused:
+            return []
+        first = ":".join(self.probe(refused[0].cookie))
+        others = f" and on {len(refused) - 1} more" if len(refused) > 1 else ""
+        why = "the instruction there can have none: the kernel refuses it, or takes it for another"
+        return [f"kernel engine: no probe on {first}{others}: {why}"]
+
+    def cut_strings(self):
+        return self.maps.globals.word(p.COUNT_CUT), 0
+
+    def drops(self):
+        kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
+                 if name.startswith("DROP_") and name != "DROP_END"]
+        counts = {kind: self.maps.globals.word(offset) for kind, offset in kinds}
+        return {"principal": counts.pop("record") + self.maps.lost, "order": 0, **counts}

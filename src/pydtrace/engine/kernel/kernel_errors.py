@@ -1,0 +1,137 @@
+# mypy: ignore-errors
+"""What the kernel refused, said so that somebody can do something about it.
+
+In: OSErrors and the verifier's log.  Out: EngineErrors: the missing capability, or, where a program was refused,
+the D line and the file with the verifier's log, since that is a bug of pyusdt's.
+"""
+
+import contextlib
+import errno
+import os
+import re
+
+from pydtrace.bpf.verifier import calls_own
+from pydtrace.engine import EngineError, gone
+
+# Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
+CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
+_STEPS = {
+    "map": ("make a map", ("CAP_BPF",)),
+    "load": ("load a program", ("CAP_BPF", "CAP_PERFMON")),
+    "write": ("write into a process", ("CAP_SYS_ADMIN",)),
+    "multi": ("attach to a probe", ("CAP_PERFMON",)),
+    "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
+    "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
+    "clock": ("start the timers of", ("CAP_PERFMON",)),
+}
+_WITHOUT = "; profile-n of the embedded engine does without: -x engine=embedded"
+_NO_TIMERS = (errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV)
+_LOG, _LOGS, _LOG_SIZE = "pyusdt-verifier-", 5, 1 << 18  # how the file with a log is called, how many stay, characters of one
+_TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many states")
+_INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
+
+
+def refuse_own_helpers(program):
+    """EngineError where a clause calls what only the embedded engine has."""
+    for clause in program.clauses:
+        if calls_own(clause.code):
+            raise EngineError("the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no "
+                              "floating-point arithmetic (it prints, compares and takes min() and max() of doubles): "
+                              "this needs -x engine=embedded")
+
+
+def effective():
+    """The effective capabilities of this process, as a bit mask."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
+
+
+def missing(step):
+    """The capabilities that a step wants and this process lacks."""
+    mask = effective()
+    if mask >> CAPABILITIES["CAP_SYS_ADMIN"] & 1:
+        return []
+    return [name for name in _STEPS[step][1] if not mask >> CAPABILITIES[name] & 1]
+
+
+def failed(step, error, what=""):
+    """The EngineError for an OSError of a step."""
+    doing, _ = _STEPS[step]
+    text = f"kernel engine: failed to {doing}{' ' + what if what else ''}: {error.strerror}"
+    if error.errno in (errno.EPERM, errno.EACCES):
+        lacks = missing(step)
+        if lacks:
+            text += f" ({' and '.join(lacks)}, or root, needed)"
+        elif step == "clock":
+            text += f" (perf_event_open(2) is forbidden here, by a container's seccomp filter or the like){_WITHOUT}"
+    elif step == "clock" and error.errno in _NO_TIMERS:
+        text += f" (this kernel has no perf_event_open(2), or no clock for it){_WITHOUT}"
+    return EngineError(text)
+
+
+def unreachable(error, pids):
+    """The EngineError for an OSError at looking at one of these processes in /proc."""
+    if pids and error.errno in (errno.ESRCH, errno.ENOENT):
+        return gone(pids)
+    parts = str(error.filename or "").split("/")
+    if error.errno in (errno.EPERM, errno.EACCES) and parts[:2] == ["", "proc"]:
+        return EngineError(f"process {parts[2]} may not be looked at: {error.strerror}")
+    return EngineError(error.strerror)
+
+
+def too_many_maps(most):
+    """The EngineError for a probe whose clauses need more maps than the kernel takes in one program."""
+    return EngineError(f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
+                       f"associative arrays: the kernel takes {most} maps in one program, and only those whose keys and values have "
+                       "the same sizes can share one.  Give their keys the same types, or divide the clauses between several pydtrace")
+
+
+def too_large(error):
+    """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
+    return EngineError(f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
+                       "several pydtrace")
+
+
+def refused(error, places):
+    """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
+    if error.error.errno == errno.EPERM:
+        return failed("load", error.error)
+    if "too many subprograms" in error.log:
+        return EngineError(f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program")
+    where = _place(error.log, places)
+    if _TOO_MUCH.search(error.log):
+        return EngineError(f"kernel engine: the clauses of a probe are more than the kernel's verifier looks at{where}: string functions "
+                           "are loops over all bytes of a string.  Use a smaller strsize, or fewer of them in a clause")
+    return EngineError(f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
+                       f"This is a bug of pyusdt's; please report it with {_keep(error.log)}")
+
+
+def _keep(log):
+    """Write the verifier's log into a file; its path.  Its end tells most, and of old logs few stay, so that they fill no disk."""
+    import tempfile  # here, since it takes longer to import than a program to load
+
+    folder = tempfile.gettempdir()
+    mine = []
+    for entry in os.scandir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.startswith(_LOG) and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid():
+                mine.append((found.st_mtime_ns, entry.path))
+    for _, path in sorted(mine)[: max(0, len(mine) - _LOGS + 1)]:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    with tempfile.NamedTemporaryFile("w", prefix=_LOG, suffix=".log", dir=folder, delete=False) as file:
+        file.write(log[-_LOG_SIZE:])
+    return file.name
+
+
+def _place(log, places):
+    """The D line that the last instruction the verifier looked at was made for."""
+    instructions = _INSTRUCTION.findall(log)
+    inside = [(start, clause) for start, clause in places if instructions and start <= int(instructions[-1])]
+    if not inside:
+        return ""
+    start, clause = inside[-1]
+    lines = [loc for first, loc in clause.lines if first <= int(instructions[-1]) - start]
+    loc = lines[-1] if lines else clause.loc
+    line = loc.source.place(loc.mark)[1]
+    return f" for {loc.source.name or 'the command line'}, line {line}" if line else ""

@@ -1,0 +1,311 @@
+# mypy: ignore-errors
+"""The kernel engine's maps: made, read, added up.
+
+In: program.MapDefs.  Out: descriptors for the programs, values for the consumer.
+Always: an aggregation's values of all CPUs are added up by its function's rule when they are read.
+"""
+
+import mmap
+import os
+import struct
+
+from pydtrace import _tracer
+from pydtrace.aggregation.int64 import added, packed, unpacked
+from pydtrace.aggregation.split_values import Halves
+from pydtrace.bpf import syscalls as kernel
+from pydtrace.bpf.map_kinds import KINDS
+from pydtrace.engine import TooLarge
+from pydtrace.program import program as p
+
+from . import kernel_errors
+from .attach import ON_DEMAND, release
+from .linker import (
+    CONTROL_ACTIVE,
+    CONTROL_LOST,
+    CONTROL_WALL,
+    CONTROL_ZEROS,
+    LEVELS,
+    NAMES_VALUE,
+    Maps,
+)
+from .passes import map_indirection, process_filter, record_trim, return_check, string_size_maps
+from .probes.raw_tracepoints import TABLE_SIZE
+from .unwind import bpf_native_unwinder, bpf_python_unwinder, unwinder_maps
+
+_MANY = 16384  # values that are allocated when a map is made
+_FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
+_WORD = struct.Struct("=Q")
+
+
+def _possible_cpus():
+    """How many values a per-CPU map has for an element."""
+    with open("/sys/devices/system/cpu/possible") as file:
+        text = file.read().strip()
+    return max(int(part.split("-")[-1]) for part in text.split(",")) + 1
+
+
+class Array:
+    """An array map of one element, mapped: words of it are read and written without a system call."""
+
+    def __init__(self, definition):
+        self.fd = kernel.map_create(definition, kernel.MMAPABLE)
+        size = (definition.value_size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
+        self.memory = mmap.mmap(self.fd, size)
+
+    def word(self, offset):
+        return _WORD.unpack_from(self.memory, offset)[0]
+
+    def put_word(self, offset, value):
+        _WORD.pack_into(self.memory, offset, value & (1 << 64) - 1)
+
+    def close(self):
+        self.memory.close()
+        os.close(self.fd)
+
+
+class KernelMaps:
+    """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
+
+    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None, family=None,
+                 with_returns=False):
+        """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
+        traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
+        most: bytes that all may take, None: no bound; family: a family.Family, or None; with_returns: returns of
+        functions are traced.  Raises EngineError."""
+        self.program, self._arrays, self.fds = program, [], []
+        self._behind = None  # see shared()
+        self._halves = Halves(program)
+        self.cpus = _possible_cpus()
+        definitions = list(program.maps)
+        self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace())
+        zeros = program.this_area[1]
+        definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
+        definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
+        if with_syscalls:
+            definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
+        else:
+            self.places.syscalls = None
+        if allowed_pids is not None:
+            self.places.allowed = len(definitions)
+            definitions.append(process_filter.definition(len(allowed_pids)))
+        self.state_size = definitions[p.MAP_STATE].value_size + 8
+        if task:
+            tables = not bpf_native_unwinder.cannot(os.uname().machine, release())
+            self.places.walk = bpf_python_unwinder.Places(len(definitions), self.state_size, task, release() >= bpf_python_unwinder.BPF_LOOP, tables, self.places)
+            self.state_size += bpf_python_unwinder.WALK_SIZE + bpf_native_unwinder.UNWIND_SIZE * tables
+            definitions += [*unwinder_maps.MAPS, *unwinder_maps.tables() * tables]
+        self.places.state_of_all = self.state_size > kernel.PER_CPU_MOST
+        if with_returns:
+            self.places.leaving = len(definitions)
+            definitions.append(return_check.MAP)
+        found = string_size_maps.find(program, len(definitions), map_indirection.MOST) if release() >= ON_DEMAND else []
+        _check_room([*definitions, *(smaller for each in found for smaller in each.definitions(definitions[each.whole]))], self.cpus, most)
+        self._sized = self.places.sized = {each.whole: each for each in found}
+        try:
+            for index, definition in enumerate(definitions):
+                self.fds.append(self._make(index, definition))
+            if allowed_pids is not None:
+                process_filter.put(self.fds[self.places.allowed], allowed_pids)
+            for each in found:
+                for smaller in each.definitions(definitions[each.whole]):
+                    self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
+            if family:
+                self.places.family = len(self.fds)
+                self.fds.append(os.dup(family.fd))
+            self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
+                                           record_trim.cuts(program))
+        except OSError as error:
+            self.close()
+            raise kernel_errors.failed("map", error) from None
+
+    def _make(self, index, d):
+        if index == p.MAP_STATE:
+            kind, blocks = ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
+            return kernel.map_create(p.MapDef(d.name, kind, d.key_size, self.state_size, blocks))
+        if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
+            self._arrays.append(Array(d))
+            return self._arrays[-1].fd
+        if d.kind == unwinder_maps.ARRAY_OF_MAPS:
+            return unwinder_maps.empty_tables(d)
+        # allocating all values of all CPUs takes long
+        small = d.value_size <= string_size_maps.ON_DEMAND_MOST
+        values = d.entries * self.cpus if d.kind == "percpu_hash" else d.entries // 4  # a hash has its old room at once
+        many = small and d.kind in ("hash", "percpu_hash") and values > _MANY or d.name == unwinder_maps.PARTS
+        return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
+
+    def shared(self, insns):
+        """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
+        if len(map_indirection.used(insns)) <= map_indirection.MOST:
+            return insns
+        if self._behind is None:
+            self._behind = self._put_behind()
+        insns = map_indirection.share(insns, self._behind)
+        if len(map_indirection.used(insns)) > map_indirection.MOST:
+            raise kernel_errors.too_many_maps(map_indirection.MOST)
+        return insns
+
+    def _put_behind(self):
+        """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
+        behind = {}
+        for indexes in map_indirection.groups({index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}):
+            try:
+                self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
+            except OSError as error:
+                raise kernel_errors.failed("map", error) from None
+            behind.update({index: (len(self.fds) - 1, number) for number, index in enumerate(indexes)})
+        return behind
+
+    @property
+    def globals(self):
+        return self._arrays[0]
+
+    @property
+    def control(self):
+        return self._arrays[1]
+
+    @property
+    def syscalls(self):
+        return self._arrays[2]
+
+    def close(self):
+        self.ring = None
+        mapped = [array.fd for array in self._arrays]
+        for array in self._arrays:
+            array.close()
+        for fd in self.fds:
+            if fd not in mapped:
+                os.close(fd)
+        self._arrays, self.fds = [], []
+
+    # --- the control block ----------------------------------------------------------------
+
+    @property
+    def active(self):
+        return self.control.word(CONTROL_ACTIVE) != 0
+
+    @active.setter
+    def active(self, value):
+        self.control.put_word(CONTROL_ACTIVE, int(value))
+
+    @property
+    def lost(self):
+        return self.control.word(CONTROL_LOST)
+
+    def set_wall(self, offset):
+        self.control.put_word(CONTROL_WALL, offset)
+
+    def put_names(self, ident, value):
+        kernel.map_update(self.fds[self.places.names], struct.pack("=I", ident), value)
+
+    # --- values -----------------------------------------------------------------------------
+
+    def items(self, index):
+        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
+        return self._halves.items(index, self._elements(index))
+
+    def parts(self, index, cpus):
+        """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
+        size, found = self.program.maps[index].value_size, self._raw(index)
+        return [(cpu, self._halves.items(index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found])) for cpu in cpus]
+
+    def _elements(self, index):
+        """What items() gives, of its map."""
+        definition = self.program.maps[index]
+        if not KINDS[definition.kind].per_cpu:
+            return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
+        merge, size = _merge_of(self.program, index), definition.value_size
+        found = [(key, merge(raw, size, _apart(size))) for key, raw in self._raw(index)]
+        return found if definition.kind != "percpu_array" else [(key, value) for key, value in found if any(value[:8])]
+
+    def _raw(self, index):
+        """[(key, the values of all CPUs)] of an aggregation."""
+        definition = self.program.maps[index]
+        size = _apart(definition.value_size) * self.cpus
+        if definition.kind == "percpu_array":
+            return [(b"", kernel.map_lookup(self.fds[index], bytes(4), size))]
+        found = [item for part, key_size in self._parts(index) for item in kernel.map_items(self.fds[part], key_size, size)]
+        return [(key.ljust(definition.key_size, b"\0"), raw) for key, raw in found]
+
+    def _parts(self, index):
+        """[(index, bytes of a key)] of the maps that an aggregation has."""
+        sizes = self._sized.get(index)
+        smaller = [(part, last + 1) for last, part in sizes.smaller] if sizes else []
+        return [*smaller, (index, self.program.maps[index].key_size)]
+
+    def _home(self, index, key):
+        """(descriptor, key) of an aggregation's element in the map that has it."""
+        sizes = self._sized.get(index)
+        part, key = sizes.home(key) if sizes else (index, key)
+        return self.fds[part], key
+
+    def clear(self, index):
+        """Zero all values of an aggregation's map."""
+        definition = self.program.maps[index]
+        zeros = bytes(_apart(definition.value_size) * self.cpus)
+        keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self._elements(index)]
+        for key in keys:
+            kernel.map_update(*self._home(index, key), zeros)
+
+    def remove(self, index, keys):
+        """Take elements out of an aggregation's map; that of an array with one element is zeroed."""
+        if self.program.maps[index].kind == "percpu_array":
+            self.clear(index)
+            return
+        for key in self._halves.keys(index, keys):
+            try:
+                kernel.map_delete(*self._home(index, key))
+            except FileNotFoundError:
+                continue
+
+
+def _check_room(definitions, cpus, most):
+    """Raise TooLarge where they may come to take more than that."""
+    size = sum(_room(definition, cpus) for definition in definitions)
+    if most is not None and size > most:
+        raise TooLarge(f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller "
+                       "-x aggsize, bufsize, dynvarsize, strsize and specsize help")
+
+
+def _room(definition, cpus):
+    """Bytes of the keys and values that a map may come to have."""
+    if definition.kind == "ringbuf":
+        return definition.entries
+    values = cpus if definition.kind in KINDS and KINDS[definition.kind].per_cpu else 1
+    return definition.entries * (_apart(definition.key_size) + _apart(definition.value_size) * values)
+
+
+def _namespace():
+    """(device, inode) of this process's pid namespace; None where that is the machine's own."""
+    status = os.stat("/proc/self/ns/pid")
+    return None if status.st_ino == _FIRST_NAMESPACE else (status.st_dev, status.st_ino)
+
+
+def _preempt():
+    """Type ids of the functions that keep other tasks away, or None before Linux 6.10."""
+    try:
+        with open("/sys/kernel/btf/vmlinux", "rb") as file:
+            btf = file.read()
+    except OSError:
+        return None
+    ids = tuple(_tracer.btf_function(btf, name) for name in ("bpf_preempt_disable", "bpf_preempt_enable"))
+    return ids if all(ids) else None
+
+
+# --- adding up what the CPUs have ---------------------------------------------------------------
+
+
+def _apart(size):
+    """The distance between two CPUs' values of that many bytes."""
+    return (size + 7) & ~7
+
+
+def _merge_of(program, index):
+    """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
+    merged = next((aggregation.row.merged for aggregation in program.aggregations if aggregation.map == index), added)
+
+    def merge(raw, size, each):
+        columns = [unpacked(raw[start : start + size]) for start in range(0, len(raw), each)]
+        used = [column for column in columns if column[0]]
+        return packed(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)
+
+    return merge

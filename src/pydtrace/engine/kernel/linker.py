@@ -1,0 +1,547 @@
+# mypy: ignore-errors
+"""Linking: from the clauses of a probe to one program that the kernel runs when the probe fires.
+
+In: a compiled program's clauses, untouched bytes that the interpreter runs as well, and where a probe's arguments
+are.  Out: a complete eBPF program: it fills the event part of the state block, then calls the clauses.
+Always: what no clause reads is not fetched; a firing has a state block of its own, though another one may have been
+interrupted half-way on the same CPU; what can not be run is counted in the control block; after a clause that
+faulted the ERROR probe's clauses run, in another state block, so that nothing of the firing is changed by them.
+
+The state map has LEVELS blocks a CPU.  A firing takes the first that is not busy (the word behind the block) and
+gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' firings away, so that only interrupts
+nest; where the kernel lacks it, taking is one atomic exchange, which other tasks' firings may do at any time.
+"""
+
+from pydtrace.bpf.helper_numbers import (
+    GET_ATTACH_COOKIE,
+    GET_CURRENT_COMM,
+    GET_CURRENT_PID_TGID,
+    GET_CURRENT_UID_GID,
+    GET_NS_CURRENT_PID_TGID,
+    GET_SMP_PROCESSOR_ID,
+    KTIME_GET_NS,
+    MAP_LOOKUP_ELEM,
+    PROBE_READ_KERNEL,
+)
+from pydtrace.bpf.insn import (
+    PSEUDO_CALL,
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+    Insn,
+    alu,
+    alu_imm,
+    atomic,
+    call,
+    call_sub,
+    const,
+    exit_,
+    ja,
+    jump_imm,
+    ld_map,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.engine import ERROR
+from pydtrace.program import program as p
+
+from .passes import (
+    inline,
+    predicate_hoist,
+    process_filter,
+    process_variables,
+    record_trim,
+    return_check,
+    uregs,
+    user_memory_writes,
+)
+from .passes.clause_analysis import NOW, Reading, demanded, exits, may_fault, reported
+from .passes.function_copies import Function, Library
+from .probes import usdt_operands
+from .probes.profile_timers import emit_arguments
+from .unwind import bpf_native_unwinder, bpf_python_unwinder, kernel_stacks
+
+LEVELS = 4
+# The control block: what the engine and the programs tell each other, in a map of one element.
+CONTROL_ACTIVE = 0  # u64: probes fire; exit() clears it
+CONTROL_LOST = 8  # u64: firings that found no free state block
+CONTROL_WALL = 16  # u64: what to add to the monotonic clock for walltimestamp
+CONTROL_ZEROS = 24  # as many zeros as the this-> area has bytes
+# An element of the names map, by probe id: the four names as the state block has them, then the bytes of the
+# provider's stem, behind which a program writes the process id; NO_PID where none belongs there.
+NAMES_SIZE = p.STATE_ARGS - p.STATE_PROBEPROV
+NAMES_STEM, NO_PID = NAMES_SIZE, 0xFF
+NAMES_VALUE = NAMES_SIZE + 8
+_STEM_MAX = 48
+
+_PIDS, _RAW = -32, -48  # where in the frame that leaves its answer, and what a raw tracepoint keeps
+_PSEUDO_KFUNC = 2
+_ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
+_FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
+_DIGITS = 10
+_CALL, _EXIT = call(0).opcode, exit_()
+
+
+class Maps:
+    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: engine/kernel/probes/raw_tracepoints.py's table; sized: {map:
+    sized.Sized}; allowed: of the processes that a policy allows, None without one; leaving: leaving.MAP).  busy: offset of the busy word in a state block; state_of_all: these
+    blocks are too large for a per-CPU map, and one array has those of all CPUs; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None; family: that
+    of a family.Family, or None."""
+
+    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family", "leaving", "state_of_all")
+
+    def __init__(self, first, busy, preempt, namespace=None):
+        """first: index of the first map that is not the program's."""
+        self.control, self.names, self.syscalls = first, first + 1, first + 2
+        self.sized, self.walk, self.allowed, self.family, self.leaving = {}, None, None, None, None
+        self.busy, self.preempt, self.namespace = busy, preempt, namespace
+        self.state_of_all = False
+
+    def emit_pids(self, g):
+        """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
+        if self.namespace is None:
+            g.emit(call(GET_CURRENT_PID_TGID))
+            return
+        device, inode = self.namespace
+        g.emit(const(R1, device), const(R2, inode), mov(R3, R10), alu_imm("add", R3, _PIDS), mov_imm(R4, 8),
+               call(GET_NS_CURRENT_PID_TGID), load(8, R0, R10, _PIDS))
+
+
+_WHEN = 64  # in the context of a probe that the engine fires itself: the timestamp, or 0
+
+
+class Event:
+    """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
+    the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
+    process to run for, or None; family: it runs for the processes of a family.Family alone; comm: for
+    those of this name alone; never: processes not to run for; always: runs after exit() too; profile: the
+    processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does; leaves: (does, condition) of
+    a returns.Point, where a function ends; enters: a function begins there."""
+
+    __slots__ = ("own", "arguments", "pid", "family", "comm", "never", "always", "profile", "raw", "leaves", "enters")
+
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None, comm=None,
+                 enters=False):
+        self.family, self.leaves, self.comm, self.enters = family, leaves, comm, enters
+        self.own, self.arguments, self.pid = own, dict(arguments), pid
+        self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
+
+
+class Linker:
+    """program: program.Program; maps: Maps; errors: indexes of the ERROR probe's clauses."""
+
+    def __init__(self, program, maps, errors=()):
+        self.program, self.maps = program, maps
+        self.errors = [program.clauses[index] for index in errors]
+        self._clauses = Reading()
+        self._library = Library()
+        self.places = []  # of the last link: (first instruction, clause)
+        self.steps = set()  # of the last link: where the functions begin that its loops call
+        self._walks = bpf_python_unwinder.walks(maps.walk, program.stacks) if maps.walk else {}
+        self._unwinds = bpf_native_unwinder.unwinds(maps.walk, program.stacks) if maps.walk else {}
+        self._kernel_reads = False  # in the last link: pointers may lead into the kernel
+        self._late = set()  # in the last link: parts of the event that the routines that report fill in
+        self._own = False  # in the last link: the tracer fires the probe, in itself
+
+    @property
+    def _reads_nothing(self):
+        """The tracer fires the probe in itself, which a policy does not allow to read."""
+        return self._own and self.maps.allowed is not None
+
+    @property
+    def has_loops(self):
+        """Whether the kernel itself calls what its loops call."""
+        return self.maps.walk is not None and self.maps.walk.loops
+
+    def link(self, indexes, event, apart=False):
+        """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
+        clauses = [self.program.clauses[index] for index in indexes]
+        faulting = [clause for clause in clauses if self.errors and may_fault(clause.code)]
+        g = Code()
+        self.steps, self._own = set(), event.own
+        out, left = Label("out"), Label("left")
+        self._enter(g, event, clauses, left)
+        if event.leaves and event.leaves[0] == return_check.MARK:
+            g.place(left)
+            g.emit(mov_imm(R0, 0), exit_())
+            self.places = []
+            return g.finish()
+        calls = []  # (instruction, clause, Function, or None for the ERROR probe)
+        self._fill(g, event, clauses, self.errors if faulting else (), calls)
+        reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
+        self.places, self._kernel_reads = [], reads_kernel and self.maps.allowed is None
+        run = self._call if apart or len(clauses) > 1 else self._insert
+        for number, clause in enumerate(clauses):
+            if clause in faulting:
+                g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
+            if number and "wall" in self._clauses.reads(clause):  # each clause's is later than that of the one before
+                g.emit(call(KTIME_GET_NS))
+                self._wall(g)
+            run(g, clause, out, calls)
+            if clause in faulting:
+                self._call_error(g, out, calls)
+        g.place(out)
+        g.emit(store_imm(8, R7, self.maps.busy, 0))
+        self._preempt(g, 1)
+        g.place(left)
+        g.emit(mov_imm(R0, 0), exit_())
+        return self._append(g.finish(), calls)
+
+    def _call(self, g, clause, out, calls):
+        """Run a clause on the state block r7; to `out` after an exit() in it."""
+        g.emit(mov(R1, R7))
+        calls.append((len(g.insns), clause))
+        g.emit(call_sub(0))
+        self._exit(g, clause, out)
+
+    def _insert(self, g, clause, out, calls):
+        """As _call, the clause's code in its place: of the calls that a firing makes each counts."""
+        g.emit(mov(R1, R7))
+        ended, start = Label(), len(g.insns)
+        code, more = self._function(clause, start)
+        calls += [(start + place, each) for place, each in more]
+        g.emit(*[ja(ended) if insn == _EXIT else insn for insn in code])
+        g.place(ended)
+        g.emit(mov(R7, R6))  # the clause's name for it
+        self._exit(g, clause, out)
+
+    def _exit(self, g, clause, out):
+        """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
+        if exits(clause):
+            following = Label()
+            g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
+                   store_imm(8, R1, 0, 0), ja(out))
+            g.place(following)
+
+    def _call_error(self, g, out, calls):
+        """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
+        leaves there is shorter."""
+        following = Label()
+        g.emit(load(4, R1, R7, p.STATE_FAULT), jump_imm("jne", R1, p.FAULT_RECORD_SIZE, following), mov(R1, R7))
+        calls.append((len(g.insns), None))
+        g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
+        g.place(following)
+
+    def _append(self, insns, calls):
+        """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
+        begun = {}
+        calls = list(calls)
+        for at, clause in calls:  # grows by what the ERROR probe's firing calls
+            if clause not in begun:
+                begun[clause] = len(insns)
+                code, more = self._function(clause, len(insns))
+                calls += [(len(insns) + place, each) for place, each in more]
+                insns += code
+            insns[at].imm = begun[clause] - at - 1
+        return insns
+
+    def _function(self, which, start):
+        """The code of what is called, [(instruction in it, what it calls there)]."""
+        if which is None:
+            code, calls = self._error()
+        elif isinstance(which, bpf_python_unwinder.Own):
+            if isinstance(which, bpf_python_unwinder.Step):
+                self.steps.add(start)
+            return which.copy(), which.calls
+        elif which.__class__ is Function:
+            code, calls = which.copy(), which.calls
+            if self._late and reported(code):
+                code = self._finding_out(code)
+        else:
+            self.places.append((start, which))
+            code, packs = record_trim.calling(which, _as_function(which.code))
+            code, calls = self._library.take(code, packs)
+            if packs is not None:
+                calls = [*calls, (packs, self._library.known(record_trim.function(which)))]
+            clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
+            code, calls = user_memory_writes.guard(clause.insns, clause.calls, self._own, self._library, self.maps)
+        if self._reads_nothing:
+            return process_filter.reading_nothing(code), calls
+        return _reading_any(code) if self._kernel_reads else code, calls
+
+    def _error(self):
+        """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
+        of the firing in which the fault was.  Its value: whether one of the clauses called exit()."""
+        g, calls = Code(), []
+        lost = Label("lost")
+        g.emit(mov(R6, R1))
+        self._take(g, lost)
+        g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(PROBE_READ_KERNEL))
+        read = set().union(*[self._clauses.reads(clause) for clause in self.errors])
+        fault, args = p.STATE_FAULT, p.STATE_ARGS
+        g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
+        for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4),
+                                    (4, fault + p.FAULT_KIND, 4), (5, fault + p.FAULT_VALUE, 8)):
+            g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
+        if self.program.uses & {"ppid", "errno"}:
+            g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))  # both
+        if "ancestors" in self.program.uses:
+            for offset in range(p.STATE_ANCESTORS, p.STATE_EVENT_END, 8):
+                g.emit(load(8, R1, R6, offset), store(8, R7, offset, R1))
+        if "thread" in self.program.uses:
+            g.emit(load(8, R1, R6, p.STATE_THREAD), store(8, R7, p.STATE_THREAD, R1))
+        if "execargs" in self.program.uses:
+            g.emit(mov(R3, R6), alu_imm("add", R3, p.STATE_EXECARGS), mov(R1, R7), alu_imm("add", R1, p.STATE_EXECARGS),
+                   mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS), call(PROBE_READ_KERNEL))
+        for whose in set().union(*[clause.stacks for clause in self.errors]):
+            offset, frames = self.program.stacks[whose]
+            g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
+                   mov_imm(R2, 8 + 8 * frames), call(PROBE_READ_KERNEL))
+        g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
+        if "names" in read:
+            self._names(g)
+        self._zero_this(g)
+        g.emit(mov_imm(R8, 0))
+        for clause in self.errors:  # all of them, as in dtrace, also after an exit()
+            following = Label()
+            self._call(g, clause, following, calls)
+            g.place(following)
+            g.emit(*[alu("or", R8, R0)] * exits(clause))
+        g.emit(store_imm(8, R7, self.maps.busy, 0), mov(R0, R8), exit_())
+        g.place(lost)
+        self._count_lost(g)
+        g.emit(mov_imm(R0, 0), exit_())
+        return g.finish(), calls
+
+    # --- the frame ---------------------------------------------------------------------
+
+    def _enter(self, g, event, clauses, left):
+        """r6 = the context, r7 = a state block of our own; else to `left`."""
+        g.emit(mov(R6, R1))
+        if not event.always:
+            g.emit(ld_map_value(R1, self.maps.control, CONTROL_ACTIVE), load(8, R1, R1, 0), jump_imm("jeq", R1, 0, left))
+        if event.pid or event.never or event.family:
+            self.maps.emit_pids(g)
+            g.emit(alu_imm("rsh", R0, 32))
+            if event.family:
+                g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.family), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+                       jump_imm("jeq", R0, 0, left))
+            if event.pid:
+                g.emit(jump_imm("jne", R0, event.pid, left))
+            g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+        if event.comm is not None:
+            process_variables.emit_named(g, event.comm, left)
+        if self.maps.allowed is not None and not event.own:
+            process_filter.emit(g, self.maps, left)
+        if event.raw:
+            g.emit(mov_imm(R8, 0))
+            event.raw.enter(g, self.maps, left)
+            g.emit(store(8, R10, _RAW, R8))
+        if event.leaves:
+            return_check.emit(g, event.leaves, self.maps.leaving, left, self._count_lost)
+            if event.leaves[0] == return_check.MARK:
+                return
+        if not event.own:
+            is_site, another = not event.raw and not event.profile, event.raw and event.raw.subject
+            predicate_hoist.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments if is_site else None,
+                       None if another else self.maps.emit_pids, left)
+        if event.raw:
+            g.emit(load(8, R8, R10, _RAW))
+        self._preempt(g, 0)
+        lost, taken = Label(), Label()
+        self._take(g, lost)
+        g.emit(ja(taken))
+        g.place(lost)
+        self._count_lost(g)
+        self._preempt(g, 1)
+        g.emit(ja(left))
+        g.place(taken)
+
+    def _take(self, g, lost):
+        """r7 = a state block that is not busy, now ours; else to `lost`."""
+        taken = Label()
+        for level in range(LEVELS):
+            following = Label() if level < LEVELS - 1 else lost
+            if self.maps.state_of_all:
+                g.emit(call(GET_SMP_PROCESSOR_ID), mov_imm(R1, LEVELS), alu("mul", R0, R1), alu_imm("add", R0, level), store(8, R10, -8, R0))
+            else:
+                g.emit(store_imm(8, R10, -8, level))
+            g.emit(ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, lost))
+            if self.maps.preempt:
+                g.emit(load(8, R1, R0, self.maps.busy), jump_imm("jne", R1, 0, following),
+                       store_imm(8, R0, self.maps.busy, 1))
+            else:
+                g.emit(mov_imm(R1, 1), atomic("atomic_xchg", R0, self.maps.busy, R1), jump_imm("jne", R1, 0, following))
+            g.emit(ja(taken))
+            if following is not lost:
+                g.place(following)
+        g.place(taken)
+        g.emit(mov(R7, R0))
+
+    def _count_lost(self, g):
+        g.emit(ld_map_value(R1, self.maps.control, CONTROL_LOST), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
+
+    def _preempt(self, g, which):
+        if self.maps.preempt:
+            g.emit(Insn(call(0).opcode, 0, _PSEUDO_KFUNC, 0, self.maps.preempt[which]))
+
+    # --- the event -----------------------------------------------------------------------
+
+    def _fill(self, g, event, clauses, errors, calls):
+        reads = self._divide(event, (*clauses, *errors))
+        self._now(g, reads)
+        if "wall" in reads:
+            g.emit(load(8, R0, R7, p.STATE_TIME))
+            self._wall(g)
+        if "probe" in reads or "names" in reads:
+            self._ident(g, event)
+            g.emit(store(4, R7, p.STATE_PROBE, R0))
+        if "names" in reads:
+            self._names(g)
+        if "uid" in reads:
+            g.emit(call(GET_CURRENT_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
+        if "execname" in reads:
+            g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(GET_CURRENT_COMM))
+        if event.raw and event.raw.subject:
+            event.raw.emit_subject(g, reads)
+        wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
+        another = event.raw and event.raw.subject  # the words would be named by its process, and are of the one that runs
+        if "registers" in wanted:
+            uregs.emit(g, *self.program.stacks["registers"])
+        walks, unwinds = ({}, {}) if event.own or another else (self._walks, self._unwinds)
+        if self._reads_nothing:
+            g.emit(*[store_imm(8, R7, self.program.stacks[whose][0], 0) for whose in wanted - {"registers"}])
+        else:
+            kernel_stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls,
+                        bpf_native_unwinder.AT_END if event.leaves else bpf_native_unwinder.AT_BEGINNING if event.enters else 0)
+        self._process(g, event)
+        self._arguments(g, event, demanded(clauses))
+        self._zero_this(g)
+
+    def _wall(self, g):
+        """walltimestamp, of the monotonic clock's r0."""
+        g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0), store(8, R7, p.STATE_WALL, R1))
+
+    def _divide(self, event, clauses):
+        """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a
+        commit(), and can find out themselves, is left to them: self._late."""
+        reads, late = (set().union(*[each(clause) for clause in clauses]) for each in (self._clauses.reads, self._clauses.reports))
+        if "wall" in reads:
+            reads.add("time")
+        another = event.raw is not None and event.raw.subject is not None  # what is filled in is not of the running task
+        self._late = set() if another or event.own else (late - reads) & NOW
+        return reads | late - self._late
+
+    def _now(self, g, names):
+        """The parts of the event, of `names`, that are so while the firing lasts."""
+        if "time" in names:
+            now = Label()
+            g.emit(call(KTIME_GET_NS))
+            if self._own:
+                g.emit(load(8, R1, R6, _WHEN), jump_imm("jeq", R1, 0, now), mov(R0, R1))
+            g.place(now)
+            g.emit(store(8, R7, p.STATE_TIME, R0))
+        if "cpu" in names:
+            g.emit(call(GET_SMP_PROCESSOR_ID), store(4, R7, p.STATE_CPU, R0))
+        if "pid" in names:
+            self.maps.emit_pids(g)
+            g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
+
+    def _finding_out(self, insns):
+        """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
+        g = Code()
+        g.emit(mov(R6, R2), mov(R7, R1), mov(R8, R3), mov(R9, R4), store(8, R10, -8, R5))
+        self._now(g, self._late)
+        g.emit(mov(R1, R7), mov(R2, R6), mov(R3, R8), mov(R4, R9), load(8, R5, R10, -8))
+        return g.finish() + insns
+
+    def _process(self, g, event):
+        """What only some programs ask about the process."""
+        uses, another = self.program.uses, event.raw and event.raw.subject
+        emit_task = event.raw.emit_task if another else process_variables.emit_running
+        if "ppid" in uses:
+            process_variables.emit_parent(g, emit_task)
+        if "ancestors" in uses:
+            process_variables.emit_ancestors(g, emit_task)
+        if "errno" in uses:
+            g.emit(store_imm(4, R7, p.STATE_ERRNO, 0))
+            if event.raw:
+                event.raw.emit_error(g)
+        if "thread" in uses:
+            process_variables.emit_thread(g, emit_task)
+        if "execargs" in uses:
+            process_variables.emit_arguments(g, process_variables.emit_nobody if another or self._reads_nothing else emit_task)
+
+    @staticmethod
+    def _ident(g, event):
+        """r0 = the probe's id."""
+        if event.raw:
+            event.raw.emit_ident(g)
+        else:
+            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(GET_ATTACH_COOKIE)))
+
+    @staticmethod
+    def _arguments(g, event, wanted):
+        if event.raw and wanted:
+            g.emit(load(8, R8, R10, _RAW))  # what was filled in before may have used it
+        for index in wanted:
+            operand, distance = event.arguments.get(index, (usdt_operands.ABSENT, 0))
+            offset = p.STATE_ARGS + 8 * index
+            if event.raw:
+                event.raw.emit_argument(g, index, offset)
+            else:
+                usdt_operands.emit(g, operand, R6, R7, offset, distance)
+        if event.profile and wanted:
+            emit_arguments(g, event.profile)
+
+    def _zero_this(self, g):
+        offset, size = self.program.this_area
+        if size <= 128:
+            g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
+        else:
+            g.emit(ld_map_value(R3, self.maps.control, CONTROL_ZEROS), mov(R1, R7), alu_imm("add", R1, offset),
+                   mov_imm(R2, size), call(PROBE_READ_KERNEL))
+
+    def _names(self, g):
+        """Copy the names of probe id r0; write the process id behind the provider's stem."""
+        done = Label()
+        g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+               jump_imm("jeq", R0, 0, done), mov(R9, R0), mov(R3, R0), mov(R1, R7),
+               alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(PROBE_READ_KERNEL),
+               load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done))
+        self.maps.emit_pids(g)
+        g.emit(alu_imm("rsh", R0, 32))
+        # the digits, the last first, into the stack; r1 = how many
+        g.emit(mov_imm(R1, 0))
+        counted = Label()
+        for i in range(_DIGITS):
+            g.emit(mov(R2, R0), alu_imm("mod", R2, 10), alu_imm("add", R2, 48), store(1, R10, -16 - i, R2),
+                   alu_imm("div", R0, 10), mov_imm(R1, i + 1), jump_imm("jeq", R0, 0, counted))
+        g.place(counted)
+        g.emit(mov(R3, R7), alu("add", R3, R9), alu_imm("add", R3, p.STATE_PROBEPROV))
+        for i in range(_DIGITS):  # digit i - 1 from the right is there if there are i
+            skip = Label()
+            g.emit(jump_imm("jlt", R1, _DIGITS - i, skip), load(1, R2, R10, -16 - (_DIGITS - i - 1)),
+                   store(1, R3, 0, R2), alu_imm("add", R3, 1))
+            g.place(skip)
+        g.place(done)
+
+
+def _as_function(code):
+    """A clause's code with the state block's lookup replaced: it comes in r1."""
+    assert code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL, "not a clause's frame"
+    nothing = [ja(0) for _ in range(4)]  # as many instructions as before, so that places in the source stay right
+    copies = [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in code[_FRAME:]]
+    return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]
+
+
+def _reading_any(code):
+    """A function's code with reads of a process's memory replaced by such as follow the kernel's pointers, too."""
+    for insn in code:
+        if insn.opcode == _CALL and not insn.src:
+            insn.imm = _ANY_MEMORY.get(insn.imm, insn.imm)
+    return code

@@ -1,0 +1,78 @@
+# mypy: ignore-errors
+"""What a clause's code tells of itself: which parts of the event it reads, what it may do.
+
+In: compiled clauses.  Out: names of parts, arguments' numbers, yes or no.
+Always: read from the instructions, so that a firing pays for what they do, whatever they were made of.
+"""
+
+from pydtrace.bpf.helpers import HELPERS
+from pydtrace.bpf.insn import R1, R6, alu_imm, call, load, mov, store_imm
+from pydtrace.program import program as p
+
+_FIELDS = [
+    ("time", p.STATE_TIME, p.STATE_PROBE), ("probe", p.STATE_PROBE, p.STATE_CPU), ("cpu", p.STATE_PROBE, p.STATE_PID),
+    ("pid", p.STATE_PID, p.STATE_UID), ("uid", p.STATE_UID, p.STATE_WALL), ("wall", p.STATE_WALL, p.STATE_EXECNAME),
+    ("execname", p.STATE_EXECNAME, p.STATE_PROBEPROV), ("names", p.STATE_PROBEPROV, p.STATE_ARGS),
+]  # fmt: skip
+NOW = {"time", "cpu", "pid"}  # the parts that can be found out at any moment of a firing
+_ADD = alu_imm("add", R1, 0).opcode
+_WRITE = call(HELPERS["probe_write_user"].number)
+_LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
+
+
+class Reading:
+    """Which parts of the event clauses read: sets of names of _FIELDS, each looked for once."""
+
+    def __init__(self):
+        self._found = {}
+
+    def reads(self, clause):
+        """The clause itself, whose state block is r6."""
+        return self._touches(clause, R6)
+
+    def reports(self, clause):
+        """The routines that report a fault or a commit(), whose state block is r1."""
+        return self._touches(clause, R1)
+
+    def _touches(self, clause, state):
+        key = clause.index, state
+        if key not in self._found:
+            offsets = _touched(clause.code, state)
+            self._found[key] = {name for name, start, end in _FIELDS if any(start <= offset < end for offset in offsets)}
+        return self._found[key]
+
+
+def _touched(code, state):
+    """The offsets in the event part, in a register, that the instructions of a clause load from or take the address of."""
+    found, before = set(), None
+    for insn in code:
+        if insn.opcode in _LOADS and insn.src == state and insn.off < p.STATE_ARGS:
+            found.add(insn.off)
+        elif insn.opcode == _ADD and insn.imm < p.STATE_ARGS and before == mov(insn.dst, state):
+            found.add(insn.imm)
+        before = insn
+    return found
+
+
+def reported(code):
+    """The sizes of the records that its routines report in STATE_FAULT."""
+    begins = store_imm(4, R1, p.STATE_FAULT, 0)
+    return {insn.imm for insn in code if (insn.opcode, insn.dst, insn.off) == (begins.opcode, begins.dst, begins.off)}
+
+
+def may_fault(code):
+    return p.FAULT_RECORD_SIZE in reported(code)
+
+
+def writes(code):
+    """The places where a clause writes into the process that fires."""
+    return [at for at, insn in enumerate(code) if insn == _WRITE]
+
+
+def exits(clause):
+    return any(action.row.ends for action in clause.actions)
+
+
+def demanded(clauses):
+    """The arguments that any of the clauses reads, ascending."""
+    return sorted(set().union(*[clause.demand for clause in clauses]))

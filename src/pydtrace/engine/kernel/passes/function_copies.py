@@ -1,0 +1,60 @@
+# mypy: ignore-errors
+"""The functions that a clause's code brings along, apart: clauses that are linked together have each of them once.
+
+In: a clause's code, behind which the library functions that it calls stand.  Out: the clause's own instructions and what
+they call.
+Always: equal functions are one Function; the kernel takes 256 functions in a program, so that this bounds the clauses.
+"""
+
+from pydtrace.bpf.insn import PSEUDO_CALL, Insn, call_sub
+
+_CALL = call_sub(0).opcode
+
+
+class Function:
+    """insns: its instructions; calls: [(place in them, the Function that is called there)]."""
+
+    __slots__ = ("insns", "calls")
+
+    def __init__(self, insns, calls):
+        self.insns, self.calls = insns, calls
+
+    def copy(self):
+        return [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in self.insns]
+
+
+class Library:
+    """The functions of all clauses of a program."""
+
+    def __init__(self):
+        self._known = {}  # content: Function
+
+    def take(self, code, but=None):
+        """(instructions of the function at the beginning, [(place, Function)]); but: a call of the caller's own."""
+        starts = sorted({0} | {_target(code, at) for at, insn in enumerate(code) if _is_call(insn) and at != but})
+        ends = dict(zip(starts, [*starts[1:], len(code)]))
+        function = self._function(code, 0, ends, but, True)
+        return function.insns, function.calls
+
+    def known(self, code):
+        """The Function of this code, which calls no other."""
+        return self._function(code, 0, {0: len(code)}, None, False)
+
+    def _function(self, code, start, ends, but, is_clause=False):
+        insns, calls = list(code[start : ends[start]]), []
+        for at, insn in enumerate(insns, start):
+            if _is_call(insn) and at != but:
+                calls.append((at - start, self._function(code, _target(code, at), ends, but)))
+                insns[at - start] = call_sub(0)
+        if is_clause:
+            return Function(insns, calls)
+        content = tuple((i.opcode, i.dst, i.src, i.off, i.imm) for i in insns), tuple((at, id(each)) for at, each in calls)
+        return self._known.setdefault(content, Function(insns, calls))
+
+
+def _is_call(insn):
+    return insn.opcode == _CALL and insn.src == PSEUDO_CALL
+
+
+def _target(code, at):
+    return at + 1 + code[at].imm

@@ -1,0 +1,81 @@
+# mypy: ignore-errors
+"""Maps behind maps: what a program does that uses more maps than the kernel takes in one.
+
+In: a linked program; which maps may stand behind another (a map whose values are maps of one shape).  Out: the program with a
+call in the place of each use of such a map: a function behind the program, which looks the map up and then does what was asked.
+Always: instructions stay where they are, so that places in the source stay right; other programs pay nothing.
+"""
+
+from collections import defaultdict
+
+from pydtrace.bpf.helper_numbers import MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM
+from pydtrace.bpf.insn import (
+    PSEUDO_MAP_FD,
+    PSEUDO_MAP_VALUE,
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    R10,
+    alu_imm,
+    call,
+    call_sub,
+    exit_,
+    ja,
+    jump_imm,
+    ld_map,
+    mov,
+    mov_imm,
+    store,
+)
+from pydtrace.bpf.program_builder import Code, Label
+
+MOST = 64  # maps that the kernel takes in one program
+_SHARED = ("hash", "percpu_hash", "percpu_array")  # kinds: those of variables and aggregations
+_CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
+
+
+def used(insns):
+    """The indexes of the maps that a program uses."""
+    return {insn.imm for insn in insns if insn.opcode == _LOAD and insn.src in (PSEUDO_MAP_FD, PSEUDO_MAP_VALUE)}
+
+
+def groups(definitions):
+    """[[index]] of the maps that may stand behind one map: those of one shape.  definitions: {index: program.MapDef}."""
+    found = defaultdict(list)
+    for index, definition in definitions.items():
+        if definition.kind in _SHARED:
+            found[definition.kind, definition.key_size, definition.value_size].append(index)
+    return [indexes for indexes in found.values() if len(indexes) > 1]
+
+
+def share(insns, behind):
+    """The program; behind: {index of a map: (index of the map that it stands behind, its number there)}."""
+    insns, asked = list(insns), {}  # asked: {(map, helper): the calls}
+    for at, insn in enumerate(insns):
+        if insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in behind:
+            outer, number = behind[insn.imm]
+            insns[at : at + 2] = [mov_imm(R1, number), ja(0)]
+            end = next(i for i in range(at + 2, len(insns)) if insns[i].opcode == _CALL)
+            asked.setdefault((outer, insns[end].imm), []).append(end)
+    for (outer, helper), calls in asked.items():
+        for at in calls:
+            insns[at] = call_sub(0)
+            insns[at].imm = len(insns) - at - 1
+        insns += _through(outer, helper)
+    return insns
+
+
+def _through(outer, helper):
+    """A function: r1 = a map's number; else what the helper takes, and gives."""
+    g, missing = Code(), Label()
+    g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))
+    g.emit(store(4, R10, -8, R1), ld_map(R1, outer), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+           jump_imm("jeq", R0, 0, missing), mov(R1, R0), mov(R2, R6), *[mov(R3, R7), mov(R4, R8)] * (helper == MAP_UPDATE_ELEM), call(helper))
+    g.place(missing)
+    g.emit(exit_())
+    return g.finish()

@@ -1,0 +1,98 @@
+# mypy: ignore-errors
+"""A policy's processes on the kernel engine: programs run in those alone, and read their memory alone.
+
+In: engine.Targets with `allowed`, a program, its probes of the system side.  Out: code that ends a firing in any other process before
+anything of it is read; NotAllowed for a script that can not be kept to them.
+Always: a process is its id and when it began, so that a later one with the id is another; the kernel's memory, which holds that of all
+processes, is not read for a clause; what the tracer fires itself (BEGIN, END, ticks) reads nothing of the tracer.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+
+from pydtrace.bpf import syscalls
+from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK, MAP_LOOKUP_ELEM
+from pydtrace.bpf.helpers import HELPERS
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R9,
+    R10,
+    alu,
+    alu_imm,
+    call,
+    const,
+    jump,
+    jump_imm,
+    ld_map,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
+from pydtrace.engine import NotAllowed
+from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.program import program as p
+
+from .read_kernel_memory import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+_READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe_read_user_str")]
+_KERNELS = frozenset(("thread", "kernel"))  # of Program.uses: pointers into the kernel are followed
+_HINT = "this host's policy allows some processes alone"
+
+
+def definition(count: int) -> p.MapDef:
+    """The map of so many: id -> when it began, in the system's ticks."""
+    return p.MapDef("allowed", "hash", 4, 8, max(1, count))
+
+
+def put(fd: int, allowed: Mapping[int, int]) -> None:
+    """Fill that map."""
+    for pid, began in allowed.items():
+        syscalls.map_update(fd, struct.pack("=I", pid), struct.pack("=Q", began))
+
+
+def check(program: Any, probes: Mapping[tuple[str, str, str, str], Any]) -> None:
+    """probes: of the system side that the script stands for.  Raises NotAllowed."""
+    others = sorted({":".join(names) for names, probe in probes.items() if not getattr(probe, "is_of_who_runs", False)})
+    if others:
+        more = f" and {len(others) - 1} more probes" if len(others) > 1 else ""
+        raise NotAllowed(f"{_HINT}, and {others[0]}{more} can not be kept to those: syscall, profile, pid and USDT probes can")
+    if program.uses & _KERNELS:
+        raise NotAllowed(f"{_HINT}, and what curthread, curpsinfo, curlwpsinfo and pointers to the kernel's structs lead to can be of any")
+
+
+def emit(g: Any, maps: Any, left: Any) -> None:
+    """Go to `left` unless the running process is allowed."""
+    boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    member = Kernel().member
+    maps.emit_pids(g)
+    g.emit(alu_imm("rsh", R0, 32), store(4, R10, -8, R0), ld_map(R1, maps.allowed), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
+           jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0), call(GET_CURRENT_TASK))
+    read(g, 8, R0, member("task_struct", "group_leader"))
+    read(g, 8, R0, member("task_struct", "start_boottime"))
+    g.emit(const(R1, boot % (1 << 64)), alu("add", R0, R1), alu_imm("div", R0, divisor), jump("jne", R0, R9, left))
+
+
+def _boottime_offset() -> int:
+    """ns that this process's time namespace adds to when a process began."""
+    try:
+        with open("/proc/self/timens_offsets", encoding="ascii") as file:
+            seconds, nanoseconds = next(line.split()[1:] for line in file if line.startswith("boottime"))
+    except (OSError, StopIteration, ValueError):  # the kernel has no such namespaces
+        return 0
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def reading_nothing(code: Iterable[Any]) -> list[Any]:
+    """A function's code in which every address of a process is one where nothing is."""
+    return [mov_imm(R0, -errno.EFAULT) if insn in _READS else insn for insn in code]

@@ -1,0 +1,110 @@
+# mypy: ignore-errors
+"""What the kernel knows of the process that an event is about, for the kernel engine: its parents, its thread, its arguments.
+
+In: code for its task in r0 (the running one, or that which comes), where the kernel's structs have their members.  Out: code that fills the state block in r7.
+Always: what can not be read is 0; behind the first process stands 0.
+"""
+
+import os
+import sys
+
+from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK, PROBE_READ_USER
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R7,
+    R8,
+    R10,
+    alu,
+    alu_imm,
+    call,
+    const,
+    jump,
+    jump_imm,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from pydtrace.bpf.program_builder import Label
+from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.program import program as p
+
+from .read_kernel_memory import read
+
+_ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
+_TASK = -16  # on the stack: the task that is looked at; read() uses the word above
+
+
+def emit_running(g):
+    """r0 = the running task."""
+    g.emit(call(GET_CURRENT_TASK))
+
+
+def emit_nobody(g):
+    """Of another one than the running task the memory can not be read."""
+    g.emit(mov_imm(R0, 0))
+
+
+def emit_named(g, name, left):
+    """To `left` where the running process, not its thread, is not called so."""
+    kernel = Kernel()
+    emit_running(g)
+    read(g, 8, R0, kernel.member("task_struct", "group_leader"))
+    g.emit(store(8, R10, _TASK, R0))
+    for at in (0, 8):
+        g.emit(load(8, R0, R10, _TASK))
+        read(g, 8, R0, kernel.member("task_struct", "comm") + at)
+        word = int.from_bytes(os.fsencode(name)[:15].ljust(16, b"\0")[at : at + 8], sys.byteorder)
+        g.emit(const(R1, word), jump("jne", R0, R1, left))
+
+
+def emit_parent(g, emit_task):
+    kernel = Kernel()
+    emit_task(g)
+    read(g, 8, R0, kernel.member("task_struct", "real_parent"))
+    read(g, 4, R0, kernel.member("task_struct", "tgid"))
+    g.emit(store(4, R7, p.STATE_PPID, R0))
+
+
+def emit_ancestors(g, emit_task):
+    """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
+    kernel = Kernel()
+    emit_task(g)
+    for offset in range(p.STATE_ANCESTORS, p.STATE_ANCESTORS + 4 * p.ANCESTORS, 4):
+        read(g, 8, R0, kernel.member("task_struct", "real_parent"))
+        g.emit(store(8, R10, _TASK, R0))
+        read(g, 4, R0, kernel.member("task_struct", "tgid"))
+        g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
+
+
+def emit_thread(g, emit_task):
+    emit_task(g)
+    g.emit(store(8, R7, p.STATE_THREAD, R0))
+
+
+def emit_arguments(g, emit_task):
+    """All of them, a space between each two, cut where there is no more room."""
+    kernel, done, some = Kernel(), Label(), Label()
+    place = p.STATE_EXECARGS
+    g.emit(*[store_imm(8, R7, place + i, 0) for i in range(0, _ARGUMENTS, 8)])
+    emit_task(g)
+    read(g, 8, R0, kernel.member("task_struct", "mm"))
+    g.emit(jump_imm("jeq", R0, 0, done), mov(R8, R0))  # a thread of the kernel has none
+    read(g, 8, R8, kernel.member("mm_struct", "arg_end"))
+    g.emit(store(8, R7, place, R0))
+    read(g, 8, R8, kernel.member("mm_struct", "arg_start"))
+    g.emit(mov(R3, R0), load(8, R2, R7, place), store_imm(8, R7, place, 0), alu("sub", R2, R3),
+           jump_imm("jeq", R2, 0, done), alu_imm("sub", R2, 1),  # the last NUL
+           jump_imm("jle", R2, _ARGUMENTS - 1, some), mov_imm(R2, _ARGUMENTS - 1))
+    g.place(some)
+    g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(PROBE_READ_USER))
+    for i in range(_ARGUMENTS - 1):
+        following = Label()
+        g.emit(jump_imm("jle", R8, i, done), load(1, R1, R7, place + i), jump_imm("jne", R1, 0, following),
+               store_imm(1, R7, place + i, 32))
+        g.place(following)
+    g.place(done)

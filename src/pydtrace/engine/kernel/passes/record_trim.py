@@ -1,0 +1,103 @@
+# mypy: ignore-errors
+"""Records with their strings cut: what a clause emits takes no more of the ring buffer than it needs.
+
+In: a clause whose record has strings whose lengths its code knows (program.Data.length).  Out: its code, emitting the
+record cut behind each such string's NUL, rounded up to 8 bytes; what is between and behind them is as it was.
+Always: the clause's own places stay where they are; the consumer (c/tracer/kernel_cut.c) makes the records whole, so
+nobody else knows of it.  The zeros behind a string that is cut are not written.
+"""
+
+from pydtrace.bpf.helper_numbers import PROBE_READ_KERNEL, RINGBUF_OUTPUT
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    alu,
+    alu_imm,
+    atomic,
+    call,
+    call_sub,
+    exit_,
+    ja,
+    jump_imm,
+    ld_map,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.program import program as p
+
+_WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper
+
+
+def strings(clause):
+    """The strings of the record that are cut, in order."""
+    if clause.emits is None:
+        return []
+    data = [data for action in clause.actions for data in action.data if data.length is not None]
+    return sorted(data, key=lambda data: data.offset)
+
+
+def cuts(program):
+    """What the consumer has to know: (clause, bytes of its whole record, offset, size) of each string that is cut."""
+    return [(clause.index, clause.record_size, data.offset, data.size)
+            for clause in program.clauses for data in strings(clause)]
+
+
+def calling(clause, code):
+    """(The clause's code with a call instead of what emits the record, the place of the call); (code, None) where
+    nothing is cut."""
+    found = strings(clause)
+    if not found:
+        return code, None
+    first, end, _ = clause.emits
+    code = list(code)
+    for data in found:
+        code[slice(*data.padding)] = [ja(0) for _ in range(*data.padding)]
+    code[first:end] = [mov(R1, R6), call_sub(0), *[ja(0) for _ in range(end - first - 2)]]
+    return code, first + 1
+
+
+def function(clause):
+    """The code that is called: r1 = the state block; r0 = what the helper answered.  A drop is counted."""
+    g = Code()
+    record = clause.emits[2]
+    found = strings(clause)
+    ends = [data.offset for data in found[1:]] + [clause.record_size]
+    g.emit(mov(R6, R1), mov_imm(R7, found[0].offset))  # r7: bytes of the cut record
+    for data, end in zip(found, ends):
+        known = Label()
+        g.emit(load(8, R8, R6, data.length), jump_imm("jle", R8, data.size, known), mov_imm(R8, data.size))
+        g.place(known)
+        if data is not found[0]:
+            g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov(R2, R8), mov(R3, R6),
+                   alu_imm("add", R3, record + data.offset), call(PROBE_READ_KERNEL))
+        g.emit(alu("add", R7, R8), alu_imm("add", R7, 7), alu_imm("and", R7, -8))
+        _move(g, record, data.offset + data.size, end)
+    done = Label()
+    g.emit(ld_map(R1, p.MAP_OUTPUT), mov(R2, R6), alu_imm("add", R2, record), mov(R3, R7), mov_imm(R4, 0), call(RINGBUF_OUTPUT),
+           jump_imm("jeq", R0, 0, done), ld_map_value(R1, p.MAP_GLOBALS, p.DROP_RECORD), mov_imm(R2, 1),
+           atomic("atomic_add", R1, 0, R2))
+    g.place(done)
+    g.emit(exit_())
+    return g.finish()
+
+
+def _move(g, record, start, end):
+    """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
+    if end - start > _WORD_BY_WORD:
+        g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov_imm(R2, end - start), mov(R3, R6),
+               alu_imm("add", R3, record + start), call(PROBE_READ_KERNEL), alu_imm("add", R7, end - start))
+    elif end > start:
+        g.emit(mov(R2, R6), alu("add", R2, R7))
+        for offset in range(start, end, 8):
+            g.emit(load(8, R1, R6, record + offset), store(8, R2, record + offset - start, R1))
+        g.emit(alu_imm("add", R7, end - start))

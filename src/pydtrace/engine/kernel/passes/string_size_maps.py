@@ -1,0 +1,60 @@
+# mypy: ignore-errors
+"""Aggregations whose key ends with a string: a map for short strings, one for longer ones, one for all that there may be.
+
+In: a program's aggregations.  Out: the maps, and the instructions that take the smallest map that has room for the string, which
+inline.py puts in the place of each use of such an aggregation's map.
+Always: a key is in one map only, since a string's length alone decides: what is behind its NUL is zeros (dlang/code/layout.py),
+so that the last byte of a size says whether the string fits.
+
+Why: the kernel hashes and compares all bytes of a key, and most strings are much shorter than strsize.
+"""
+
+from pydtrace.bpf.insn import R1, R2, call, exit_, jump_imm, ld_map, load
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.program import program as p
+
+SIZES = (32, 64)  # bytes of a string with its NUL
+ON_DEMAND_MOST = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
+
+
+class Sized:
+    """One such aggregation: its map's index, and the smaller maps in ascending order, as (last byte of the string in the key,
+    index)."""
+
+    def __init__(self, whole, string, first):
+        self.whole = whole
+        sizes = [size for size in SIZES if size < string.size]
+        self.smaller = [(string.offset + size - 1, first + n) for n, size in enumerate(sizes)]
+
+    def definitions(self, whole):
+        """The smaller maps' definitions, by that of the whole one."""
+        return [p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries) for last, _ in self.smaller]
+
+    def home(self, key):
+        """Where a key is: (index of the map, the key as it is there)."""
+        for last, index in self.smaller:
+            if key[last] == 0:
+                return index, key[: last + 1]
+        return self.whole, key
+
+    def choice(self, helper):
+        """A call of a helper on the right map: r2 = a key, r3, r4 = what else it takes."""
+        g = Code()
+        for last, index in self.smaller:
+            longer = Label()
+            g.emit(load(1, R1, R2, last), jump_imm("jne", R1, 0, longer), ld_map(R1, index), call(helper), exit_())
+            g.place(longer)
+        g.emit(ld_map(R1, self.whole), call(helper), exit_())
+        return g.finish()
+
+
+def find(program, first, most):
+    """[Sized] of a program, whose maps have the indexes from `first` on; none where there would be more maps than `most`."""
+    found = []
+    for aggregation in program.aggregations:
+        string = aggregation.keys[-1] if aggregation.keys else None
+        small = program.maps[aggregation.map].value_size <= ON_DEMAND_MOST
+        if small and string is not None and string.type.is_string and string.size > SIZES[0]:
+            found.append(Sized(aggregation.map, string, first))
+            first += len(found[-1].smaller)
+    return found if first <= most else []

@@ -1,0 +1,1 @@
+"""Which probes the kernel engine has, and where they are."""

@@ -1,0 +1,418 @@
+# mypy: ignore-errors
+"""Finding probes: the USDT sites of files, and which processes have the files mapped.
+
+In: processes, commands, or nothing for all processes.  Out: TracedFile objects with their Sites.
+Always: files are told apart by inode, so one that many processes map is read once, and another mount
+namespace's file of the same name is another file; what can not be read is passed over.
+"""
+
+import glob
+import os
+import resource
+from collections import OrderedDict
+
+from pydtrace.engine import EngineError
+from pydtrace.process import maps
+from pydtrace.symbols import elf
+from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.ifunc_targets import chosen_functions
+from pydtrace.untrusted.responsive_fs import REACHABLE
+from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.user_quota import Shares, one
+
+from . import instruction_starts, usdt_operands
+from .return_sites import Returns
+
+_COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
+_FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
+_SYMBOLS = 64 << 20  # bytes of the tables of symbols that are looked through for functions of processes that nobody has named
+_LINES = 1 << 12  # of a process's maps, that are kept
+_FORKS = 1 << 14  # children that were not looked at
+
+
+class Site:
+    """A probe's place.  file: TracedFile; note: elf.Note, for functions one that is made up; size: of the function whose
+    returns the probe stands for, else None; ident: the probe's id, once it is matched."""
+
+    __slots__ = ("file", "note", "size", "ident", "_function")
+
+    def __init__(self, file, note, function=None, size=None):
+        self.file, self.note, self.size = file, note, size
+        self.ident, self._function = 0, function
+
+    @property
+    def modules(self):
+        """What D may call the file.  The pid provider knows short names as well."""
+        return (*(self.file.short_names if self.note.provider == "pid" else (self.file.name,)), *self.file.asked_as)
+
+    @property
+    def shown(self):
+        """The function as it is shown."""
+        return demangled(self.function) if self.file.demangles else self.function
+
+    def return_points(self):
+        """[returns.Point].  Raises returns.NotFound."""
+        return self.file.returns.points(self.note.address, self.size, self.function)
+
+    @property
+    def function(self):
+        if self._function is None:
+            try:
+                self._function = self.file.elf.function(self.note.address)
+            except elf.BadFile:
+                self._function = ""
+        return self._function
+
+
+class TracedFile:
+    """A file that is mapped by processes.  path: where it was found; owner: whose it is; elf: it itself, open as long as its sites are wanted, since
+    what is at the path may be another file at any time; name: D's module; pids: set of those
+    that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
+    searched: its functions were looked at; asked: the user named it, so that processes to come count, asked_as: by these paths; most: bytes of notes that are read, 0:
+    the file is not opened; noted: how many it has; left: they were not read."""
+
+    def __init__(self, path, name, inode, most, owner, demangles=True):
+        self.path, self.name, self.owner, self.pids, self.demangles = path, name, owner, set(), demangles
+        self.main = self.searched = self.asked = False
+        self.asked_as = ()
+        self._inode = inode
+        self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
+        self._returns = None
+        if not self.left:
+            self._look(most)
+
+    def _look(self, most):
+        try:
+            file = elf.File(self.path, self._inode)
+        except (OSError, elf.BadFile):
+            return  # not ours to complain about: most files have no probes
+        try:
+            self.noted = file.notes_size
+            self.left = self.noted > most
+            self.sites = [Site(self, note) for note in file.notes()] if not self.left else []
+        except elf.BadFile:
+            pass
+        if self.sites:
+            self.elf = file
+        else:
+            file.close()
+
+    @property
+    def short_names(self):
+        """As short_names()."""
+        return short_names(self.name, self.main)
+
+    @property
+    def returns(self):
+        if self._returns is None:
+            self._returns = Returns(self.elf)
+        return self._returns
+
+    def code(self, offset, size):
+        """The bytes at an offset, b"" where there are not so many."""
+        try:
+            return self.elf.read(offset, size)
+        except elf.BadFile:
+            return b""
+
+    def add_functions(self, wanted, most=elf.LARGEST, processes=()):
+        """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
+        a table of symbols that is read; the bytes of the file's.  processes: named ones, that are asked what they have chosen (IFUNC)."""
+        self.searched, table = True, 0
+        if self.elf is None and not self.left:
+            try:
+                self.elf = elf.File(self.path, self._inode)
+            except (OSError, elf.BadFile):
+                return 0
+        arguments = usdt_operands.FUNCTION_ARGUMENTS.get(self.elf.machine) if self.elf else None
+        try:
+            table = self.elf.symbols_size if arguments else 0
+            functions = []
+            if arguments and table <= most:
+                functions = [*self.elf.functions(), *chosen_functions(self.elf, self._inode, self.pids.intersection(processes))]
+        except elf.BadFile:
+            functions = []
+        for address, size, name in functions:
+            for probe in wanted(name, size, lambda address=address, size=size: self._offsets(address, size)):
+                returns, is_place = probe == "return", probe not in ("entry", "return")
+                note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
+                self.sites.append(Site(self, note, name, size if returns else None))
+        if self.elf and not self.sites:
+            self.elf.close()
+            self.elf = None
+        return table
+
+    def _offsets(self, address, size):
+        """Where the instructions of a function begin."""
+        offset = self.elf.offset(address)
+        code = self.code(offset, size) if offset is not None else b""
+        return instruction_starts.offsets(code, self.elf.machine)
+
+
+class Finder:
+    """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
+    that tell of code}, as last seen; forks: of children that were not looked at, their parent's; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
+
+    def __init__(self, tell, demangles=True):
+        self.files, self.maps, self.forks, self._demangles = {}, {}, OrderedDict(), demangles
+        self._tell, self._told = tell, set()
+        self._known, self._open = Shares(_FILES), Shares(_descriptors())
+        self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
+        self._seen = {}  # what a line of maps says of a file: TracedFile or None
+
+    def process(self, pid):
+        """Look at what a process has mapped; the TracedFiles of it that were not known before, or not of it.
+        Raises OSError where it can not be looked at."""
+        changed = []
+        program = os.readlink(f"/proc/{pid}/exe")
+        lines = _code(pid)
+        if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
+            self.maps[pid] = lines[:_LINES]
+        for each in {line.file: line for line in map(maps.mapping, lines)}.values():
+            if each.file in self._seen:
+                file = self._seen[each.file]
+            else:
+                found = maps.find(pid, each, REACHABLE)
+                file = self._seen[each.file] = self.add(found[0], each.name, found[1]) if found else None
+            if file is not None and pid not in file.pids:
+                file.pids.add(pid)
+                file.main = file.main or each.path == program
+                changed.append(file)
+        return changed
+
+    def forked(self, child, parent):
+        """A child has its parent's code, and an id that another may have had."""
+        lines = self.maps_of(parent)
+        self.maps.pop(child, None)
+        self.forks[child] = lines
+        if len(self.forks) > _FORKS:
+            self.forks.popitem(last=False)
+
+    def maps_of(self, pid):
+        return self.maps.get(pid) or self.forks.get(pid, ())
+
+    def add(self, path, name=None, status=None):
+        """A file by its path; the TracedFile, None where there is no room for it."""
+        status = status or os.stat(path)
+        key, owner = (status.st_dev, status.st_ino), one(status.st_uid)
+        if key in self.files:
+            return self.files[key]
+        if self._known.room(owner) <= 0:
+            self._tell_of(owner, path)
+            return None
+        most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
+        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most, owner, self._demangles)
+        self._known.taken[owner] += 1
+        self._open.taken[owner] += bool(file.sites)
+        if not file.left:
+            self._notes.taken[owner] += file.noted
+        else:
+            self._tell_of(owner, path)
+        return file
+
+    def add_functions(self, wanted_of, pids):
+        """To the files whose functions are not there yet: wanted_of(file, pids) as Matcher.functions_of().  Of processes that nobody has named
+        the tables of symbols have bounds."""
+        for file in self.files.values():
+            if file.searched or not (wanted := wanted_of(file, pids)):
+                continue
+            most = elf.LARGEST if pids or file.asked else self._symbols.room(file.owner)
+            size = file.add_functions(wanted, most, pids)
+            if size > most:
+                self._tell_of(file.owner, file.path)
+            else:
+                self._symbols.taken[file.owner] += size
+
+    def _tell_of(self, owner, path):
+        if owner not in self._told:
+            self._told.add(owner)
+            self._tell(f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)")
+
+    def command(self, argv, pid):
+        """What a command that has not started yet will have mapped: its program, the libraries that this is
+        linked with, and pyusdt's own module, which it may import."""
+        path = which(argv[0])
+        for _ in range(_COMMAND_DEPTH):
+            interpreter = script_interpreter(path)
+            if interpreter is None:
+                break
+            path = interpreter
+        self._program(path, pid, [*libraries(path), _own_module()])
+
+    def program(self, pid):
+        """Look at a process that is about to run its program's first instruction.  Raises OSError."""
+        self.process(pid)
+        path = os.readlink(f"/proc/{pid}/exe")
+        if is_trusted(path, f"/proc/{pid}/exe"):
+            self._program(path, pid, libraries(path))
+
+    def _program(self, path, pid, libraries):
+        """Add a program and its libraries, which are those of a process."""
+        for each in (path, *libraries):
+            if each:
+                try:
+                    file = self.add(os.path.realpath(each))
+                except OSError:
+                    continue
+                if file:
+                    file.pids.add(pid)
+                    file.main = file.main or each == path
+
+    def named(self, path, pids):
+        """A file that the user named, which these processes (none: any) may map later.  Raises OSError."""
+        file = self.add(os.path.realpath(path))
+        if file:
+            file.asked = True
+            file.asked_as = (*file.asked_as, path)
+            file.pids.update(pids)
+
+    def everything(self, but=()):
+        """Look at all processes that may be looked at; pids that are `but` are not."""
+        for entry in os.listdir("/proc"):
+            if entry.isdigit() and int(entry) not in but:
+                try:
+                    self.process(int(entry))
+                except OSError:
+                    continue
+
+    def beside(self, file):
+        """The names of all files that processes have mapped which have this one mapped."""
+        return {each.name for each in self.files.values() if each is file or not each.pids.isdisjoint(file.pids)}
+
+    @property
+    def sites(self):
+        return [site for file in self.files.values() for site in file.sites]
+
+
+def _descriptors():
+    """How many files with probes may be open: half of what this process may open."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most // 2 if most != resource.RLIM_INFINITY else _FILES
+
+
+def name_files(finder, paths, pids):
+    """The files of -x file, which may be patterns, for a Finder.  Raises EngineError."""
+    for pattern in paths:
+        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        if not found:
+            raise EngineError(f"-x file={pattern}: no file matches")
+        for path in found:
+            try:
+                finder.named(path, pids)
+            except OSError as error:
+                raise EngineError(f"-x file={path}: {error.strerror}") from None
+
+
+def files_of(options, descriptions):
+    """The paths that -x file names, and those that stand for a description's module."""
+    return (*options.get("file", ()), *dict.fromkeys(desc.module for desc in descriptions or () if desc.module.startswith("/")))
+
+
+def is_32_bit(path):
+    """Whether a file is a program for 32-bit processes; OSError where it can not be read."""
+    with open(path, "rb") as file:
+        return file.read(5) == b"\x7fELF\x01"
+
+
+def _code(pid):
+    """The lines of a process's maps that are executable and of files."""
+    return [line for line in maps.lines(pid) if (each := maps.mapping(line)) and "x" in each.access]
+
+
+def modules(pid):
+    """The names of the files whose code a process has mapped; none where it can not be looked at."""
+    try:
+        return {maps.mapping(line).name for line in _code(pid)}
+    except OSError:
+        return set()
+
+
+def short_names(name, is_program):
+    """What D calls a file: libc.so.6 is libc.so and libc too, and a process's program is a.out; as in dtrace."""
+    parts = name.split(".")
+    names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return (*names, "a.out") if is_program else tuple(names)
+
+
+def code_files(pid):
+    """[(path, inode, short_names())] of the files whose code a process has mapped, where they can be looked at."""
+    try:
+        found = {line.file: line for line in map(maps.mapping, _code(pid))}.values()
+        program = os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return []
+    places = ((each, maps.find(pid, each, REACHABLE)) for each in found)
+    return [(place[0], place[1].st_ino, short_names(each.name, each.path == program)) for each, place in places if place]
+
+
+def which(name):
+    if "/" in name:
+        return name
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK):
+            return path
+    return name
+
+
+def script_interpreter(path):
+    """The program that runs a script, or None where it is none."""
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return None
+    if first[:2] != b"#!":
+        return None
+    words = os.fsdecode(first[2:]).split()
+    if len(words) > 1 and os.path.basename(words[0]) == "env":
+        return which(next((word for word in words[1:] if not word.startswith("-") and "=" not in word), words[1]))
+    return words[0] if words else None
+
+
+def libraries(path):
+    """The libraries that a program is linked with, as its own dynamic loader finds them."""
+    try:
+        file = elf.File(path)
+    except (OSError, elf.BadFile):
+        return []
+    loader = file.interpreter
+    file.close()
+    if not loader:
+        return []
+    words = os.fsdecode(_output([loader, "--list", path])).split()
+    return [loader, *[word for word in words if word.startswith("/")]]
+
+
+def is_trusted(path, running):
+    """Whether a program's loader may be run to name its libraries: the program that runs is the one at the path, and only root or the
+    tracer's own user can have written it."""
+    try:
+        there, status = os.stat(path), os.stat(running)
+    except OSError:
+        return False
+    same = (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino)
+    return same and there.st_uid in (0, os.geteuid()) and not there.st_mode & 0o022
+
+
+def _output(argv):
+    """What a command prints; b"" where it can not be run.  (Importing subprocess takes longer than this.)"""
+    reading, writing = os.pipe()
+    try:
+        actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
+    except OSError:
+        os.close(reading)
+        return b""
+    finally:
+        os.close(writing)
+    with open(reading, "rb") as pipe:
+        out = pipe.read()
+    os.waitpid(pid, 0)
+    return out
+
+
+def _own_module():
+    from pyusdt import _core
+
+    return _core.__file__

@@ -1,0 +1,30 @@
+# mypy: ignore-errors
+"""Instructions, for probes at them: where those of a function begin, and which may have one.
+
+In: a function's bytes, ELF's number of the processor; a place in a file.  Out: the offsets of instructions, ascending; yes or no.
+Always: what is not known ends the list, so that no probe is put into the middle of an instruction (c/tracer/instructions.h).
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from pydtrace import _tracer
+from pydtrace.symbols.elf import BadFile, File
+
+_LONGEST = 15  # bytes of an instruction
+
+
+def offsets(code: bytes, machine: int) -> array[int]:
+    """Where the instructions begin."""
+    return array("I", _tracer.instruction_offsets(code, machine))
+
+
+def takes_uprobe(file: File, offset: int) -> bool:
+    """Whether the kernel can put a probe on the instruction at an offset of a file, and executes that very instruction then.  True where
+    that is not known: the kernel decides."""
+    try:
+        code = file.read(offset, min(_LONGEST, file.size - offset))
+    except BadFile:
+        return True
+    return bool(_tracer.takes_uprobe(code, file.machine))

@@ -1,0 +1,157 @@
+# mypy: ignore-errors
+"""Matching: which clauses run at a site, in which process.
+
+In: the clauses' probe descriptions, sites, processes.  Out: a plan for a site: the programs that it needs.
+Always: in one process a site has one program, with the clauses in the order of the source; a provider's name
+ends in the process id, so clauses may match in one process and not in another.
+"""
+
+from pydtrace import _tracer
+from pydtrace.symbols.demangle import (
+    demangled,
+    is_written,
+    may_be,
+    without_parameters,
+    without_value,
+)
+
+from .return_sites import is_part
+
+_NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
+_HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
+
+
+class Matcher:
+    """clauses: [program.Clause]; demangles: as names_function() has it."""
+
+    def __init__(self, clauses, demangles=True):
+        self._demangles = demangles
+        self._descriptions = [(clause.index, desc) for clause in clauses for desc in clause.probes]
+        self._providers = {}
+        self._sites = {}
+        self.function_sizes = {}  # {description: bytes of the function that it names}
+
+    @staticmethod
+    def is_named(desc, probe):
+        """Whether a description stands for (provider, module, function, name)."""
+        return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe))
+
+    def clauses_named(self, probe):
+        """Indexes of the clauses for a probe that is not a site's."""
+        return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
+
+    def functions_of(self, file, pids):
+        """For TracedFile.add_functions: f(function, its size, offsets) -> the pid provider's probes of it that are asked for, where
+        offsets() are its instructions'; or None where nothing of the file is.  As in dtrace, patterns do not stand for functions of no
+        size, which are the C library's at a program's begin and end, or assembly."""
+        asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
+                 and any(_tracer.glob(desc.module, module) for module in (*file.short_names, *file.asked_as))
+                 and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or _pids_of(file)))]
+        if not asked:
+            return None
+
+        def wanted(function, size, offsets):
+            found = {}  # in the order of the descriptions, as dtrace fires those of one place
+            for desc in asked:
+                if names_function(desc.function, function, self._demangles) if size else desc.function == function:
+                    places = offsets() if may_be_offset(desc.name) else ()
+                    if desc.function in (function, demangled(function)):
+                        self.function_sizes[desc] = size
+                    first = ("return", "entry") if desc.function == function or not is_part(function) else ("entry",)
+                    names = (*first, *(f"{offset:x}" for offset in places))
+                    found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
+            return found
+
+        return wanted
+
+    def _provider(self, pattern, name):
+        found = self._providers.get((pattern, name))
+        if found is None:
+            found = self._providers[pattern, name] = _tracer.glob(pattern, name)
+        return found
+
+    def _of(self, site):
+        """[(clause index, description)] that match a site but for the provider."""
+        found = self._sites.get(id(site))
+        if found is None:
+            found = self._sites[id(site)] = [
+                (index, desc) for index, desc in self._descriptions
+                if _tracer.glob(desc.name, site.note.name)
+                and any(_tracer.glob(desc.module, module) for module in site.modules)
+                and (desc.function in ("", "*") or names_function(desc.function, site.function, self._demangles))]
+        return found
+
+    def how_many(self, sites):
+        """Of the sites, how many a description may stand for."""
+        return sum(bool(self._of(site)) for site in sites)
+
+    def _clauses(self, site, pid):
+        name = f"{site.note.provider}{pid}"
+        return _ordered(index for index, desc in self._of(site) if self._provider(desc.provider, name))
+
+    def plan(self, site, pids):
+        """[(pid or None for any, clauses, pids that it is not for)]; pids: the only targets, or () for all."""
+        if not self._of(site):
+            return []
+        if pids:
+            planned = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids.intersection(pids))]
+            return [plan for plan in planned if plan[1]]
+        first, second = (self._clauses(site, pid) for pid in _NEVER_PIDS)
+        general = first if first == second else ()
+        special = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids)]
+        special = [plan for plan in special if plan[1] != general]
+        plans = [plan for plan in special if plan[1]]
+        if general:
+            plans.append((None, general, tuple(pid for pid, _, _ in special)))
+        return plans
+
+    def is_asked_alone(self, site):
+        """Whether a description names the function of a site, and no other."""
+        return any(not _GLOB.intersection(desc.function) and desc.function for _, desc in self._of(site))
+
+    def asks_for_returns(self):
+        return any(names_functions(desc.provider) and _tracer.glob(desc.name, "return") for _, desc in self._descriptions)
+
+    def count(self, sites, pids):
+        """{id of a description: how many probes of processes it stands for}"""
+        counts = dict.fromkeys((id(desc) for _, desc in self._descriptions), 0)
+        for site in sites:
+            matching = self._of(site)
+            if matching:
+                for pid in site.file.pids.intersection(pids) if pids else _pids_of(site.file):
+                    name = f"{site.note.provider}{pid}"
+                    for _, desc in matching:
+                        counts[id(desc)] += self._provider(desc.provider, name)
+        return counts
+
+
+def _pids_of(file):
+    """A file that is named and not mapped is one of a process to come."""
+    return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
+
+
+def names_function(pattern, symbol, demangles):
+    """Whether a description's function stands for one: by its symbol, or as it is written in C++ or Rust, with its parameters or without.
+    demangles: functions are shown so, and patterns stand for what is shown."""
+    if _tracer.glob(pattern, symbol):
+        return True
+    written = is_written(pattern) or demangles and not _GLOB.isdisjoint(pattern)
+    if not written or not may_be(pattern, symbol):
+        return False
+    text = demangled(symbol)
+    ways = text, without_value(text)
+    return any(_tracer.glob(pattern, way) or _tracer.glob(pattern, without_parameters(way)) for way in ways)
+
+
+def names_functions(provider):
+    """Whether a pattern may stand for the pid provider of a process: pid1234, pid*, and as in dtrace p*d1234 and *1234."""
+    return provider.startswith("pid") or (provider[-1:].isdigit() and _tracer.glob(provider.rstrip("0123456789"), "pid"))
+
+
+def may_be_offset(name):
+    """Whether a pattern may stand for an offset in a function; these are hexadecimal numbers as printf("%x") writes them."""
+    return not name or not _GLOB.isdisjoint(name) or _HEX.issuperset(name)
+
+
+def _ordered(indexes):
+    return tuple(sorted(set(indexes)))

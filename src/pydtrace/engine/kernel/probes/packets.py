@@ -1,0 +1,141 @@
+# mypy: ignore-errors
+"""Packets: which of those that pass a raw tracepoint are of IP, TCP or UDP, and where their headers are.
+
+In: net_dev_queue and netif_receive_skb, whose word 0 is the packet.  Out: conditions and arguments for the rows of raw_tracepoints.py.
+Always: a packet that goes out says itself where its headers are; of one that comes in the kernel has not looked yet, but its data
+begin with that of IP.  r8, kept from a condition to the arguments, is the address of the header of IP.  Of a later fragment there
+is no header behind that of IP; extension headers of IPv6 are not followed.
+Sources: Linux's include/linux/skbuff.h, net/core/dev.c; RFC 791, 768, 8200, 9293.
+"""
+
+from socket import htons
+
+from pydtrace.bpf.insn import R0, R1, R3, R6, R8, alu, alu_imm, ja, jump_imm, load, mov, mov_imm
+from pydtrace.bpf.program_builder import Label
+from pydtrace.engine.kernel.passes.read_kernel_memory import read
+
+TCP, UDP = 6, 17
+INBOUND, OUTBOUND = 0, 1  # arg5 of udp, arg6 of tcp
+_IPV4, _IPV6 = htons(0x0800), htons(0x86DD)  # as a packet has it
+_SIZE_IPV6 = 40
+_SYN_RECEIVED, _NEW_SYN_RECEIVED = 3, 12  # states of TCP
+_FRAGMENT = htons(0x1FFF)  # where a fragment begins, of a header's word of flags
+
+
+def _packet(g):
+    """r3 = the packet."""
+    g.emit(load(8, R3, R6, 0))
+
+
+def _member(name, size):
+    """The argument that is a member of the packet's."""
+
+    def emit(g, kernel):
+        _packet(g)
+        read(g, size, R3, kernel.member("sk_buff", name))
+
+    return emit
+
+
+socket, device = _member("sk", 8), _member("dev", 8)
+
+
+def _itself(g, kernel):
+    g.emit(load(8, R0, R6, 0))
+
+
+def _constant(value):
+    return lambda g, kernel: g.emit(mov_imm(R0, value))
+
+
+def header(g, kernel):
+    """The argument that is the header of IP."""
+    g.emit(mov(R0, R8))
+
+
+def header_of(version):
+    """The argument that is the header of IP, if it is of this version, else 0."""
+
+    def emit(g, kernel):
+        done = Label()
+        _version(g)
+        g.emit(mov(R1, R0), mov_imm(R0, 0), jump_imm("jne", R1, version, done), mov(R0, R8))
+        g.place(done)
+
+    return emit
+
+
+def _version(g):
+    read(g, 1, R8, 0)
+    g.emit(alu_imm("rsh", R0, 4))
+
+
+def behind(g, kernel):
+    """The argument that is the header behind that of IP."""
+    older, done = Label(), Label()
+    read(g, 1, R8, 0)
+    g.emit(mov(R1, R0), alu_imm("rsh", R1, 4), jump_imm("jeq", R1, 4, older), mov_imm(R0, _SIZE_IPV6), ja(done))
+    g.place(older)
+    g.emit(alu_imm("and", R0, 15), alu_imm("lsh", R0, 2))
+    g.place(done)
+    g.emit(alu("add", R0, R8))
+
+
+def state(g, kernel):
+    """The argument that is the state of the packet's socket, 0 where it has none.  The kernel has a state of its own for a socket
+    that is not whole yet."""
+    done = Label()
+    socket(g, kernel)
+    g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0))
+    read(g, 1, R3, kernel.member("sock_common", "skc_state"))
+    g.emit(jump_imm("jne", R0, _NEW_SYN_RECEIVED, done), mov_imm(R0, _SYN_RECEIVED))
+    g.place(done)
+
+
+def is_ip(side):
+    """The condition that a packet is of IP; side: INBOUND or OUTBOUND."""
+
+    def emit(g, kernel, left):
+        known = Label()
+        _member("protocol", 2)(g, kernel)
+        g.emit(jump_imm("jeq", R0, _IPV4, known), jump_imm("jne", R0, _IPV6, left))
+        g.place(known)
+        _member("data" if side == INBOUND else "head", 8)(g, kernel)
+        g.emit(mov(R8, R0))
+        if side == OUTBOUND:
+            _member("network_header", 2)(g, kernel)
+            g.emit(alu("add", R8, R0))
+
+    return emit
+
+
+def carries(protocol):
+    """The condition behind is_ip() that a packet has a header of this protocol."""
+
+    def emit(g, kernel, left):
+        older, done = Label(), Label()
+        _version(g)
+        g.emit(jump_imm("jeq", R0, 4, older))
+        read(g, 1, R8, 6)
+        g.emit(ja(done))
+        g.place(older)
+        read(g, 2, R8, 6)
+        g.emit(alu_imm("and", R0, _FRAGMENT), jump_imm("jne", R0, 0, left))
+        read(g, 1, R8, 9)
+        g.place(done)
+        g.emit(jump_imm("jne", R0, protocol, left))
+
+    return emit
+
+
+def rows():
+    """[(provider, name, tracepoint, conditions, arguments)] of the probes of packets, for raw.Fixed."""
+    found = []
+    for name, side, tracepoint in (("receive", INBOUND, "netif_receive_skb"), ("send", OUTBOUND, "net_dev_queue")):
+        ip = {0: _itself, 1: socket, 2: header}
+        found += [
+            ("ip", name, tracepoint, [is_ip(side)], {**ip, 3: device, 4: header_of(4), 5: header_of(6)}),
+            ("tcp", name, tracepoint, [is_ip(side), carries(TCP)], {**ip, 3: socket, 4: behind, 5: state, 6: _constant(side)}),
+            ("udp", name, tracepoint, [is_ip(side), carries(UDP)], {**ip, 3: socket, 4: behind, 5: _constant(side)}),
+        ]
+    return found

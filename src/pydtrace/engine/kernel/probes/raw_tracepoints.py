@@ -1,0 +1,384 @@
+# mypy: ignore-errors
+"""Probes of the system side that raw tracepoints fire: system calls, proc, sched, io, tcp, and those of packets.py.
+
+In: D's names of them.  Out: the tracepoint of each, when it counts as a firing, where its arguments are: as code for
+the program that engine/kernel/linker.py makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
+kernel's.  What dtrace puts on functions of the kernel (kprobes) is here only where a tracepoint says the same.
+Sources: the tracepoints' prototypes in Linux's include/trace/events, the DTrace guide's "proc" and "sched" providers.
+
+A raw tracepoint's context is its arguments, a word each.  sys_enter: the registers, the call's number; sys_exit: the
+registers, the result.  r6 = the context, r7 = the state block, r8 is kept from a condition to the arguments.
+"""
+
+import os
+
+from pydtrace.bpf.helper_numbers import GET_CURRENT_PID_TGID, GET_CURRENT_TASK, PROBE_READ_KERNEL
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R6,
+    R7,
+    R8,
+    alu,
+    alu_imm,
+    call,
+    ja,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
+from pydtrace.bpf.program_builder import Label
+from pydtrace.engine import EngineError
+from pydtrace.engine.kernel import kernel_structs
+from pydtrace.engine.kernel.attach import release
+from pydtrace.engine.kernel.passes.read_kernel_memory import read
+from pydtrace.process.syscall_numbers import numbers
+from pydtrace.program import program as p
+
+from . import packets
+
+TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
+TABLE_SIZE = 2 * 8 * TABLE_CALLS
+ENTRY, RETURN = "entry", "return"
+_ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
+_MOST_WORDS = 12  # of a raw tracepoint, as the kernel has it
+_TCP = 6  # the protocol's number
+_BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
+
+
+class Registers:
+    """Where pt_regs has what.  number: of the system call, its bytes; arguments; mode: a word, what of it tells, and
+    what it is for a 64-bit process."""
+
+    __slots__ = ("number", "number_size", "arguments", "mode", "mask", "native")
+
+    def __init__(self, number, number_size, arguments, mode, mask, native):
+        self.number, self.number_size, self.arguments = number, number_size, arguments
+        self.mode, self.mask, self.native = mode, mask, native
+
+
+_REGISTERS = {
+    "x86_64": Registers(120, 8, (112, 104, 96, 56, 72, 64), 136, 0xFFFF, 0x33),  # rdi …; cs
+    "aarch64": Registers(280, 4, (0, 8, 16, 24, 32, 40), 264, 0x10, 0),  # x0 …; pstate's nRW
+}
+
+
+class Kernel:
+    """What the running kernel is like, looked up once.  machine: as uname says."""
+
+    def __init__(self):
+        self.machine = os.uname().machine
+        self.registers = _REGISTERS.get(self.machine)
+        self._calls, self._structs = None, kernel_structs.Structs()
+        self._members = {}
+
+    @property
+    def calls(self):
+        """{name: number} of the system calls."""
+        if self._calls is None:
+            self._calls = numbers(self.machine) if self.registers else {}
+        return self._calls
+
+    def words(self, tracepoint):
+        """How many words a raw tracepoint is given; as many as any, where the kernel does not say."""
+        found = self._structs.tracepoint(tracepoint)
+        return _MOST_WORDS if found is None else len(found)
+
+    def member(self, structure, name):
+        """The offset of a member of one of the kernel's structs.  Raises EngineError."""
+        key = structure, name
+        if key not in self._members:
+            try:
+                self._structs.read()
+            except OSError as error:
+                raise EngineError(f"kernel engine: this kernel does not tell where a task has its parts (BTF): {kernel_structs.BTF}: {error.strerror}; "
+                                  "a kernel with CONFIG_DEBUG_INFO_BTF does") from None
+            found = self._structs.offset(structure, name)
+            if found is None:
+                raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
+            self._members[key] = found
+        return self._members[key]
+
+
+def _read_into(g, place, size, address, offset):
+    """Copy what is at offset of the address in a register to a place in the state block."""
+    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, place), mov_imm(R2, size),
+           call(PROBE_READ_KERNEL))
+
+
+# --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
+
+
+def _word(index):
+    return lambda g, kernel: g.emit(load(8, R0, R6, 8 * index))
+
+
+def _register(index):
+    def emit(g, kernel):
+        g.emit(load(8, R3, R6, 0))
+        read(g, 8, R3, kernel.registers.arguments[index])
+
+    return emit
+
+
+def _current(g, kernel):
+    g.emit(call(GET_CURRENT_TASK))
+
+
+def _path(g, kernel):
+    """Of execve(path, …) and of execveat(folder, path, …); r8 is the call's number."""
+    at, done = Label(), Label()
+    g.emit(jump_imm("jeq", R8, kernel.calls["execveat"], at))
+    _register(0)(g, kernel)
+    g.emit(ja(done))
+    g.place(at)
+    _register(1)(g, kernel)
+    g.place(done)
+
+
+def _exit_reason(g, kernel):
+    """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
+    done = Label()
+    g.emit(load(8, R3, R6, 0))
+    read(g, 4, R3, kernel.member("task_struct", "exit_code"))
+    g.emit(mov(R1, R0), mov_imm(R0, 1), mov(R2, R1), alu_imm("and", R2, 0x7F), jump_imm("jeq", R2, 0, done),
+           mov_imm(R0, 3), alu_imm("and", R1, 0x80), jump_imm("jne", R1, 0, done), mov_imm(R0, 2))
+    g.place(done)
+
+
+# --- conditions: f(g, kernel, left) goes to `left` where it is no firing ---------------------------
+
+
+def _word_is(index, value, test="jne"):
+    return lambda g, kernel, left: g.emit(load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left))
+
+
+def _number(g, kernel, side):
+    """r8 = the number of the system call."""
+    if side == ENTRY:
+        g.emit(load(8, R8, R6, 8))
+    else:
+        g.emit(load(8, R3, R6, 0))
+        read(g, kernel.registers.number_size, R3, kernel.registers.number)
+        g.emit(mov(R8, R0))
+
+
+def _native(g, kernel, left):
+    """The numbers of 32-bit processes mean other calls."""
+    registers = kernel.registers
+    g.emit(load(8, R3, R6, 0))
+    read(g, 8, R3, registers.mode)
+    g.emit(alu_imm("and", R0, registers.mask), jump_imm("jne", R0, registers.native, left))
+
+
+def _is_call(side, *names):
+    def emit(g, kernel, left):
+        found = Label()
+        _number(g, kernel, side)
+        g.emit(*[jump_imm("jeq", R8, kernel.calls[name], found) for name in names if name in kernel.calls])
+        g.emit(ja(left))
+        g.place(found)
+        _native(g, kernel, left)
+
+    return emit
+
+
+def _is_tcp(g, kernel, left):
+    """A socket's word 0: of TCP, not of SCTP and its like."""
+    g.emit(load(8, R3, R6, 0))
+    read(g, 2, R3, kernel.member("sock", "sk_protocol"))
+    g.emit(jump_imm("jne", R0, _TCP, left))
+
+
+def _is_process(g, kernel, left):
+    """Not one of a process's further threads."""
+    g.emit(call(GET_CURRENT_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
+           alu("sub", R1, R0), jump_imm("jne", R1, 0, left))
+
+
+def is_last_thread(g, kernel, left):
+    """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
+    both be taken for the last one."""
+    if release() >= (6, 16):
+        _word_is(1, 0, "jeq")(g, kernel, left)
+        return
+    g.emit(load(8, R3, R6, 0))
+    read(g, 8, R3, kernel.member("task_struct", "signal"))
+    read(g, 4, R0, kernel.member("signal_struct", "live"))
+    g.emit(jump_imm("jne", R0, 0, left))
+
+
+# --- the probes ------------------------------------------------------------------------------------
+
+
+class Fixed:
+    """A probe of the table below.  names: (provider, module, function, name); ident: its id, once it has one;
+    tracepoint; tests: conditions; arguments: {index: code}; subject: code for the task that the event is about, None
+    for the one that runs.  kernel_reads: D may follow its pointers into the kernel."""
+
+    __slots__ = ("names", "ident", "tracepoint", "tests", "arguments", "subject", "kernel")
+    kernel_reads = True
+
+    def __init__(self, kernel, provider, name, tracepoint, tests=(), arguments=None, subject=None, module="vmlinux"):
+        self.names, self.ident, self.tracepoint = (provider, module, "", name), 0, tracepoint
+        self.tests, self.arguments, self.subject, self.kernel = tests, arguments or {}, subject, kernel
+
+    @property
+    def key(self):
+        return self.names
+
+    def enter(self, g, maps, left):
+        for test in self.tests:
+            test(g, self.kernel, left)
+
+    def emit_ident(self, g):
+        g.emit(mov_imm(R0, self.ident))
+
+    def emit_argument(self, g, index, offset):
+        if index in self.arguments:
+            self.arguments[index](g, self.kernel)
+        else:
+            g.emit(mov_imm(R0, 0))
+        g.emit(store(8, R7, offset, R0))
+
+    def emit_error(self, g):
+        """errno: no system call returns here."""
+
+    def emit_task(self, g):
+        """r0 = the task that the event is about, where that is not the running one."""
+        self.subject(g, self.kernel)
+
+    def emit_subject(self, g, reads):
+        """The parts of the event that tell of the running task, of another one instead."""
+        self.emit_task(g)
+        g.emit(mov(R8, R0))
+        member = self.kernel.member
+        if "pid" in reads:
+            _read_into(g, p.STATE_TID, 4, R8, member("task_struct", "pid"))
+            _read_into(g, p.STATE_PID, 4, R8, member("task_struct", "tgid"))
+        if "execname" in reads:
+            _read_into(g, p.STATE_EXECNAME, 16, R8, member("task_struct", "comm"))
+        if "uid" in reads:
+            read(g, 8, R8, member("task_struct", "cred"))
+            g.emit(mov(R8, R0))
+            _read_into(g, p.STATE_UID, 4, R8, member("cred", "uid"))
+            _read_into(g, p.STATE_GID, 4, R8, member("cred", "gid"))
+
+
+class Calls:
+    """All system calls of one side that run the same clauses.  side: ENTRY or RETURN; group: the number that the table
+    of system calls (TABLE_SIZE bytes) has for them.  A word of it, for each number: the group, how many arguments the
+    call has (the registers of those that it has not are anything; dtrace says 0), the probe's id."""
+
+    __slots__ = ("side", "group", "kernel")
+    kernel_reads, subject = False, None
+
+    def __init__(self, kernel, side, group):
+        self.kernel, self.side, self.group = kernel, side, group
+
+    @property
+    def tracepoint(self):
+        return "sys_enter" if self.side == ENTRY else "sys_exit"
+
+    @property
+    def key(self):
+        return "syscall", self.group
+
+    def word(self, number, ident, arguments):
+        """(offset, value) of a system call in the table."""
+        return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
+
+    def enter(self, g, maps, left):
+        _number(g, self.kernel, self.side)
+        g.emit(jump_imm("jge", R8, TABLE_CALLS, left), alu_imm("lsh", R8, 3), ld_map_value(R1, maps.syscalls, _BASES[self.side]),
+               alu("add", R1, R8), load(8, R8, R1, 0), mov(R1, R8), alu_imm("rsh", R1, 32),
+               jump_imm("jne", R1, self.group, left), alu_imm("lsh", R8, 32), alu_imm("rsh", R8, 32))
+        _native(g, self.kernel, left)
+
+    def emit_ident(self, g):
+        g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
+
+    def emit_error(self, g):
+        """errno: what a call returns from -4095 to -1 is one."""
+        if self.side == RETURN:
+            done = Label()
+            g.emit(load(8, R0, R6, 8), jump_imm("jsge", R0, 0, done), jump_imm("jslt", R0, -_MOST_ERRORS, done),
+                   mov_imm(R1, 0), alu("sub", R1, R0), store(4, R7, p.STATE_ERRNO, R1))
+            g.place(done)
+
+    def emit_argument(self, g, index, offset):
+        done = Label()
+        g.emit(mov_imm(R0, 0))
+        if self.side == RETURN and index < 2:
+            g.emit(load(8, R0, R6, 8))
+        elif self.side == ENTRY and index < _MOST_ARGUMENTS:
+            g.emit(mov(R1, R8), alu_imm("rsh", R1, _ID_BITS), jump_imm("jle", R1, index, done))
+            _register(index)(g, self.kernel)
+        g.place(done)
+        g.emit(store(8, R7, offset, R0))
+
+
+_EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
+
+
+_STATE_CHANGE = {1: _word(0), 3: _word(0), 5: _word(2), 6: _word(1)}  # the socket, the new state, the old one
+_ESTABLISHED, _SYN_SENT, _SYN_RECEIVED, _CLOSED = 1, 2, 3, 7  # states of TCP
+_CHANGES = {  # probe of tcp: states before and after, None for any
+    "state-change": (None, None), "connect-request": (_CLOSED, _SYN_SENT), "connect-established": (_SYN_SENT, _ESTABLISHED),
+    "connect-refused": (_SYN_SENT, _CLOSED), "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
+}
+PROVIDERS = ("proc", "sched", "io", "ip", "tcp", "udp")  # of those below
+RAW = "rawtp"  # the provider of all tracepoints
+
+
+class Tracepoint(Fixed):
+    """Any raw tracepoint; its arguments are its words.  The kernel refuses a program that reads more than it has (EINVAL)."""
+
+    __slots__ = ()
+
+    def __init__(self, kernel, module, name):
+        super().__init__(kernel, RAW, name, name, module=module)
+
+    def emit_argument(self, g, index, offset):
+        if not self.arguments:
+            self.arguments = {each: _word(each) for each in range(self.kernel.words(self.tracepoint))}
+        super().emit_argument(g, index, offset)
+
+
+def fixed(kernel):
+    """[Fixed]: all of them."""
+    began = _is_call(RETURN, *_NEW), _word_is(1, 0)
+    found = [
+        Fixed(kernel, "proc", "create", "sched_process_fork", arguments={0: _word(1)}),
+        Fixed(kernel, "proc", "exec-success", "sched_process_exec"),
+        Fixed(kernel, "proc", "exit", "sched_process_exit", [is_last_thread], {0: _exit_reason}),
+        Fixed(kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word(1)}),
+        Fixed(kernel, "proc", "lwp-exit", "sched_process_exit"),
+        Fixed(kernel, "proc", "signal-discard", "signal_generate", [_word_is(4, 1)], {0: _word(2), 1: _word(0)}),
+        Fixed(kernel, "proc", "signal-handle", "signal_deliver", arguments={i: _word(i) for i in range(3)}),
+        Fixed(kernel, "proc", "signal-send", "signal_generate", [_word_is(4, 0)], {0: _word(2), 1: _word(0)}),
+        Fixed(kernel, "io", "start", "block_rq_issue", arguments={0: _word(0)}),
+        Fixed(kernel, "io", "done", "block_rq_complete", arguments={0: _word(0), 1: _word(1)}),
+        *[Fixed(kernel, "tcp", name, "inet_sock_set_state",
+                [_is_tcp, *[_word_is(index, state) for index, state in enumerate(states, 1) if state is not None]], _STATE_CHANGE)
+          for name, states in _CHANGES.items()],
+        *[Fixed(kernel, *row) for row in packets.rows()],
+        Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
+        Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
+        Fixed(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word(0)}),
+    ]
+    if kernel.registers:
+        found += [
+            Fixed(kernel, "proc", "exec", "sys_enter", [_is_call(ENTRY, *_EXEC)], {0: _path}),
+            Fixed(kernel, "proc", "exec-failure", "sys_exit", [_is_call(RETURN, *_EXEC), _word_is(1, 0, "jeq")], {0: _word(1)}),
+            Fixed(kernel, "proc", "lwp-start", "sys_exit", began),
+            Fixed(kernel, "proc", "start", "sys_exit", [*began, _is_process]),
+            Fixed(kernel, "proc", "signal-clear", "sys_exit", [_is_call(RETURN, "rt_sigtimedwait"), _word_is(1, 0, "jsle")], {0: _word(1)}),
+            Fixed(kernel, "sched", "surrender", "sys_enter", [_is_call(ENTRY, "sched_yield")], {0: _current}),
+        ]
+    return found

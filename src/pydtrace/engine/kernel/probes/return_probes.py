@@ -1,0 +1,83 @@
+"""Return probes of functions: where each fires, and what is to be said of those that do not, or not fully.
+
+In: sites of returns.  Out: for each its returns.Points, or that it needs a uretprobe, or nothing; warnings, details.
+Always: a uretprobe is used only where it can not kill the program, as far as its files tell; a function that is named alone and can not
+have a return probe is an error, of a pattern's functions those are left out and named.
+"""
+
+from __future__ import annotations
+
+from pydtrace.engine import EngineError
+from pydtrace.symbols import elf
+
+from .return_sites import NotFound, forbids_uretprobe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+URETPROBE = 1 << 16  # the level of what fires where the function has returned to
+_NAMED = 3  # functions that a message names
+
+
+class ReturnProbes:
+    """finder: probes.Finder; matcher: match.Matcher."""
+
+    def __init__(self, finder: Any, matcher: Any) -> None:
+        self._finder, self._matcher = finder, matcher
+        self._refused: dict[str, list[str]] = {}  # {why: [probe]}
+        self._by_address: dict[str, list[str]] = {}  # the same of those that have uretprobes
+        self._without_value: dict[str, None] = {}  # probes
+        self._files: dict[int, str | None] = {}  # what forbids uretprobes of each
+
+    def points(self, site: Any, wants_value: bool) -> list[Any] | None:
+        """None: the site needs a uretprobe.  Raises EngineError where it can have no probe and its function is named alone."""
+        try:
+            found: list[Any] = site.return_points()
+        except NotFound as error:
+            return self._without_points(site, error)
+        if wants_value and any(not each.has_value for each in found):
+            self._without_value[_name(site)] = None
+        return found
+
+    def _without_points(self, site: Any, error: NotFound) -> list[Any] | None:
+        why = str(error)
+        if not error.is_part:
+            forbids = self._forbids(site.file)
+            if forbids is None:
+                self._by_address.setdefault(why, []).append(_name(site))
+                return None
+            why = f"where it returns is not known ({why}), and a probe on the address that it returns to may kill the program: {forbids}"
+        if self._matcher.is_asked_alone(site):
+            raise EngineError(f"kernel engine: no probe on {_name(site)}: {why}")
+        self._refused.setdefault(why, []).append(_name(site))
+        return []
+
+    def _forbids(self, file: Any) -> str | None:
+        if id(file) not in self._files:
+            try:
+                self._files[id(file)] = forbids_uretprobe(file.elf, self._finder.beside(file))
+            except elf.BadFile as error:
+                self._files[id(file)] = str(error)
+        return self._files[id(file)]
+
+    def warnings(self) -> list[str]:
+        """What was not told yet."""
+        told = [f"kernel engine: no probe on {_names(names)}: {why}" for why, names in self._refused.items()]
+        if self._without_value:
+            told.append(f"kernel engine: arg1 of {_names(list(self._without_value))} is 0 where the function ends by a jump to where nobody "
+                        "knows before: the value is that of the function there")
+        self._refused, self._without_value = {}, {}
+        return told
+
+    def details(self) -> list[str]:
+        return [f"return probe on the address that it returns to (a uretprobe): {_names(names)}: {why}" for why, names in self._by_address.items()]
+
+
+def _name(site: Any) -> str:
+    return f"{site.file.name}:{site.shown}:return"
+
+
+def _names(names: list[str]) -> str:
+    shown, more = ", ".join(names[:_NAMED]), len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

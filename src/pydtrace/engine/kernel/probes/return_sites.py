@@ -1,0 +1,321 @@
+# mypy: ignore-errors
+"""Where functions return: the places of the pid provider's return probes.
+
+In: an open elf.File, its functions.  Out: for a function its Points: where it ends, or what tells that it does.
+Always: the probe fires once for each time that the function returns, or there is none, with the reason.  A uretprobe replaces the address
+that a function returns to, which kills programs that unwind their stacks (exceptions, panics) or change them (coroutines); a probe on an
+instruction harms nobody.
+
+A function ends at its `ret` instructions, and where it jumps into another function, whose end is its own.  There the jump is noted, with
+the thread and its stack, and the probe fires where that other function returns with the same stack (a chain).  The same serves functions
+that others jump into the middle of: their beginning is noted.  Where a jump leads is not always known; then the probe fires at
+the jump, and the function's value is not there yet.
+
+A part of a function that the compiler has put apart (f.cold) belongs to the function that jumps there.  A file without names for
+such parts tells them by its tables of frames.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from array import array
+from bisect import bisect_right
+from collections import Counter, namedtuple
+from itertools import pairwise
+
+from pydtrace import _tracer
+from pydtrace.symbols.elf import BadFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Row = tuple[int, int, str]  # address, size, name
+
+_PART = re.compile(r"\.cold(?:\.\d+)?\Z")
+_REGION = 1 << 20  # bytes of code that is put apart
+_REGIONS = 256 << 20  # of all together, each time that it is looked at
+_CHAIN, _ENDS, _CHECKS = 8, 64, 16  # jumps of a chain, places where it may end, chains that may end in one place
+_VISITS = 256  # of functions, for one chain
+_UNKNOWN = -(1 << 31)  # a depth of the stack
+ALWAYS = _tracer.EXIT_ALWAYS
+_GO = (".gopclntab", ".go.buildinfo", ".data.rel.ro.gopclntab")
+_UNWINDING = re.compile(rb"\0(?:_Unwind_\w+|__cxa_throw|__cxa_begin_catch|__gxx_personality_v0|rust_eh_personality|__gcc_personality_v0)\0")
+UNWINDERS = re.compile(r"lib(?:gcc_s|stdc\+\+|c\+\+|c\+\+abi|unwind|rustc_driver|std)[-.].*")
+
+
+class NotFound(Exception):
+    """The places are not known; the message says why.  is_part: it is no function that returns."""
+
+    def __init__(self, why: str, is_part: bool = False) -> None:
+        super().__init__(why)
+        self.is_part = is_part
+
+
+FIRE, MARK, CHECK = "fire", "mark", "check"  # what is done at a point: fire; note that the function ends by a jump; fire if that was noted
+
+
+class Point(namedtuple("Point", "address does condition has_value level", defaults=(ALWAYS, True, 0))):
+    """address: of the instruction, as linked; condition: in the processor's flags, under which it is one (the low half of x86's opcode,
+    ALWAYS: none); has_value: the function's value is in its register; level: of probes at one place those of a lower level fire first."""
+
+    __slots__ = ()
+
+
+class Exit:
+    """Where the code of a function ends.  address: of the instruction, as linked; jumps: it is a jump; condition: of it, as a Point's;
+    target: where it leads, 0: unknown."""
+
+    __slots__ = ("address", "condition", "jumps", "target")
+
+    def __init__(self, address: int, jumps: bool = False, condition: int = ALWAYS, target: int = 0) -> None:
+        self.address, self.jumps, self.condition, self.target = address, jumps, condition, target
+
+
+def is_part(name: str) -> bool:
+    """Whether a symbol is a part of a function that the compiler has put apart."""
+    return _PART.search(name) is not None
+
+
+def forbids_uretprobe(file: Any, beside: frozenset[str] | set[str]) -> str | None:
+    """Why a probe on the address that functions of a file return to may kill a program, or None.  beside: names of files that the same
+    processes have mapped."""
+    sections = file.sections
+    if any(name in sections for name in _GO):
+        return "Go moves its stacks"
+    if ".gcc_except_table" in sections or _UNWINDING.search(_texts(file)):
+        return "exceptions unwind its stack"
+    found = sorted(name for name in beside if UNWINDERS.fullmatch(name))
+    return f"its process may unwind its stack by {found[0]}" if found else None
+
+
+def _texts(file: Any) -> bytes:
+    """The names of its symbols."""
+    texts = b""
+    for name in (".dynstr", ".strtab"):
+        if name in file.sections:
+            _, _, offset, size, _ = file.sections[name]
+            texts += b"\0" + file.read(offset, size)
+    return texts
+
+
+class Returns:
+    """Of one file.  file: elf.File, which stays open."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._functions: list[Row] = [row for row in file.functions() if row[1]]
+        self._starts = array("Q", (row[0] for row in self._functions))
+        self._shared: set[int] | None = None  # addresses of functions that others enter in the middle
+        self._left, self._visits = _REGIONS, 0
+        self._points: dict[tuple[int, int], list[Point]] = {}
+        self._exits: dict[tuple[int, int], list[Exit]] = {}
+        self._checks: Counter[int] = Counter()  # how many chains end in a place
+
+    def points(self, address: int, size: int, name: str) -> list[Point]:
+        """Of a function.  Raises NotFound."""
+        if is_part(name):
+            raise NotFound(f"it is a part of {_PART.sub('', name)}, and does not return by itself", True)
+        if not size:
+            raise NotFound("its symbol has no size")
+        try:
+            if (address, size) not in self._points:
+                self._points[address, size] = self._shared_points(address) if address in self._entered() else self._own_points(address, size)
+            return self._points[address, size]
+        except BadFile as error:
+            raise NotFound(str(error)) from None
+
+    def _own_points(self, address: int, size: int) -> list[Point]:
+        found = {}
+        for each in self.exits(address, size):
+            ends = self._chain(each.target, (address,)) if each.jumps and each.target else None
+            if ends is None:
+                found[each.address] = Point(each.address, FIRE, each.condition, not each.jumps)
+            else:
+                found[each.address] = Point(each.address, MARK, each.condition)
+                found.update({(CHECK, end.address): end for end in ends})
+        return list(found.values())
+
+    def _shared_points(self, address: int) -> list[Point]:
+        ends = self._chain(address, ())
+        if ends is None:
+            raise NotFound("other functions jump into the middle of it, and where it ends is not known")
+        return [Point(address, MARK), *ends]
+
+    def _chain(self, target: int, before: tuple[int, ...]) -> list[Point] | None:
+        """Where code ends that a jump leads to; None where that is not known, or too much.  before: the functions that it comes from."""
+        self._visits = _VISITS
+        try:
+            ends = self._ends(target, before)
+        except NotFound:
+            return None
+        if len(ends) > _ENDS or any(self._checks[each] >= _CHECKS for each in ends):
+            return None
+        self._checks.update(ends.keys())
+        return list(ends.values())
+
+    def _ends(self, target: int, before: tuple[int, ...]) -> dict[int, Point]:
+        """{address: Point}"""
+        self._visits -= 1
+        if target in before or len(before) > _CHAIN or self._visits < 0:
+            raise NotFound("it goes in a circle, or too far")
+        row, found = self.find(target), {}
+        end = row[0] + row[1] if row else self.region(target)
+        if end is None:
+            raise NotFound("the file has no names there")
+        for each in self.exits(target, end - target, row is not None and row[0] == target):
+            if each.jumps and each.target:
+                found.update(self._ends(each.target, (*before, target)))
+            else:
+                found[each.address] = Point(each.address, CHECK, each.condition, not each.jumps, len(before))
+        return found
+
+    def exits(self, address: int, size: int, whole: bool = True) -> list[Exit]:
+        """Of code.  whole: it is a function, else what its first instruction leads to.  Raises NotFound, BadFile."""
+        if (address, size) not in self._exits:
+            self._exits[address, size] = _One(self, address, size).exits(whole)
+        return self._exits[address, size]
+
+    # --- what the exits of one need ----------------------------------------------------------------
+
+    def code(self, address: int, size: int) -> bytes:
+        offset = self._file.offset(address)
+        if offset is None:
+            raise NotFound("its code is not in the file")
+        return self._file.read(offset, size)
+
+    def read_flow(self, address: int, size: int, depth: int, whole: bool) -> list[tuple[int, int, int, int, int, int]]:
+        found = _tracer.function_exits(self.code(address, size), self._file.machine, address, depth, whole)
+        if found is None:
+            raise NotFound("its instructions are not all known")
+        return found
+
+    def spend(self, size: int) -> None:
+        """Bytes that are looked at once more."""
+        self._left -= size
+        if self._left < 0:
+            raise NotFound("its file has too many parts of functions")
+
+    def find(self, address: int) -> Row | None:
+        """The function that an address lies in."""
+        at = bisect_right(self._starts, address) - 1
+        while at >= 0 and self._starts[at] == self._starts[bisect_right(self._starts, address) - 1]:
+            start, size, _ = self._functions[at]
+            if address < start + size:
+                return self._functions[at]
+            at -= 1
+        return None
+
+    def region(self, address: int) -> int | None:
+        """Where the code without a name that an address lies in ends, by the tables of frames."""
+        frame, following = self._file.frame(address), bisect_right(self._starts, address)
+        end = min(frame[1] if frame else 0, self._starts[following] if following < len(self._starts) else 1 << 64)
+        return end if address < end <= address + _REGION else None
+
+    def table(self, address: int, entry: int) -> int | None:
+        """Where the first entry of a table of jumps leads, or None."""
+        offset = self._file.offset(address)
+        if offset is None or entry not in (4, 8):
+            return None
+        [value] = struct.unpack("=i" if entry == 4 else "=Q", self._file.read(offset, entry))
+        return address + value if entry == 4 else value or None
+
+    def _entered(self) -> set[int]:
+        if self._shared is None:
+            self._shared = set()
+            rows = self._functions
+            for (start, size, _), (following, *_) in pairwise(rows):
+                if start < following < start + size:
+                    self._shared |= {start, following}
+            for each in self._file.segments:
+                self._find_entered(each.address, each.offset, each.size)
+        return self._shared
+
+    def _find_entered(self, begin: int, offset: int, size: int) -> None:
+        """In one segment."""
+        first, last = bisect_right(self._starts, begin - 1), bisect_right(self._starts, begin + size - 1)
+        rows = self._functions[first:last]
+        if not rows:
+            return
+        base, end = rows[0][0], min(max(row[0] + row[1] for row in rows), begin + size)
+        code = self._file.read(offset + base - begin, end - base)
+        packed = array("Q", (number for row in rows for number in row[:2])).tobytes()
+        for target, source in _tracer.entered_functions(code, self._file.machine, base, packed):
+            found = self.find(target)
+            if found and not is_part(rows[source][2]) and not is_part(found[2]):
+                assert self._shared is not None
+                self._shared.add(found[0])
+
+
+class _One:
+    """The exits of one function, which begin with those of its own bytes."""
+
+    def __init__(self, whole: Returns, start: int, size: int) -> None:
+        self._whole, self._start, self._end = whole, start, start + size
+        self._found: dict[int, Exit] = {}
+        self._regions: set[int] = set()
+
+    def exits(self, whole: bool) -> list[Exit]:
+        self._look(self._start, self._end - self._start, 0, whole)
+        return [self._found[address] for address in sorted(self._found)]
+
+    def _look(self, start: int, size: int, depth: int, whole: bool) -> None:
+        for offset, kind, condition, target, entry, deep in self._whole.read_flow(start, size, depth, whole):
+            address = start + offset
+            if kind == _tracer.EXIT_RETURN:
+                self._found[address] = Exit(address)
+            elif kind == _tracer.EXIT_POINTER:
+                self._found[address] = Exit(address, True)
+            elif kind == _tracer.EXIT_TABLE:
+                self._switch(address, target, entry)
+            elif kind == _tracer.EXIT_UNCLEAR:
+                raise NotFound(f"where the jump at 0x{address - self._start:x} leads is not clear")
+            elif target in (start + size, self._end) and deep not in (0, _UNKNOWN):
+                pass  # behind a call that does not come back, or what the compiler knows that is never reached
+            elif not self._is_inside(target):
+                self._leave(address, condition, target, deep)
+
+    def _is_inside(self, address: int) -> bool:
+        return self._start <= address < self._end
+
+    def _switch(self, address: int, table: int, entry: int) -> None:
+        leads = self._whole.table(table, entry)
+        if leads is not None and self._whole.find(leads) and not self._is_inside(leads):
+            self._found[address] = Exit(address, True)  # a table of functions
+
+    def _leave(self, address: int, condition: int, target: int, depth: int) -> None:
+        """A jump out of the function, or on to another part of it."""
+        other = self._whole.find(target)
+        if other and is_part(other[2]):
+            self._go_on(target, other[0] + other[1], depth)
+        elif other and other[0] != target and depth not in (0, _UNKNOWN):
+            raise NotFound("it goes on in the middle of another function")
+        elif other:
+            self._end_by_jump(address, condition, target)
+        else:
+            end = self._whole.region(target)
+            if depth not in (0, _UNKNOWN):
+                if end is None:
+                    raise NotFound("it goes on where the file has no names")
+                self._go_on(target, end, depth)
+            elif end is not None and self._comes_back(target, end):
+                self._go_on(target, end, depth)
+            elif end is not None or target != self._end:
+                self._end_by_jump(address, condition, target)
+
+    def _end_by_jump(self, address: int, condition: int, target: int) -> None:
+        if address not in self._found:
+            self._found[address] = Exit(address, True, condition, target)
+
+    def _comes_back(self, start: int, end: int) -> bool:
+        """Whether code without a name is a part of this function: it jumps back, or ends the program."""
+        exits = self._whole.read_flow(start, end - start, 0, False)
+        return not exits or any(kind == _tracer.EXIT_JUMP and self._is_inside(target) and target != self._start
+                                for _, kind, _, target, _, _ in exits)
+
+    def _go_on(self, start: int, end: int, depth: int) -> None:
+        if start not in self._regions:
+            self._regions.add(start)
+            self._whole.spend(end - start)
+            self._look(start, end - start, depth, False)

@@ -1,0 +1,165 @@
+# mypy: ignore-errors
+"""Probes of the system side: which of them a program asks for, and attaching them.
+
+In: probe descriptions; an engine that loads programs.  Out: probes; programs attached to the kernel's tracepoints.
+Always: only what the descriptions name; a description without a provider stands for none of these.  However many
+system calls are asked for, each set of clauses has one program at the entry to all of them and one at the return.
+Source of the arguments: the DTrace guide, and the real dtrace: at a return arg0 and arg1 are the result.
+"""
+
+from pydtrace import _tracer
+from pydtrace.bpf import syscalls
+from pydtrace.engine.kernel import kernel_errors
+from pydtrace.engine.kernel.linker import Event
+from pydtrace.engine.kernel.passes.clause_analysis import demanded
+
+from . import tracefs
+from .raw_tracepoints import (
+    ENTRY,
+    PROVIDERS,
+    RAW,
+    RETURN,
+    TABLE_CALLS,
+    Calls,
+    Kernel,
+    Tracepoint,
+    fixed,
+)
+from .usdt_operands import Operand, Register
+
+_MODULE = "vmlinux"
+_MOST = 6  # arguments of a system call
+_ARGUMENTS, _RESULT = 16, 16  # offsets in a perf event's context: after its header and the number
+_PREFIXES = {"sys_enter_": ENTRY, "sys_exit_": RETURN}
+
+
+class SystemCall:
+    """One side of a system call.  names: (provider, module, function, name); event: the folder of its tracepoint below
+    events, "" where nobody may look there; number: the call's, or None where only the kernel knows it."""
+
+    __slots__ = ("names", "event", "number")
+    is_of_who_runs = True  # it tells of the running process alone, and of its memory
+
+    def __init__(self, names, event, number):
+        self.names, self.event, self.number = names, event, number
+
+    @property
+    def count(self):
+        """How many arguments it has."""
+        try:
+            there = tracefs.parameters(self.event)
+        except OSError:
+            return _MOST
+        return sum(_ARGUMENTS + 8 * index in there for index in range(_MOST))
+
+    def arguments(self, wanted):
+        """{index: (Operand, 0)} of those that it has."""
+        if self.names[3] == RETURN:
+            return {index: (_memory(_RESULT), 0) for index in wanted if index < 2}
+        count = self.count
+        return {index: (_memory(_ARGUMENTS + 8 * index), 0) for index in wanted if index < count}
+
+    @property
+    def tracepoint(self):
+        """The kernel's number of it."""
+        return int(tracefs.read(self.event, "id"))
+
+
+def _memory(offset):
+    operand = Operand(f"8@[{offset}]", 8, True)
+    operand.register = Register(offset, 8)
+    return operand
+
+
+def _tracepoints(asked):
+    """[(module, name)] of the raw tracepoints; of those that can not be listed what is named in full.  A system call has
+    none of its own, nor has an event that a tracer made (perf probe's; the real dtrace's BEGIN and END)."""
+    try:
+        made = tracefs.made()
+        return [each for each in tracefs.events() if each[0] != tracefs.CALLS and each not in made]
+    except OSError:
+        return [(desc.module, desc.name) for desc in asked if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)]
+
+
+def _calls(known):
+    """[(name, side, the tracepoint's folder)] of the system calls of this kernel, in its order, which is dtrace's.
+    known: {name: number}"""
+    try:
+        events = [name for module, name in tracefs.events() if module == tracefs.CALLS]
+    except OSError:  # who may not look there may trace what we know
+        return [(name, side, "") for name in sorted(known) for side in (RETURN, ENTRY)]
+    return [(event.removeprefix(prefix), side, f"{tracefs.CALLS}/{event}") for event in events
+            for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
+
+
+def _may_be_call(desc):
+    """Whether a description without a provider, such as write:entry, may stand for a system call."""
+    return desc.function not in ("", "*") and any(_tracer.glob(desc.name, side) for side in (ENTRY, RETURN))
+
+
+class SystemSide:
+    """The probes that any of the descriptions stands for.  probes: {(provider, module, function, name): Fixed or
+    SystemCall}, in an order that is the same each time."""
+
+    def __init__(self, descriptions):
+        self.kernel = Kernel()
+        self.probes = {}
+        asked = [desc for desc in descriptions if desc.provider or _may_be_call(desc)]
+        if any(_tracer.glob(desc.provider, "syscall") for desc in asked):
+            for name, side, event in _calls(self.kernel.calls):
+                names = ("syscall", _MODULE, name, side)
+                number = self.kernel.calls.get(name, TABLE_CALLS)
+                self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
+        if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
+            for probe in fixed(self.kernel):
+                self.probes[probe.names] = probe
+        if any(_tracer.glob(desc.provider, RAW) for desc in asked):
+            for module, name in _tracepoints(asked):
+                probe = Tracepoint(self.kernel, module, name)
+                self.probes[probe.names] = probe
+        self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
+
+    @property
+    def wants_table(self):
+        """Whether the programs need the table of system calls."""
+        return any(isinstance(probe, SystemCall) for probe in self.probes.values())
+
+    def attach(self, engine, idents):
+        """engine: KernelEngine, for what it has of programs, maps and an Attacher; idents: {names: id of the probe}"""
+        groups = {}  # (side, clauses): Calls
+        for names, probe in self.probes.items():
+            clauses, ident = engine.matcher.clauses_named(names), idents[names]
+            engine.put_names(ident)
+            if not isinstance(probe, SystemCall):
+                probe.ident = ident
+                self._attach_raw(engine, probe, clauses)
+            elif probe.number is None:
+                self._attach_single(engine, probe, clauses, ident)
+            else:
+                group = groups.setdefault((names[3], clauses), Calls(self.kernel, names[3], len(groups) + 1))
+                wanted = names[3] == ENTRY and demanded([engine.program.clauses[index] for index in clauses])
+                engine.maps.syscalls.put_word(*group.word(probe.number, ident, probe.count if wanted else 0))
+        for (_, clauses), group in groups.items():
+            self._attach_raw(engine, group, clauses)
+
+    @staticmethod
+    def _attach_raw(engine, probe, clauses):
+        program = engine.program_for((clauses, probe.key), clauses, Event(raw=probe), syscalls.RAW_TRACEPOINT)
+        try:
+            engine.attacher.attach_raw(program, probe.tracepoint)
+        except OSError as error:
+            raise kernel_errors.failed("raw", error, probe.tracepoint) from None
+
+    @staticmethod
+    def _attach_single(engine, probe, clauses, ident):
+        arguments = probe.arguments(demanded([engine.program.clauses[index] for index in clauses]))
+        key = (clauses, probe.names[3], tuple(arguments))
+        program = engine.program_for(key, clauses, Event(arguments=arguments), syscalls.TRACEPOINT)
+        try:
+            engine.attacher.attach_tracepoint(program, probe.tracepoint, ident)
+        except OSError as error:
+            raise kernel_errors.failed("perf", error, ":".join(probe.names)) from None
+
+
+def _matches(desc, names):
+    return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), names))

@@ -1,0 +1,102 @@
+# mypy: ignore-errors
+"""A process that lets stopped processes go on when the tracer that had them stopped does not.
+
+In: a map of the kernel's, {process id: a value that begins with HELD, or with another u32}.  Out: LET_GO in the place of HELD.
+Always: nobody waits for a tracer that has ended; nor longer than LIMIT for one that is itself stopped, frozen or at work.  Root's guard is
+outside of the tracer's control groups, and is scheduled before others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import struct
+import time
+
+from pydtrace import _tracer
+from pydtrace.bpf import syscalls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+HELD, LET_GO = 1, 2
+LIMIT = 5.0  # seconds
+_BEATS = 1.0  # seconds
+
+
+class Guard:
+    """fd: of the map; value_size: of its values, in bytes.  Raises OSError."""
+
+    def __init__(self, fd: int, value_size: int) -> None:
+        self._beaten = 0.0
+        reading, self._gate = os.pipe()
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _run(reading, fd, value_size)
+        except OSError:
+            os.close(self._gate)
+            raise
+        finally:
+            os.close(reading)
+        os.set_blocking(self._gate, False)
+
+    def beat(self) -> None:
+        """The tracer looks at who waits."""
+        now = time.monotonic()
+        if now - self._beaten >= _BEATS:
+            self._beaten = now
+            with contextlib.suppress(OSError):  # full, or the guard was killed
+                os.write(self._gate, b".")
+
+    def end(self) -> None:
+        """Who waits goes on."""
+        os.close(self._gate)
+        os.waitpid(self.pid, 0)
+
+
+def _run(reading: int, fd: int, value_size: int) -> NoReturn:
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        kept = sorted((0, 1, 2, reading, fd))
+        for low, high in zip(kept, [*kept[1:], 1 << 20]):
+            os.closerange(low + 1, high)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        _tracer.stand_apart()
+        _watch(reading, fd, value_size)
+    finally:
+        os._exit(0)
+
+
+def _watch(reading: int, fd: int, value_size: int) -> None:
+    """Until the tracer has ended."""
+    waited: set[bytes] = set()  # who waited already half of LIMIT ago, with no look of the tracer's since
+    while True:
+        beats = b""
+        if select.select([reading], [], [], LIMIT / 2)[0]:
+            beats = os.read(reading, 1 << 16)
+            if not beats:
+                break
+        held = _held(fd, value_size) if not beats else set()
+        for key in held & waited:
+            _let_go(fd, key, value_size)
+        waited = held
+    for key in _held(fd, value_size):
+        _let_go(fd, key, value_size)
+
+
+def _held(fd: int, value_size: int) -> set[bytes]:
+    return {key for key, value in syscalls.map_items(fd, 4, value_size) if value[:4] == struct.pack("=I", HELD)}
+
+
+def _let_go(fd: int, key: bytes, value_size: int) -> None:
+    with contextlib.suppress(OSError):  # it was killed
+        syscalls.map_update(fd, key, struct.pack("=I", LET_GO) + syscalls.map_lookup(fd, key, value_size)[4:])
+        os.kill(int.from_bytes(key, "little"), signal.SIGCONT)

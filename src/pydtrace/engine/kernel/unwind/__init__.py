@@ -1,0 +1,1 @@
+"""eBPF programs that walk native and Python stacks."""

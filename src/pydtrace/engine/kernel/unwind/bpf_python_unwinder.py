@@ -1,0 +1,408 @@
+# mypy: ignore-errors
+"""The walk of an interpreter's stack, by the program in the kernel that a firing runs.
+
+In: the map of processes (unwind/python_frame_words.py), a state block with WALK_SIZE bytes behind its busy word.  Out: words of frames behind those that a
+stack in the state block has already; what is new is sent to the tracer, which reads the names while the process lives.
+Always: all that is read of the process is read as its own memory, so that nothing it says leads into the kernel; each loop has an end; what
+could not be read is said by a word.
+
+Loops are bpf_loop() from Linux 5.17 on; before, a loop around a global function, which the verifier looks at once.
+"""
+
+from pydtrace.bpf.helper_numbers import (
+    GET_CURRENT_TASK,
+    KTIME_GET_NS,
+    LOOP,
+    MAP_LOOKUP_ELEM,
+    MAP_UPDATE_ELEM,
+    PROBE_READ_KERNEL,
+    PROBE_READ_USER,
+    RINGBUF_OUTPUT,
+)
+from pydtrace.bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+    alu,
+    alu_imm,
+    call,
+    call_sub,
+    const,
+    exit_,
+    function,
+    ja,
+    jump,
+    jump_imm,
+    ld_imm64,
+    ld_map,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.engine.kernel.passes.function_copies import Function
+from pydtrace.engine.kernel.passes.read_kernel_memory import read
+from pydtrace.unwind import python_frame_words as w
+
+BPF_LOOP = (5, 17)
+THREADS = 2048  # steps on the way to the thread
+_PATIENCE = 100_000_000  # ns that an answer may take before the tracer is asked again
+_AGAIN = 1_000_000_000  # ns after which a stack is sent anew, lest its code was freed meanwhile
+_FACTOR = 0x9E3779B97F4A7C15
+
+# The area behind the busy word: what the map has of the process, then
+CONFIG = 0
+(WANTED, INTERP, THREAD, FOUND, FRAME, WHY, HASH, TIME, ASK) = range(w.SIZE, w.SIZE + 72, 8)
+ASK_SIZE = 24  # of a record without frames: the process, the stamp, 0
+RECORD = ASK + ASK_SIZE
+RECORD_MOST = 256
+WALK_SIZE = RECORD + RECORD_MOST
+
+
+class Places:
+    """processes, sent, ring, parts, tables, forked: indexes of maps, the last three None where there are none; area: offset of WALK_SIZE bytes in
+    the state block; mm, exec_id, tls: offsets of these in the kernel's task, tls None where threads are known by their number; loops:
+    whether there is bpf_loop(); maps: link.Maps."""
+
+    __slots__ = ("area", "exec_id", "forked", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
+
+    def __init__(self, first, area, task, loops, tables, maps):
+        """tables: native stacks are walked by them."""
+        self.processes, self.sent, self.ring = first, first + 1, first + 2
+        self.parts, self.tables, self.forked = (first + 3, first + 4, first + 5) if tables else (None, None, None)
+        self.area, self.loops, self.maps = area, loops, maps
+        self.mm, self.exec_id, self.tls = task
+
+
+WALKED = {"language", "user"}  # whose stacks have an interpreter's frames
+
+
+def walks(places, stacks):
+    """{whose: Walk} of a program's stacks."""
+    return {whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()}
+
+
+class Frames:
+    """What all walks into the stack at an offset of the state block, which has room for so many frames, have in common."""
+
+    def __init__(self, places, offset, frames):
+        self._places, self._offset, self._frames = places, offset, frames
+
+    def var(self, offset):
+        return self._places.area + offset
+
+    @property
+    def words(self):
+        """(where the number of frames is, where the frames are, how many at the most)."""
+        return self._offset, self._offset + 8, self._frames
+
+    @property
+    def loops(self):
+        return self._places.loops
+
+    def _stamp(self, g, done):
+        """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
+        is searched for is put at WANTED."""
+        places = self._places
+        g.emit(call(GET_CURRENT_TASK), mov(R7, R0))
+        read(g, 8, R7, places.mm)
+        g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
+        read(g, 8, R7, places.exec_id)
+        g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
+        if places.tls is not None:
+            read(g, 8, R7, places.tls)
+            g.emit(store(8, R6, self.var(WANTED), R0))
+        places.maps.emit_pids(g)
+        if places.tls is None:
+            g.emit(mov(R1, R0), alu_imm("lsh", R1, 32), alu_imm("rsh", R1, 32), store(8, R6, self.var(WANTED), R1))
+        g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
+
+    def _ask(self, g, what):
+        """Of the process r9, stamp r8, by a record without frames."""
+        g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu_imm("or", R1, what), store(8, R6, self.var(ASK), R1),
+               store(8, R6, self.var(ASK + 8), R8), store_imm(8, R6, self.var(ASK + 16), 0))
+        self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
+
+    def _map(self, g, helper, index, key, value):
+        """Key: on the stack; value: in the state block."""
+        g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), mov(R3, R6), alu_imm("add", R3, value), mov_imm(R4, 0), call(helper))
+
+    def _output(self, g, offset, size):
+        g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
+        size()
+        g.emit(mov_imm(R4, 0), call(RINGBUF_OUTPUT))
+
+
+class Walk(Frames):
+    """The functions of the walk of an interpreter's.  alone: there are no native frames, so that a process that is not known yet is said."""
+
+    def __init__(self, places, offset, frames, alone):
+        super().__init__(places, offset, frames)
+        self._alone = alone
+        self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
+        self.function = Own(*self._whole())
+
+    def at(self, field):
+        """Offset in the state block of what the map has of the process."""
+        return self._places.area + CONFIG + w.FIELD[field]
+
+    # --- the whole ---------------------------------------------------------------------------------
+
+    def _whole(self):
+        """r1 = the state block.  r6 is it, from then on."""
+        g, calls = Code(), []
+        known, done = Label(), Label()
+        g.emit(mov(R6, R1), store_imm(8, R6, self.var(HASH), 0), store_imm(8, R6, self.var(WHY), 0), store_imm(8, R6, self.var(FOUND), 0))
+        self._stamp(g, done)
+        self._process(g, known, done)
+        g.place(known)
+        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(PROBE_READ_KERNEL))
+        self._make_room(g)
+        self._innermost(g, calls)
+        self._loop(g, calls, self._step, 2 * self._frames + 1)
+        self._end(g)
+        self._send(g)
+        g.emit(mov_imm(R0, 1))
+        g.place(done)
+        g.emit(exit_())
+        return g.finish(), calls
+
+    def _make_room(self, g):
+        """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out.  The two
+        innermost stay always: who fires and its caller (`ucaller`)."""
+        count, frames, most = self.words
+        kept, enough = max(most // 2, 2), Label()
+        if not self._alone and most > kept:
+            g.emit(load(8, R1, R6, count), jump_imm("jle", R1, kept, enough), store_imm(8, R6, count, kept), mov(R1, R6),
+                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
+            g.place(enough)
+
+    def _process(self, g, known, done):
+        """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
+        what is no Python, with 1 where the answer is not there yet, which the stack says."""
+        new, same, ask, unseen = Label(), Label(), Label(), Label()
+        g.emit(store(4, R10, -16, R9), ld_map(R1, self._places.processes), mov(R2, R10), alu_imm("add", R2, -16), call(MAP_LOOKUP_ELEM),
+               jump_imm("jeq", R0, 0, new), load(8, R1, R0, w.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, w.STAMP, R8))
+        g.place(same)
+        g.emit(load(8, R1, R0, w.STAMP), jump("jne", R1, R8, new), load(8, R1, R0, w.RUNTIME), jump_imm("jgt", R1, w.PENDING, known),
+               store(8, R10, -48, R1), mov(R7, R0), call(KTIME_GET_NS), load(8, R1, R7, w.UNTIL), jump("jgt", R1, R0, unseen),
+               *const(R1, _PATIENCE), alu("add", R0, R1), store(8, R7, w.UNTIL, R0), ja(ask))
+        g.place(new)
+        config = self._places.area + CONFIG
+        g.emit(*[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)], call(KTIME_GET_NS), *const(R1, _PATIENCE), alu("add", R0, R1),
+               store(8, R6, config + w.UNTIL, R0), store(8, R6, config + w.STAMP, R8), mov_imm(R1, w.PENDING),
+               store(8, R6, config + w.RUNTIME, R1), store(8, R10, -48, R1))
+        self._map(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
+        g.place(ask)
+        self._ask(g, w.ASK_INTERPRETER)
+        g.place(unseen)
+        g.emit(load(8, R0, R10, -48), jump_imm("jeq", R0, 0, done), *const(R1, w.MARK | w.UNSEEN))
+        if self._alone:
+            append(g, self.words)
+        g.emit(mov_imm(R0, 1), ja(done))
+
+    def _loop(self, g, calls, step, times):
+        """Call a step until it says 1, so many times at the most."""
+        if self.loops:
+            g.emit(store(8, R10, -24, R6), mov_imm(R1, times))
+            calls.append((len(g.insns), step))
+            g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(LOOP))
+            return
+        over, again = Label(), Label()
+        g.emit(mov_imm(R7, 0))
+        g.place(again)
+        g.emit(mov(R1, R6))
+        calls.append((len(g.insns), step))
+        g.emit(call_sub(0), jump_imm("jne", R0, 0, over), alu_imm("add", R7, 1), jump_imm("jlt", R7, times, again))
+        g.place(over)
+
+    def _innermost(self, g, calls):
+        """The thread, and of it the innermost frame."""
+        lost, found, missing = Label(), Label(), Label()
+        g.emit(store_imm(8, R6, self.var(THREAD), 0), store_imm(8, R6, self.var(FRAME), 0))
+        _word(g, self.var(CONFIG + w.RUNTIME), None, lost)
+        g.emit(store(8, R6, self.var(INTERP), R0))
+        self._loop(g, calls, self._seek, THREADS)
+        g.emit(load(8, R1, R6, self.var(FOUND)), jump_imm("jne", R1, 1, missing))
+        _word(g, self.var(THREAD), self.at("thread_frame"), lost)
+        direct = Label()
+        g.emit(store(8, R6, self.var(FRAME), R0), jump_imm("jeq", R0, 0, found), load(4, R1, R6, self.at("has_cframe")),
+               jump_imm("jeq", R1, 0, direct))
+        _word(g, self.var(FRAME), self.at("cframe_frame"), lost)
+        g.emit(store(8, R6, self.var(FRAME), R0))
+        g.place(direct)
+        g.emit(ja(found))
+        g.place(missing)
+        g.emit(load(8, R2, R6, self.var(THREAD)), jump_imm("jeq", R2, 0, found))  # all were looked at: it is none of Python's
+        g.place(lost)
+        g.emit(store_imm(8, R6, self.var(WHY), w.LOST), store_imm(8, R6, self.var(FRAME), 0))
+        g.place(found)
+
+    def _end(self, g):
+        """Say what is wrong with the stack, if there is room."""
+        done, put = Label(), Label()
+        g.emit(load(8, R1, R6, self.var(WHY)), jump_imm("jne", R1, 0, put), load(8, R2, R6, self.var(FRAME)), jump_imm("jeq", R2, 0, done),
+               mov_imm(R1, w.CUT))
+        g.place(put)
+        g.emit(*const(R3, w.MARK), alu("or", R1, R3))
+        append(g, self.words)
+        g.place(done)
+
+    def _send(self, g):
+        """The stack, unless one like it was sent a moment ago."""
+        count, _, most = self.words
+        done, new = Label(), Label()
+        g.emit(load(8, R8, R6, count), jump_imm("jeq", R8, 0, done), jump_imm("jgt", R8, most, done), load(8, R1, R6, self.var(HASH)),
+               alu("xor", R1, R9), store(8, R10, -32, R1), call(KTIME_GET_NS), store(8, R6, self.var(TIME), R0), ld_map(R1, self._places.sent),
+               mov(R2, R10), alu_imm("add", R2, -32), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, new), load(8, R1, R0, 0),
+               load(8, R2, R6, self.var(TIME)), alu("sub", R2, R1), jump_imm("jlt", R2, _AGAIN, done))
+        g.place(new)
+        self._map(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.var(TIME))
+        # the record is the stack itself, with the process in the upper half of its first word
+        g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu("or", R1, R8), store(8, R6, count, R1))
+        self._output(g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8)))
+        g.emit(store(8, R6, count, R8))
+        g.place(done)
+
+
+class Own(Function):
+    """A function that reads the process, and nothing but the process, whatever the clauses may read."""
+
+
+class Step(Own):
+    """One that is called again and again, with the state block."""
+
+
+def _state(g, walk):
+    """r6 = the state block; of bpf_loop()'s arguments the second leads to it."""
+    if walk.loops:
+        g.emit(load(8, R6, R2, 0))
+    else:
+        there = Label()
+        g.emit(mov(R6, R1), jump_imm("jne", R6, 0, there), mov_imm(R0, 1), exit_())
+        g.place(there)
+
+
+def _word(g, base, offset, failed):
+    """r0 = the word of the process at [base] + [offset], both in the state block; to `failed` where it is not there."""
+    g.emit(load(8, R3, R6, base))
+    if offset is not None:
+        g.emit(load(4, R1, R6, offset), alu("add", R3, R1))
+    g.emit(store_imm(8, R10, -40, 0), mov(R1, R10), alu_imm("add", R1, -40), mov_imm(R2, 8), call(PROBE_READ_USER), jump_imm("jne", R0, 0, failed),
+           load(8, R0, R10, -40))
+
+
+def _seek(walk):
+    """One step on the way to the thread: an interpreter, or a thread of it."""
+    g, at_thread, stop, found, lost = Code(), Label(), Label(), Label(), Label()
+    interp, thread = walk.var(INTERP), walk.var(THREAD)
+    _state(g, walk)
+    g.emit(load(8, R1, R6, thread), jump_imm("jne", R1, 0, at_thread), load(8, R1, R6, interp), jump_imm("jeq", R1, 0, stop))
+    _word(g, interp, walk.at("interp_threads"), lost)
+    g.emit(store(8, R6, thread, R0))
+    _word(g, interp, walk.at("interp_next"), lost)
+    g.emit(store(8, R6, interp, R0), mov_imm(R0, 0), exit_())
+    g.place(at_thread)
+    _word(g, thread, walk.at("thread_match"), lost)
+    g.emit(load(8, R1, R6, walk.var(WANTED)), jump("jeq", R0, R1, found))
+    _word(g, thread, walk.at("thread_next"), lost)
+    g.emit(store(8, R6, thread, R0), mov_imm(R0, 0), exit_())
+    g.place(lost)
+    g.emit(store_imm(8, R6, walk.var(WHY), w.LOST), ja(stop))
+    g.place(found)
+    g.emit(store_imm(8, R6, walk.var(FOUND), 1))
+    g.place(stop)
+    g.emit(mov_imm(R0, 1), exit_())
+    return g.finish()
+
+
+def _step(walk):
+    """One frame, from [FRAME]; a step outwards."""
+    g = Code()
+    stop, lost, shown, outwards = Label(), Label(), Label(), Label()
+    count, _, most = walk.words
+    _state(g, walk)
+    g.emit(load(8, R3, R6, walk.var(FRAME)), jump_imm("jeq", R3, 0, stop), load(8, R1, R6, count), jump_imm("jge", R1, most, stop),
+           load(4, R2, R6, walk.at("frame_size")), jump_imm("jeq", R2, 0, lost), jump_imm("jgt", R2, w.FRAME_MOST, lost),
+           mov(R1, R6), alu_imm("add", R1, walk.var(RECORD)), call(PROBE_READ_USER), jump_imm("jne", R0, 0, lost))
+    _field(g, walk, 8, "frame_previous", R9, lost)
+    g.emit(load(4, R1, R6, walk.at("frame_owner")), jump_imm("jeq", R1, 0, shown))
+    _field(g, walk, 1, "frame_owner", R1, lost)
+    g.emit(jump_imm("jlt", R1, 3, shown))
+    _mark_first(g, walk)
+    g.emit(ja(outwards))
+    g.place(shown)
+    _shown(g, walk, lost)
+    append(g, walk.words)
+    # so that the hash is of all words
+    g.emit(load(8, R2, R6, walk.var(HASH)), alu("add", R2, R1), *ld_imm64(R3, _FACTOR), alu("mul", R2, R3), mov(R3, R2),
+           alu_imm("rsh", R3, 32), alu("xor", R2, R3), store(8, R6, walk.var(HASH), R2))
+    g.place(outwards)
+    g.emit(store(8, R6, walk.var(FRAME), R9), mov_imm(R0, 0), exit_())
+    g.place(lost)
+    g.emit(store_imm(8, R6, walk.var(WHY), w.LOST), store_imm(8, R6, walk.var(FRAME), 0))
+    g.place(stop)
+    g.emit(mov_imm(R0, 1), exit_())
+    return g.finish()
+
+
+def _field(g, walk, size, field, register, lost):
+    """A field of the frame that was read."""
+    g.emit(load(4, R1, R6, walk.at(field)), jump_imm("jgt", R1, w.FRAME_MOST, lost), alu("add", R1, R6),
+           load(size, register, R1, walk.var(RECORD)))
+
+
+def _mark_first(g, walk):
+    """The frame before this one, which is no function's, is the outermost of a call of the interpreter."""
+    count, frames, most = walk.words
+    none = Label()
+    g.emit(load(8, R1, R6, count), jump_imm("jeq", R1, 0, none), jump_imm("jgt", R1, most, none), alu_imm("lsh", R1, 3), alu("add", R1, R6),
+           load(8, R2, R1, frames - 8), jump_imm("jsge", R2, 0, none), *const(R3, w.FIRST), alu("or", R2, R3), store(8, R1, frames - 8, R2))
+    g.place(none)
+
+
+def _shown(g, walk, lost):
+    """r1 = the word of the frame that was read."""
+    new, placed, no_entry, put = Label(), Label(), Label(), Label()
+    _field(g, walk, 8, "frame_code", R7, lost)
+    g.emit(load(4, R2, R6, walk.at("code_tag")), alu_imm("xor", R2, -1), alu("and", R7, R2))
+    # r8 = the position: from where the code begins, in its units, one more
+    g.emit(load(4, R1, R6, walk.at("is_old")), jump_imm("jeq", R1, 0, new))
+    _field(g, walk, 4, "frame_instr", R8, lost)
+    g.emit(alu_imm("lsh", R8, 32), alu_imm("arsh", R8, 32), ja(placed))
+    g.place(new)
+    _field(g, walk, 8, "frame_instr", R8, lost)
+    g.emit(alu("sub", R8, R7), load(4, R1, R6, walk.at("code_instructions")), alu("sub", R8, R1))
+    g.place(placed)
+    g.emit(load(4, R1, R6, walk.at("shift")), alu_imm("and", R1, 1), alu("arsh", R8, R1), alu_imm("add", R8, 1),
+           jump_imm("jle", R8, w.UNPLACED, put), mov_imm(R8, w.UNPLACED))
+    g.place(put)
+    g.emit(alu_imm("rsh", R7, w.CODE_ALIGN), alu_imm("lsh", R7, 64 - w.CODE_BITS), alu_imm("rsh", R7, 64 - w.CODE_BITS - w.CODE_SHIFT),
+           alu("or", R8, R7), *const(R3, w.MARK), alu("or", R8, R3))
+    first = Label()
+    g.emit(load(4, R1, R6, walk.at("is_old")), jump_imm("jne", R1, 0, first), load(4, R1, R6, walk.at("frame_entry")),
+           jump_imm("jeq", R1, 0, no_entry))
+    _field(g, walk, 1, "frame_entry", R1, lost)
+    g.emit(jump_imm("jeq", R1, 0, no_entry))
+    g.place(first)
+    g.emit(*const(R3, w.FIRST), alu("or", R8, R3))
+    g.place(no_entry)
+    g.emit(mov(R1, R8))
+
+
+def append(g, words):
+    """Append the word in r1, if there is room for it."""
+    count, frames, most = words
+    full = Label()
+    g.emit(load(8, R2, R6, count), jump_imm("jge", R2, most, full), mov(R3, R2), alu_imm("lsh", R3, 3), alu("add", R3, R6),
+           store(8, R3, frames, R1), alu_imm("add", R2, 1), store(8, R6, count, R2))
+    g.place(full)

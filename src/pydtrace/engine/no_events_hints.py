@@ -1,0 +1,77 @@
+"""What the user is told at the end of a tracing in which nothing fired: where was looked, what ran instead, and what helps.
+
+In: the descriptions of a program's probes, the processes that were traced, and what these say.
+Out: texts, one line each; none where there is nothing to say that helps.
+Always: what a process says of itself is shown as what it says; only what was seen is told as a fact.
+"""
+
+from __future__ import annotations
+
+from pydtrace import _tracer
+from pydtrace.installed_scripts import fitting_scripts
+from pyusdt.framework_probes import TABLE
+
+from . import OWN_PROVIDERS
+from .embedded.young_processes import is_of_python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any
+
+_THROUGH_A_SHELL = "if one of these starts another Python through a shell, -x pychildren brings the provider python into it"
+_NAMED = 4  # processes and descriptions that are named; of more only the number
+
+
+def providers_of(pids: Collection[int]) -> set[str]:
+    """The providers, without process ids, of those of the processes that are still there."""
+    found = set()
+    for pid in pids:
+        try:
+            found |= {probe[1].removesuffix(str(pid)) for probe in _tracer.list_probes(None, pid)}
+        except OSError:
+            continue
+    return found
+
+
+def explain_silence(descriptions: Sequence[Any], processes: Sequence[tuple[int, str]], hints: Sequence[str], providers: Collection[str],
+                    leaves_out_children: bool = False) -> list[str]:
+    """processes: (pid, command) of those that were traced; providers: that they had; leaves_out_children: of a command all Pythons but those
+    that it waits for."""
+    asked = {f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions}
+    named = {text: desc for text, desc in asked.items() if is_of_python(desc)}
+    if named and processes:
+        where = f"{_listed(list(named))} did not fire in {_listed([f'process {pid} ({command})' for pid, command in processes])}"
+        if not hints and leaves_out_children and any(desc.provider.endswith("*") for desc in named.values()):
+            return [where, _THROUGH_A_SHELL]
+        return [where, *hints]
+    if named:
+        return list(hints)
+    return _other_scripts(asked, providers) + _frameworks(asked, providers)
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _NAMED
+    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _other_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
+    """For probes that a program fires by itself, where the processes have those of frameworks: which scripts are for these."""
+    own = [desc.name for desc in asked.values() if desc.provider.rstrip("0123456789*") in OWN_PROVIDERS]
+    frameworks = sorted(set(providers) & TABLE.keys())
+    if not own or not frameworks:
+        return []
+    fitting = fitting_scripts(frameworks)
+    text = (f"{_listed(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
+            f"frameworks, of the providers {', '.join(frameworks)}: pyusdt trace {', '.join(fitting)}")
+    return [text]
+
+
+def _frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
+    """For probes of frameworks that no process had."""
+    absent = sorted({stem for desc in asked.values() if (stem := desc.provider.rstrip("0123456789*")) in TABLE} - set(providers))
+    if not absent:
+        return []
+    text = (f"no process had a provider {' or '.join(absent)}: a Python program has it that `pyusdt run COMMAND` starts, and that imports "
+            "such a framework (docs/guide/frameworks.md)")
+    return [text]

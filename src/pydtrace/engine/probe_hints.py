@@ -1,0 +1,215 @@
+# mypy: ignore-errors
+"""Hints for probe descriptions that no probe matches: what an engine lacks, and what is called otherwise.
+
+In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line that names the way out, or None.
+Always: a name that a process gave itself is shown harmless.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pydtrace._tracer import glob
+from pydtrace.suggestions import nearest
+from pydtrace.symbols.elf import BadFile, File
+from pydtrace.untrusted.terminal_escape import harmless
+from pyusdt._core import vm_probes
+from pyusdt.framework_probes import TABLE
+
+from .embedded.young_processes import is_of_python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Parts = tuple[str, str, str, str]  # provider, module, function, name: of a probe, or of a description
+
+_OTHERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
+_FUNCTIONS = "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
+_SITES = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
+_KERNELS = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/guide/kernel.md)"
+_OF_BPFTRACE = {  # how bpftrace's descriptions begin
+    "tracepoint": "system calls are syscall::openat:entry and return, other tracepoints of the kernel rawtp:sched::sched_switch",
+    "rawtracepoint": "tracepoints of the kernel are rawtp:sched::sched_switch",
+    **dict.fromkeys(("kprobe", "kretprobe", "fentry", "fexit", "kfunc", "kretfunc"), _KERNELS),
+    **dict.fromkeys(("uprobe", "uretprobe"), _FUNCTIONS),
+    "usdt": _SITES,
+    "interval": "it is tick-1s, tick-100ms",
+    "profile": "it is profile-99",
+}
+_PROVIDER, _FUNCTION, _NAME = 0, 2, 3
+_TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
+
+
+def similar_name(desc: Any, probes: Sequence[Parts]) -> str | None:
+    """The description that may have been meant, as a question: of the same provider, with the name or the function of a probe that
+    there is; or None.  probes: all."""
+    from .erlang_vm_hints import not_offered
+
+    if not_offered(desc):  # it is right, and has another remedy
+        return None
+    wanted = _parts(desc)
+    for part in (_NAME, _FUNCTION):
+        others = _others(wanted, part, [*probes, *_unlisted(desc)])
+        found = nearest(wanted[part], sorted(others)) if wanted[part] not in others else None
+        if found:
+            return _question(wanted, part, found)
+    return None
+
+
+def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
+    """The same, with another provider, or with the provider in its place."""
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+
+    wanted = _parts(desc)
+    if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
+        wanted = (desc.module, "", desc.function, desc.name) if desc.module else (desc.function, "", "", desc.name)
+    others = {*_others(wanted, _PROVIDER, probes), "syscall", RAW, *PROVIDERS}  # these are listed only where a description names them
+    found = _provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
+    return _question(wanted, _PROVIDER, found) if found and found != desc.provider else None
+
+
+def wider(desc: Any) -> list[Any] | None:
+    """Descriptions of the probes of the same provider that are as wanted but for the function or the name: the kernel's are listed
+    only for a description.  None: it is of any provider."""
+    if not desc.provider:
+        return None
+    name = desc.name
+    if desc.provider.startswith("pid") and name not in ("entry", "return"):
+        name = "entry"  # and not the instructions of all functions
+    return [type(desc)(desc.loc, desc.provider, desc.module, *parts) for parts in (("", name), (desc.function, ""))]
+
+
+def _parts(desc: Any) -> Parts:
+    return desc.provider, desc.module, desc.function, desc.name
+
+
+def _others(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
+    """What stands in this part, of the probes that are as wanted in all others."""
+    return {probe[part] for probe in probes if all(i == part or glob(wanted[i], probe[i]) for i in range(4))}
+
+
+def _question(wanted: Parts, part: int, found: str) -> str:
+    meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
+    return f"did you mean {harmless(meant)}?"
+
+
+def _unlisted(desc: Any) -> list[Parts]:
+    """Probes that no list has: timers, and those of the provider python, which a program gets when somebody wants them."""
+    timer = _TIMER.fullmatch(desc.name)
+    found = [("profile", "", "", "-".join(timer.groups()))] if timer else []
+    return found + [(desc.provider, desc.module, desc.function, name) for name, *_ in vm_probes() if is_of_python(desc)]
+
+
+def _provider(wanted: str, others: set[str]) -> str | None:
+    """The one of the others that is like it: of any process, or of the one whose id it ends with."""
+    stems = {_of_any(each) for each in others}
+    if f"{wanted}*" in stems:
+        return f"{wanted}*"
+    if wanted in others:
+        return wanted
+    found = nearest(_of_any(wanted), sorted(stems))
+    own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")):]
+    return own if own in others else found
+
+
+def _of_any(provider: str) -> str:
+    """A process's provider, written for that of any process: they end with its id."""
+    stem = provider.rstrip("0123456789")
+    return provider if stem == provider else f"{stem}*"
+
+
+def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | None:
+    """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
+    None: there may be such a probe."""
+    from .erlang_vm_hints import not_offered
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+
+    told: str | None = (not_offered(desc) or _of_newer_python(desc) or _of_framework(desc)
+                        or _OF_BPFTRACE.get(desc.provider or desc.module or desc.function))
+    if told:
+        return told
+    if desc.provider in _OTHERS:
+        return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
+    function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
+    if function and (told := _absent_module(int(desc.provider[3:]), desc.module)):
+        return told
+    if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
+        return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
+    if engine == "embedded" and (function or desc.provider in ("syscall", RAW, *PROVIDERS) or desc.name.startswith("profile-")):
+        return kernel or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
+    return None
+
+
+def _of_newer_python(desc: Any) -> str | None:
+    """For a probe of the provider python that not every version of CPython can have, and for one that it has where it is asked for."""
+    since = {name: since for name, since, _places in vm_probes()}
+    if not is_of_python(desc) or desc.module or desc.function:
+        return None
+    if since.get(desc.name, 0) > min(since.values()):
+        return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
+    return "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit" if desc.name == "audit" else None
+
+
+def _of_framework(desc: Any) -> str | None:
+    """For a probe that frameworks have, and only in programs that were started for it."""
+    provider = desc.provider.rstrip("0123456789*")
+    if not any(glob(desc.name, name) for name in TABLE.get(provider, ())):
+        return None
+    return ("probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
+            "come; what runs without them, `pyusdt profile PID` looks into")
+
+
+def _absent_module(pid: int, module: str) -> str | None:
+    """For functions of a module that a process does not have, but one whose file is called so with a version behind."""
+    from .kernel.probes.finder import modules
+
+    mapped = modules(pid)
+    alike = sorted(name for name in mapped if module and module not in mapped and name.startswith((f"{module}.", f"{module}-")))
+    return f"no module {module} is mapped, {alike[0]} is: a module is called as its file" if alike else None
+
+
+def _has_kernel_probe(desc: Any) -> bool:
+    """Whether the kernel engine has a probe that a description stands for."""
+    from .kernel.probes.system_probes import SystemSide
+
+    return bool(SystemSide([desc]).probes)
+
+
+def chosen_function(desc: Any, command: Any = None) -> str | None:
+    """A hint for a description of functions that a file chooses among when it is loaded, or None."""
+    if not re.fullmatch(r"pid\d+", desc.provider) or not desc.function:
+        return None
+    for path, inode, modules in _code_files(int(desc.provider[3:]), command):
+        if desc.module and not any(glob(desc.module, module) for module in modules):
+            continue
+        if name := next((name for name in _names(path, inode) if glob(desc.function, name)), None):
+            return (f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
+                    f"it is not known here which{': -p of the running process may tell' if command else ''}")
+    return None
+
+
+def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
+    """As kernel.probes.code_files(); a command does not run yet."""
+    from .kernel.probes.finder import code_files, libraries, short_names, which
+
+    if not command:
+        found: list[tuple[str, int | None, tuple[str, ...]]] = code_files(pid)
+        return found
+    program = os.path.realpath(which(command.argv[0]))
+    return [(path, None, short_names(os.path.basename(path), path == program)) for path in (program, *libraries(program))]
+
+
+def _names(path: str, inode: int | None) -> list[str]:
+    try:
+        file = File(path, inode)
+    except (OSError, BadFile):
+        return []
+    try:
+        return sorted(file.chosen_functions())
+    except (OSError, BadFile):
+        return []
+    finally:
+        file.close()

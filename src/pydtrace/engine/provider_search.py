@@ -1,0 +1,81 @@
+# mypy: ignore-errors
+"""Which file has the probes of a provider that no process has: for hints.
+
+In: a description, the command of -c or None.  Out: a hint that names the file.
+Always: only programs in PATH, and what is installed with the command, are looked into; after PATIENCE the search is given up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from pydtrace._tracer import glob
+from pydtrace.symbols.elf import BadFile, File
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .probe_kinds import OTHER, kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+PATIENCE = 1.5  # s
+
+
+def file_with_provider(desc: Any, command: Any = None) -> str | None:
+    """A hint for a description, or None."""
+    if kind(desc) != OTHER or desc.module:
+        return None
+    deadline = time.monotonic() + PATIENCE
+    stem = desc.provider.rstrip("0123456789*")
+    for path in _candidates(stem, command):
+        if time.monotonic() > deadline:
+            return None
+        if _has(path, desc):
+            return f"-x file={harmless(path)} has such probes: it names a file that no process has loaded yet"
+    return None
+
+
+def _candidates(stem: str, command: Any) -> Iterator[str]:
+    """Programs that are called as the provider first, with the libraries that they are linked with."""
+    from .kernel.probes.finder import is_trusted, libraries, which
+
+    if command:
+        program = os.path.realpath(which(command.argv[0]))
+        yield program
+        yield from _libraries(program)
+    names = {}
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        try:
+            names.update({os.path.join(folder, name): name for name in os.listdir(folder)})
+        except OSError:
+            continue
+    for path in sorted(names, key=lambda path: (not names[path].startswith(stem[:3]), path)):
+        program = os.path.realpath(path)
+        yield program
+        if stem and names[path].startswith(stem) and is_trusted(program, program):
+            yield from map(os.path.realpath, libraries(program))
+
+
+def _libraries(program: str) -> Iterator[str]:
+    """What is installed beside a program that is not the system's."""
+    folder = os.path.dirname(os.path.dirname(program))
+    if folder in ("/", "/usr", "/usr/local"):
+        return
+    for place, _, files in os.walk(folder):
+        yield from (os.path.join(place, name) for name in files if ".so" in name)
+
+
+def _has(path: str, desc: Any) -> bool:
+    try:
+        file = File(path)
+    except (OSError, BadFile):
+        return False
+    try:
+        return any(glob(desc.provider.rstrip("0123456789"), note.provider) and glob(desc.name, note.name) for note in file.notes())
+    except BadFile:
+        return False
+    finally:
+        file.close()

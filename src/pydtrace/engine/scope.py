@@ -1,0 +1,50 @@
+"""Which processes a tracing is about: what -c, -p, a provider's pattern and -x children say together (docs/guide/pydtrace.md has the table).
+
+In: a compiled program, options, the Targets that were named.  Out: the Targets that the engine gets.
+Always: the rule is the same on every engine; what it cannot express is refused, not narrowed.
+"""
+
+from __future__ import annotations
+
+from . import EngineError, Targets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from pydtrace.program.program import Program
+
+_TIMED = ("BEGIN", "END", "ERROR", "tick-", "profile-")
+
+
+def of_processes(program: Program) -> list[Any]:
+    """The descriptions of probes that processes have, not the tracer or the kernel."""
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+
+    system = ("syscall", RAW, *PROVIDERS)
+    return [desc for clause in program.clauses for desc in clause.probes
+            if desc.provider not in system and not desc.name.startswith(_TIMED)]
+
+
+def add_children(program: Program, options: Mapping[str, Any], targets: Targets) -> Targets:
+    """With -x children the provider of a process that was named stands for its descendants' as well: the descriptions are widened, and the
+    Targets say whose they are.  Raises EngineError."""
+    if "children" not in options:
+        return targets
+    if not targets.named():
+        raise EngineError("-x children adds the descendants of a process that is named: -c or -p is missing")
+    if targets.only and not targets.children:
+        raise EngineError("-x children: no other processes may be traced here than those that are named")
+    asked = of_processes(program)
+    own = [desc for desc in asked if targets.are_all_of(desc.provider)]
+    if not own:
+        return targets
+    if others := [desc for desc in asked if desc not in own]:
+        raise EngineError(f"-x children: {others[0].provider or '*'}::: stands for all processes and {own[0].provider}::: for one and its "
+                          "descendants; a script can have one of the two")
+    if len(targets.pids) > 1:
+        raise EngineError("-x children follows one process: give -p once")
+    for desc in own:
+        desc.provider = desc.provider.rstrip("0123456789") + "*"
+    return Targets(targets.pids, targets.command, only=True, children=True)

@@ -1,0 +1,127 @@
+"""Metrics and alerts for erltrace, beside what is recorded: the same that --metrics and --alert make, as terms.
+
+In: what a sink is given (driver/sink.py); lines of a mapping (sinks/metrics/metric_config.py); names of clauses.
+Out: Meter.families(): [{Name, Kind, Help, [{Labels, Value}]}], Value: a number, {histogram, [{Le, Count}], Count, Sum} or
+{summary, [{Quantile, Number}], Count, Sum}, a sum that nobody knows is `undefined`.  Notes.take(): a note (docs/guide/alerts.md) as a map.
+Always: all text is binaries; nothing here waits for Erlang.
+"""
+
+from __future__ import annotations
+
+import queue
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.driver.sink import Sink
+from pydtrace.engine import EngineError
+from pydtrace.sinks.alerts.alert_receivers import ROOM, handed_over, open_receiver
+from pydtrace.sinks.alerts.alerts_sink import Alerts
+from pydtrace.sinks.erlang_terms_sink import Atom
+from pydtrace.sinks.metrics import metric_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prometheus_client.core import Metric
+
+    from pydtrace.driver.sink import Info
+    from pydtrace.sinks.alerts.alert_receivers import Receiver
+
+RECEIVER = "erlang"  # how the option `alert` calls the process that is told
+_SUFFIXES = {"counter": "_total", "info": "_info"}
+_ENDS = ("le", "quantile")  # labels of a part of a series
+_UNDEFINED, _NULL = Atom("undefined"), Atom("null")
+
+
+class Meter(Sink):
+    """Keeps what the aggregations have held.  It shows nothing by itself: see Tee."""
+
+    def __init__(self) -> None:
+        self._lost: dict[str, int] = {}
+        self._final: list[Any] | None = None
+
+    def begin(self, info: Info) -> None:
+        try:
+            from pydtrace.sinks.metrics import prometheus_model
+        except ImportError:
+            raise EngineError("metrics need prometheus_client: pip install pyusdt[prometheus]") from None
+        self._metrics, self._info = prometheus_model.metrics, info
+        try:
+            self._book = prometheus_model.Book(info.actions.aggregates, info.engine, metric_config.of_options(info.options))
+        except metric_config.MappingError as error:
+            raise EngineError(f"metrics: {error}") from None
+
+    def records(self, buffer: bytes) -> None:
+        """Aggregations are looked at when they are asked for."""
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._lost[kind] = self._lost.get(kind, 0) + count
+
+    def snapshot(self, aggregates: Any) -> None:
+        self._final = self.families()
+
+    def families(self) -> list[Any]:
+        """As they are now, or were at the end."""
+        if self._final is not None:
+            return self._final
+        return [_family(metric) for metric in self._metrics(self._book.look(self._lost, self._info.errors))]
+
+
+def _family(metric: Metric) -> Any:
+    kind = metric.type if metric.type in ("counter", "histogram", "summary") else "gauge"
+    series: dict[Any, list[Any]] = {}
+    for sample in metric.samples:
+        labels = tuple((_binary(name), _binary(text)) for name, text in sample.labels.items() if name not in _ENDS)
+        series.setdefault(labels, []).append(sample)
+    value = _parts if kind in ("histogram", "summary") else _only
+    name = metric.name + _SUFFIXES.get(metric.type, "")
+    return _binary(name), Atom(kind), _binary(metric.documentation), [(list(labels), value(kind, each)) for labels, each in series.items()]
+
+
+def _only(kind: str, samples: list[Any]) -> Any:
+    return _number(samples[0].value)
+
+
+def _parts(kind: str, samples: list[Any]) -> Any:
+    """Of a distribution."""
+    parts = [(_number(float(end)), _number(sample.value)) for sample in samples for end in map(sample.labels.get, _ENDS) if end]
+    count, total = (next((_number(sample.value) for sample in samples if sample.name.endswith(suffix)), _UNDEFINED)
+                    for suffix in ("_count", "_sum"))
+    return Atom(kind), parts, count, total
+
+
+def _number(value: float) -> int | float:
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+class Notes:
+    """Alerts of these clauses.  sink: what finds them; take(): the next note, None where there is none."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._waiting: queue.Queue[Any] = queue.Queue(ROOM)
+        self.sink = Alerts(lambda text, error=True: notify(text), self._receiver)
+
+    def _receiver(self, text: str) -> Receiver:
+        return handed_over("Erlang", self._waiting) if text == RECEIVER else open_receiver(text)
+
+    def take(self) -> Any:
+        try:
+            return _term(self._waiting.get_nowait())
+        except queue.Empty:
+            return None
+
+    @property
+    def empty(self) -> bool:
+        return self._waiting.empty()
+
+
+def _term(value: Any) -> Any:
+    """Of what JSON has."""
+    if isinstance(value, dict):
+        return {_binary(key): _term(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_term(each) for each in value]
+    return _binary(value) if isinstance(value, str) else _NULL if value is None else value
+
+
+def _binary(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

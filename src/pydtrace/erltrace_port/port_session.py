@@ -1,0 +1,263 @@
+# mypy: ignore-errors
+"""One tracing as erltrace drives it: options, a script, then the engine, step by step.
+
+In: commands' arguments; time (poll).  Out: terms, in `queue`; aggregations.
+Always: at most `limit` terms wait; what is over is counted in `lost` and no more; the engine is closed by close(),
+whatever happened before.  Unlike the API's Queue nothing waits for the reader: aggregations go on while he is slow.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pydtrace._tracer import find_rundir, list_probes
+from pydtrace.dlang.compile import Compiler, default_macros
+from pydtrace.dlang.compile_errors import CompileError, LibraryError
+from pydtrace.dlang.host_placement import finish as finish_for_hosts
+from pydtrace.driver.driver import Driver
+from pydtrace.engine import EngineError, Targets, probe_signatures
+from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.hosts import placement
+from pydtrace.options import OptionError, Options
+from pydtrace.sinks.erlang_terms_sink import Terms, held, rows, since
+from pydtrace.sinks.tee import Tee
+
+if TYPE_CHECKING:
+    from pydtrace.driver.sink import Sink
+    from pydtrace.program.program import Program
+    from pydtrace.sinks.erlang_terms_sink import Contents
+
+    from .erlang_cluster import Cluster
+    from .metrics_and_alerts import Meter, Notes
+
+_NOT_WHILE_TRACING = "Operation illegal when tracing is active"
+
+
+class Failure(Exception):
+    """What the user is told."""
+
+
+class Session:
+    """target: what $target is, a process id; pids: what is traced, () is all of this user; command: words to start and
+    trace, or None; limit: of terms that wait; strict: a probe that is not there is refused; cluster: the nodes that trace, where it is
+    not this one alone."""
+
+    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int, strict: bool,
+                 cluster: Cluster | None = None) -> None:
+        self._target, self._pids, self._argv, self._limit = target, pids, command, limit
+        self._cluster = cluster
+        self._options = Options()
+        if not strict:
+            self._options.set("zdefs", None)
+        self._script: bytes | None = None
+        self._arguments: list[str] = []
+        self._driver: Driver | None = None  # until close()
+        self._terms = Terms(self._add)
+        self._last: dict[int, dict[bytes, bytes]] = {}  # map -> key -> what the last walk found
+        self._meter: Meter | None = None
+        self._notes: Notes | None = None
+        self.queue: deque[Any] = deque()
+        self.lost = 0
+        self.state = "new"  # compiled, tracing, stopped, exited
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def setopt(self, name: str, value: str) -> None:
+        if self.state not in ("new", "compiled"):
+            raise Failure(_NOT_WHILE_TRACING)
+        try:
+            self._options.set(name, value or None)
+        except OptionError as error:
+            raise Failure(f"{name}: {error}") from None
+
+    def watch(self, lines: list[str] | None, clauses: list[str]) -> None:
+        """lines: of a mapping, where metrics are asked for in the place of aggregations; clauses: whose records are alerts."""
+        from .metrics_and_alerts import RECEIVER, Meter, Notes  # only those need it who ask for it
+
+        for line in lines or ():
+            self.setopt("metric", line)
+        for clause in clauses:
+            self.setopt("alert", f"{clause}={RECEIVER}")
+        self._meter = None if lines is None else Meter()
+        self._notes = Notes(self._terms.notice) if clauses else None
+
+    def compile(self, script: bytes, arguments: list[str]) -> None:
+        """Checks it; go() compiles it again, with the options and the processes of then."""
+        self._script, self._arguments = script, arguments
+        try:
+            self._compiled(self._target)
+        except Failure:
+            self._script = None
+            raise
+        self.state = "compiled"
+
+    def _compiled(self, target: int) -> Program:
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        compiler.names.told = probe_signatures.nothing_told() if self._cluster else probe_signatures.told(self._options, self._pids)
+        compiler.arguments = ["erltrace", *self._arguments]
+        try:
+            if self._cluster:
+                self._cluster.declare(compiler)
+            compiler.add(self._script or b"", None)
+            program: Program = finish_for_hosts(compiler, placement.of_clause, placement.THERE) if self._cluster else compiler.finish()
+        except CompileError as error:
+            raise Failure(_told(error)) from None
+        except LibraryError as error:
+            raise Failure(str(error)) from None
+        program.arguments = compiler.arguments
+        return program
+
+    def go(self) -> None:
+        try:
+            self._go()
+        except EngineError as error:
+            raise Failure(str(error)) from None
+        except OSError as error:
+            raise Failure(error.strerror or str(error)) from None
+        finally:
+            if self.state != "tracing":
+                self.close()
+
+    def _go(self) -> None:
+        if self._cluster:
+            targets, target = Targets(), self._target
+            if not self._cluster.pids:
+                raise EngineError("none of these nodes is there")
+            self._options["hosts"] = self._cluster.request(self._compiled(target), self._options, self._script or b"", self._arguments)
+        elif self._argv:
+            from pydtrace.process.command import Command
+
+            targets, target = Targets((), command := Command(self._argv)), command.pid
+        else:
+            targets, target = self._targets(self._compiled(self._target)), self._target
+        self._driver = driver = Driver(self._options, targets)
+        driver.open(self._compiled(target))
+        driver.engine.tells_strangers_at_once = True  # here nobody's terminal is written on
+        try:
+            driver.check_matches()
+        except CompileError as error:
+            raise Failure(_told(error)) from None
+        others: list[Sink] = [self._meter] if self._meter else []
+        others += [self._notes.sink] if self._notes else []
+        driver.begin(Tee(self._terms, *others) if others else self._terms)
+        self.state = "tracing"
+
+    def _targets(self, program: Program) -> Targets:
+        """Where nothing was named and all probes are the node's own, it is the node alone that is traced: of other processes,
+        and of other users, there is nothing to tell then."""
+        from pydtrace.engine.embedded.engine import is_own
+
+        if self._pids:
+            return Targets(self._pids, only=True)
+        node = Targets((self._target,), only=True)
+        foreign = [desc.provider for clause in program.clauses for desc in clause.probes if not is_own(desc)]
+        return node if foreign and all(map(node.are_all_of, foreign)) and self._node_has_probes() else Targets()
+
+    def _node_has_probes(self) -> bool:
+        """Now; a node that loads the library later is found where all processes are looked for."""
+        try:
+            return bool(list_probes(find_rundir(self._target), self._target))
+        except OSError:
+            return False
+
+    def joined(self, nodes: list[tuple[bytes, int]]) -> None:
+        """All nodes that are there now."""
+        if self._cluster:
+            self._cluster.joined(nodes)
+
+    def poll(self, timeout: float) -> None:
+        """Take what there is, or comes in time."""
+        try:
+            if self._tracing.over:
+                self._end("exited")
+            else:
+                self._tracing.step(timeout)
+        except EngineError as error:
+            self._break(error)
+
+    def stop(self) -> None:
+        try:
+            self._end("stopped")
+        except EngineError as error:
+            self._break(error)
+            raise Failure(str(error)) from None
+
+    def _break(self, error: EngineError) -> None:
+        """The engine has failed: what was recorded is kept."""
+        self._terms.fault(str(error))
+        self._terms.final = self._terms.final or []
+        self.state = "stopped"
+        self.close()
+
+    def _end(self, state: str) -> None:
+        self._tracing.end()
+        self.state = state
+        self.close()
+
+    def close(self) -> None:
+        if self._driver:
+            self._driver.close()
+
+    @property
+    def _tracing(self) -> Driver:
+        """The driver of what was begun."""
+        assert self._driver
+        return self._driver
+
+    # --- what it gives ----------------------------------------------------------------------------
+
+    def _add(self, term: Any) -> None:
+        if len(self.queue) < self._limit:
+            self.queue.append(term)
+        else:
+            self.lost += 1
+
+    @property
+    def status(self) -> int:
+        """What the script gave to exit(), else 0."""
+        return self._tracing.status or 0
+
+    def take(self, most: int) -> list[Any]:
+        """The next terms."""
+        return [self.queue.popleft() for _ in range(min(most, len(self.queue)))]
+
+    def take_lost(self) -> int:
+        lost, self.lost = self.lost, 0
+        return lost
+
+    def snapshot(self) -> list[tuple[str, list[Any]]]:
+        """[(name, rows)] of all aggregations, as they are now."""
+        symbols = self._tracing.actions.symbols
+        return [(definition.name, rows(definition, items, symbols)) for definition, items in self._aggregations()]
+
+    def metrics(self) -> list[Any] | None:
+        """As watch.Meter gives them; None where they were not asked for."""
+        return self._meter.families() if self._meter else None
+
+    def note(self) -> Any:
+        """The next one of an alert, None where there is none."""
+        return self._notes.take() if self._notes else None
+
+    @property
+    def waiting(self) -> bool:
+        """Something is to be taken."""
+        return bool(self.queue or self.lost or (self._notes and not self._notes.empty))
+
+    def walk(self) -> list[Any]:
+        """The rows of all aggregations to which something came since the last walk: what came."""
+        found = []
+        symbols = self._tracing.actions.symbols
+        for definition, items in self._aggregations():
+            last = self._last.get(definition.map, {})
+            new = [(key, since(definition.row, last.get(key), value)) for key, value in items]
+            found += rows(definition, [(key, value) for key, value in new if value is not None], symbols)
+            self._last[definition.map] = dict(items)
+        return found
+
+    def _aggregations(self) -> list[Contents]:
+        return held(self._tracing.actions.aggregates) if self._terms.final is None else self._terms.final
+
+
+def _told(error: CompileError) -> str:
+    return str(error.render(False, "erltrace")).strip()

@@ -1,0 +1,1 @@
+"""pydtrace --serve: what runs on each host for a coordinator."""

@@ -1,0 +1,299 @@
+# mypy: ignore-errors
+"""pydtrace --serve: traces for a coordinator that is elsewhere (pydtrace --hosts), through the standard input and output.
+
+In: lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.  Out: lines of schema 2 (docs/guide/json.md), with
+opened or refused first, and pong.
+Always: the coordinator's end, or that of the line to it, ends the tracing, and the command of -c; that command sees neither of the two
+pipes: it reads nothing, and its output goes to the standard error.  A coordinator that does not keep up gets fewer, larger epochs.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.cli.parsing import arguments as cli
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.driver.driver import Driver
+from pydtrace.engine import Targets
+from pydtrace.hosts import hostlist, placement
+from pydtrace.hosts.connection import Broken, parsed
+from pydtrace.hosts.request import FORWARDED, relayed, release
+from pydtrace.sinks.host_protocol_sink import Lines
+from pydtrace.sinks.output_file import Output
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .run_deadline import Deadline
+from .serve_policy import Denied, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from pydtrace.cli.parsing.arguments import Arguments
+    from pydtrace.program.program import Program
+
+_POLL = 0.05  # s
+_REQUEST = 4 << 20  # bytes of a line
+_UNACKNOWLEDGED = 8  # epochs
+_WHY = 4096  # characters: dtrace's words have the whole script in them
+_PORTION = 512 << 10  # bytes of events, of a line
+_NO_MEMORY = "the memory that this host's policy gives is used up"
+
+
+class NotServed(Exception):
+    """The request is refused; the message is one line for who asked."""
+
+
+class _Shared(Output):
+    """Two threads write lines: what is traced, and answers to pings."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd, "<the coordinator>")
+        self._lock = threading.Lock()
+
+    def write(self, text: bytes) -> None:
+        with self._lock:
+            super().write(text)
+
+
+class Served(Lines):
+    """Lines, and nothing on the standard error.  sender: an engine/sending.SendingEngine, where events are to be sent."""
+
+    sender: Any = None
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output, self.note, None)
+
+    def note(self, message: str, error: bool = True) -> None:
+        if error:
+            self.say("notice", text=message)
+
+    def fault(self, text: str, count: int = 0) -> None:
+        """The coordinator has its line, and tells it."""
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self.say("drops", kind=kind, count=count)
+
+    def send(self) -> None:
+        """The events that have come."""
+        if self.sender is None:
+            return
+        data = self.sender.taken()
+        for at in range(0, len(data), _PORTION):
+            self.say("events", data=base64.b64encode(data[at : at + _PORTION]).decode())
+        for names, rows in self.sender.taken_samples():
+            self.say("samples", names=names, rows=rows)
+
+    def epoch(self, **more: int) -> None:
+        self.send()
+        super().epoch(**more)
+
+    def forward(self, record: bytes, error: int, origin: int) -> None:
+        """One of a host that this one relays for."""
+        self._beside = {"error": error, "origin": origin}
+        self.records(record)
+        self._beside = {}
+
+
+class Coordinator(threading.Thread):
+    """What it asks: going, stopping, flush (the last number), acked (the last epoch), gone, wall (ns, to be added to our times
+    for its wall clock; None: it has not said)."""
+
+    def __init__(self, file: BinaryIO, sink: Served) -> None:
+        super().__init__(daemon=True)
+        self._file, self._sink = file, sink
+        self.going = threading.Event()
+        self.stopping = self.gone = False
+        self.flush, self.acked = 0, -1
+        self.wall: int | None = None
+
+    def run(self) -> None:
+        try:
+            while line := self._file.readline(_REQUEST):
+                self._take(parsed(line))
+        except (OSError, Broken, ValueError, KeyError, TypeError):
+            pass  # it is no coordinator, or is gone
+        self.gone = True
+        self.going.set()
+
+    def _take(self, line: dict[str, Any]) -> None:
+        kind = line["type"]
+        if "wall" in line:
+            self.wall = _of_64_bits(line["wall"])
+        if kind == "ping":
+            self._sink.say("pong", id=line["id"], time=time.monotonic_ns())
+        elif kind == "go":
+            self.going.set()
+        elif kind == "flush":
+            self.flush = max(self.flush, int(line["id"]))
+        elif kind == "ack":
+            self.acked = max(self.acked, int(line["epoch"]))
+        elif kind == "stop":
+            self.stopping = True
+            self.going.set()
+
+
+def _of_64_bits(number: Any) -> int:
+    if -(1 << 63) <= number < 1 << 63:
+        return int(number)
+    raise ValueError("no time")
+
+
+def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any],
+          hide: Callable[[], None]) -> int:
+    """The exit status.  path: of the policy's file; targets_of, compiled, hide: pydtrace's own."""
+    file, output = _pipes()
+    sink = Served(output)
+    coordinator = Coordinator(file, sink)
+    policy = deadline = None
+    try:
+        policy = Policy(path)
+        deadline = Deadline(policy.left, lambda: _refuse(sink, NotServed("the time that this host's policy gives is over"), policy))
+        request = _read(file)
+        arguments = _arguments(request)
+        if "hosts" in request:
+            policy.check_relay(request["via"])
+            arguments.options.update(hosts=relayed(request, sink.forward), hostwait=int(request["wait"]), hostretry=int(request["retry"]))
+        policy.check(arguments, request["options"])
+        if arguments.options.get("hostmode") == "central":
+            policy.check_events()
+            arguments.options["send"] = True
+        with policy.no_memory_bound():
+            found = Targets() if "hosts" in request else targets_of(arguments)
+        deadline.command = found.command
+        driver = Driver(arguments.options, found if "hosts" in request else policy.targets(found))
+    except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
+        if deadline and deadline.command:
+            deadline.command.stop()
+        return _refuse(sink, error, policy)
+    coordinator.start()
+    try:
+        try:
+            asked = dict(arguments.options)
+            program = compiled(arguments, (*found.named(), 0)[0]).program
+            policy.bound(arguments.options, program, asked)
+            policy.audit("allowed")
+            _open(driver, program, sink)
+            hide()
+            deadline.begun = True
+        except Exception as error:  # noqa: BLE001
+            return _refuse(sink, error, policy)
+        if not coordinator.going.wait(policy.left) or coordinator.gone:
+            return 1
+        if coordinator.stopping:  # exit() in BEGIN
+            sink.end(0)
+            return 0
+        try:
+            _trace(driver, sink, coordinator, request["interval"], policy)
+        except Exception as error:
+            if not policy.is_out_of_memory(error):
+                raise
+            sink.note(_NO_MEMORY)
+            return 1
+        return driver.status or 0
+    finally:
+        driver.close()
+
+
+def _pipes() -> tuple[BinaryIO, _Shared]:
+    """The coordinator's, which from now on nobody else has."""
+    there, here = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(there, "rb"), _Shared(here)
+
+
+def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
+    why = error.summary() if isinstance(error, CompileError) else str(error) or type(error).__name__
+    if policy and policy.is_out_of_memory(error):
+        why = _NO_MEMORY
+    if policy:
+        with contextlib.suppress(Denied):  # then it is the error itself
+            policy.audit(f"refused: {why}")
+    sink.say("refused", why=why if len(why) <= _WHY else f"{why[: _WHY // 2]} … {why[-_WHY // 2 :]}")
+    return 1
+
+
+def _read(file: BinaryIO) -> dict[str, Any]:
+    line = file.readline(_REQUEST)
+    try:
+        request: dict[str, Any] = parsed(line)
+    except Broken:
+        raise NotServed("pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input") from None
+    if request["type"] != "trace" or request.get("schema") != 2:
+        raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
+    if (theirs := str(request.get("release"))) != (ours := release()):
+        raise NotServed(f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
+                        "install the same build for both")
+    return request
+
+
+def _arguments(request: dict[str, Any]) -> Arguments:
+    """The command line that it stands for."""
+    arguments = cli.Arguments()
+    arguments.mode = "serve"
+    arguments.hosts = hostlist.checked(request["host"])
+    arguments.width = min(max(int(request["width"]), 0), hostlist.LONGEST)
+    arguments.requests = [cli.Request(each["text"], None, each["level"]) for each in request["requests"]]
+    arguments.operands = [str(each) for each in request["operands"]]
+    arguments.pids = [int(pid) for pid in request["pids"]]
+    arguments.commands = [request["command"]] if request["command"] else []
+    for key, value in request["options"].items():
+        if key in FORWARDED:
+            arguments.options.receive(key, value)
+    arguments.options["zdefs"] = True
+    return arguments
+
+
+def _open(driver: Driver, program: Program, sink: Served) -> None:
+    descriptions = [desc for clause in program.clauses for desc in clause.probes]
+    for clause in program.clauses if "hosts" not in driver.options else ():
+        clause.probes = [desc for desc in clause.probes if placement.THERE in placement.of_description(desc)]
+    driver.open(program)
+    counts = {id(desc): count for desc, count in driver.engine.matched}
+    sink.say("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
+    for note in driver.engine.notes:
+        sink.note(note)
+
+
+def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
+    due, flushed = time.monotonic() + interval, 0
+    wall: int | None = None
+    engine: Any = driver.engine
+    relay = engine if engine.name == "relay" else None
+    comes = engine if engine.name in ("relay", "sending") else None
+
+    def between() -> None:
+        nonlocal due, flushed
+        set_wall()
+        driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
+        driver.hurry = driver.hurry or coordinator.gone
+        sink.send()
+        wanted, now = coordinator.flush, time.monotonic()
+        if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
+            if wanted > flushed and relay:
+                relay.bring_up_to_date()
+            epoch(wanted)
+            due, flushed = now + interval, wanted
+
+    def epoch(flush: int) -> None:
+        sink.epoch(flush=flush, **({"time": comes.come} if comes else {}))
+
+    def set_wall() -> None:
+        nonlocal wall
+        if coordinator.wall is not None and coordinator.wall != wall:
+            engine.set_wall(wall := coordinator.wall)
+
+    set_wall()
+    driver.begin(sink)
+    if engine.name == "sending":
+        sink.sender = engine
+    epoch(0)  # the first one says that the probes are on
+    driver.run(_POLL, between)

@@ -1,0 +1,78 @@
+"""Records of several hosts in one order: by the middles of the intervals that their times lie in.
+
+In: records with their times by the coordinator's clock, and how sure these are; how far each host has come.  Out: the records in order.
+Always: a record waits until every host that is there has come past it, but no longer than `patience`; one that comes later still is given
+out at once, and counted.  One whose interval overlaps that of a record of another host that was given out before could be the other way
+round: it is marked (RECORD_UNSURE), and counted, too.
+"""
+
+from __future__ import annotations
+
+import sys
+from heapq import heappop, heappush
+
+from pydtrace.program import program as p
+
+
+class Ends:
+    """Where the intervals end of what was given out: the latest end, and whose it is, and the latest of all others."""
+
+    def __init__(self) -> None:
+        self._ends = [(-1, -1), (-1, -1)]
+
+    def of_others(self, host: int) -> int:
+        (end, whose), (second, _) = self._ends
+        return second if whose == host else end
+
+    def note(self, end: int, host: int) -> None:
+        mine = end, host
+        if self._ends[0][1] == host:
+            self._ends[0] = max(self._ends[0], mine)
+        elif mine > self._ends[0]:
+            self._ends = [mine, self._ends[0]]
+        else:
+            self._ends[1] = max(self._ends[1], mine)
+
+
+def marked(record: bytes) -> bytes:
+    """It may belong before what was given out before it."""
+    clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder) | p.RECORD_UNSURE
+    return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]
+
+
+_OVERHEAD = 250  # bytes that a record takes besides its own
+
+
+class Order:
+    """late, unsure: how many there were; held: bytes that wait."""
+
+    def __init__(self, patience: int) -> None:
+        self._patience = patience
+        self._heap: list[tuple[int, int, int, int, int, bytes]] = []  # (time, number, error, host, when it came, record)
+        self._number = 0
+        self._last = 0  # time of what was given out last
+        self._ends = Ends()
+        self.late = self.unsure = self.held = 0
+
+    def add(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
+        self._number += 1
+        self.held += len(record) + _OVERHEAD
+        heappush(self._heap, (time, self._number, error, host, now, record))
+
+    def release(self, until: int, now: int) -> bytes:
+        """The records of up to that time, and those that have waited enough, with what is before them."""
+        heap, found = self._heap, []
+        while heap and (heap[0][0] <= until or heap[0][4] + self._patience <= now):
+            time, _, error, host, _, record = heappop(heap)
+            found.append(self._judged(time, error, host, record))
+        made = b"".join(found)
+        self.held -= len(made) + _OVERHEAD * len(found)
+        return made
+
+    def _judged(self, time: int, error: int, host: int, record: bytes) -> bytes:
+        unsure = time - error <= self._ends.of_others(host)
+        self.late += time < self._last
+        self._last = max(self._last, time)
+        self._ends.note(time + error, host)
+        self.unsure += unsure
+        return marked(record) if unsure else record

@@ -1,0 +1,138 @@
+"""What many hosts are asked: who they are, how they are reached, what they are sent.
+
+In: lists of names (hostlist.py), the words of --via; a script's texts and options.  Out: a Request, which the engine has in
+options["hosts"].
+Always: what is not among FORWARDED stays here; a list that is none, a --via without {host} is a NotHosts.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from . import hostlist, placement
+from .connection import Link, Started
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.program.program import Program
+
+VIA = "ssh -T {host}"
+_COMMAND = ("pydtrace", "--serve")
+# What decides how a script is compiled, or how a host traces; the rest is for who shows it.
+FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "stackframes", "ustackframes", "jstackframes", "maxframes",
+             "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "children", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
+             "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize", "hostmode")
+NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
+_LEVELS = 3  # of relays
+_OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, and where they do not
+
+
+class Request:
+    """names: of those that there is a line to; via: the words that start something on one, {host} in them; script: what each is sent;
+    behind: {name of a relay: the hosts behind it, or again such a dict}; forward: of who relays for another coordinator, the function that
+    takes records (relay_engine.py)."""
+
+    forward: Callable[[bytes, int, int], None] | None = None
+
+    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, Any] | None = None) -> None:
+        self.names, self.via, self.script, self.behind = names, via, script, behind or {}
+
+    def link(self, name: str) -> Link:
+        """A new line to one.  OSError."""
+        return Started([word.replace("{host}", name) for word in self.via])
+
+    def come(self) -> list[str]:
+        """Names that were not there before: hosts that join."""
+        return []
+
+    def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
+        """A relay is less patient than who waits for it.  Both in ns."""
+        found = {**self.script, "host": name}
+        if name in self.behind:
+            found.update(hosts=self.behind[name], via=[*self.via], wait=2 * patience // 3, retry=retry)
+        return found
+
+    def __repr__(self) -> str:
+        through = f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}" if self.behind else ""
+        return f"{len(leaves(self.behind)) or len(self.names)} hosts{through}"
+
+
+def release() -> str:
+    """Which build of pyusdt it is, since both sides compile the script."""
+    from pydtrace._tracer import BUILD
+
+    return str(BUILD)
+
+
+def leaves(tree: Any) -> list[str]:
+    """The hosts of {relay: the hosts behind it, or again such a dict}, or of a list of them."""
+    return [name for each in tree.values() for name in leaves(each)] if isinstance(tree, dict) else tree
+
+
+def _checked(tree: Any, levels: int) -> Any:
+    """Such a tree of a stranger's; NotHosts."""
+    if tree and isinstance(tree, list):
+        return [hostlist.checked(name) for name in tree]
+    if tree and isinstance(tree, dict) and levels:
+        return {hostlist.checked(name): _checked(below, levels - 1) for name, below in tree.items()}
+    raise hostlist.NotHosts("no hosts, or too many levels of relays")
+
+
+def _tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
+    """Each relay has its share of the hosts, and of the relays of the next tiers."""
+    tiers = [tier for tier in tiers if tier]
+    if not tiers:
+        return names
+    first = tiers[0][: len(names)]
+    n = len(first)
+    return {name: _tree([tier[i::n] for tier in tiers[1:]], names[i::n]) for i, name in enumerate(first)}
+
+
+def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
+    """Of what sent_to() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
+    behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
+    if len(leaves(behind)) > hostlist.MOST or not via:
+        raise hostlist.NotHosts("too many hosts, or no way to them")
+    script = {key: asked[key] for key in ("schema", "release", "interval", "operands", "pids", "command", "width", "options", "requests")}
+    found = Request([*behind], via, script, behind if isinstance(behind, dict) else None)
+    found.forward = forward
+    return found
+
+
+def width_of(hosts: str) -> int:
+    """NotHosts."""
+    return max(map(len, hostlist.hosts(hosts)))
+
+
+def words_of(via: str | None) -> list[str]:
+    """The words of --via; NotHosts."""
+    try:
+        words = shlex.split(via or VIA)
+    except ValueError as error:
+        raise hostlist.NotHosts(f"--via: {error}") from None
+    if not any("{host}" in word for word in words):
+        raise hostlist.NotHosts("--via needs {host} where the name of a host is to stand: --via 'ssh -T {host}'")
+    return words if any(word.startswith("--serve") for word in words) else [*words, *_COMMAND]
+
+
+def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
+         pids: Sequence[int], command: str | None, relay: str | None = None, width: int = 0) -> Request:
+    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts, or several, with spaces between them: those that
+    are reached from here, those that these reach …; width: of names, where others may join.  NotHosts."""
+    sends = options.get("hostmode") == "central"
+    if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
+        raise hostlist.NotHosts("-x hostmode=central can not be had with --relay, and only with -x engine=embedded")
+    records = sends or any(clause.record_size and placement.THERE in placement.of_clause(clause.probes) for clause in program.clauses)
+    script = {"schema": 2, "release": release(), "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids],
+              "command": command, "width": width or width_of(hosts), "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
+    names, words = hostlist.hosts(hosts), words_of(via)
+    if relay is None:
+        return Request(names, words, script)
+    tiers = [hostlist.hosts(tier) for tier in relay.split() or [""]]
+    if len(tiers) > _LEVELS:
+        raise hostlist.NotHosts(f"at most {_LEVELS} lists of relays, one behind the other")
+    behind = _tree(tiers, names)
+    return Request([*behind], words, script, behind)

@@ -1,0 +1,174 @@
+# mypy: ignore-errors
+"""A command that is traced from its first probe on (-c).
+
+In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
+the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
+child ends without having run anything.  Nothing of Python runs in the child (c/tracer/gated.h).  An engine may start the command in
+another way: hand_over().
+A command that runs when the tracing ends gets one signal, once: what the terminal has sent it already is not sent again.
+"""
+
+import os
+import signal
+import time
+
+from pydtrace import _tracer
+
+from .group_witness import GroupWitness
+from .identity import alive, comm, send, ticks
+
+_LONGEST = 10.0  # s that a command may take to end where nobody is there who could interrupt again
+_HURRIED = 0.5  # s from SIGTERM to SIGKILL where the user is in a hurry
+_SILENT = 0.5  # s until the user is told what is waited for
+
+
+class Nobody:
+    """A user who does not interrupt."""
+
+    interrupted = hurry = False
+    patience = None
+
+
+class Command:
+    """argv: list of str; pid: the child's process id, which the command keeps.  dies_alone: it runs on where the thread that made it is
+    gone without a word, killed."""
+
+    def __init__(self, argv, dies_alone=True):
+        self.argv = argv
+        self.environment = {}  # variables that it gets besides ours
+        self._started_by_other = False
+        self._began = None
+        self.status = None  # wait status, once it has ended
+        self.say = lambda text: None  # how the user is told
+        self._witness = None
+        gate_read, self._gate = os.pipe()
+        self._failure, failure_write = os.pipe()
+        try:
+            self.pid = _tracer.fork_gated([*map(os.fsencode, argv)], (gate_read, failure_write), (self._gate, self._failure), dies_alone)
+        finally:
+            os.close(gate_read)
+            os.close(failure_write)
+
+    def hand_over(self):
+        """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once
+        is_now() has told it."""
+        os.close(self._gate)
+        os.close(self._failure)
+        self._gate = -1
+        os.waitpid(self.pid, 0)
+        self._started_by_other = True
+        self.pid = 0
+
+    def is_now(self, pid):
+        """What somebody else has started has this id."""
+        if pid != self.pid:
+            self.pid, self._began = pid, ticks(pid)
+
+    def go(self):
+        """Let the command run.  Raises OSError if it can not be started."""
+        if self._started_by_other:
+            return
+        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in self.environment.items())
+        os.write(self._gate, len(variables).to_bytes(4, "little") + variables)
+        os.close(self._gate)
+        self._gate = -1
+        code = os.read(self._failure, 16)  # closed by a successful exec
+        os.close(self._failure)
+        if code:
+            self.wait()
+            raise OSError(int(code), os.strerror(int(code)), self.argv[0])
+
+    @property
+    def waits(self):
+        """It does not run yet: until then it is a copy of this process."""
+        return self._gate >= 0
+
+    def poll(self):
+        """True once the command has ended."""
+        if self._started_by_other:
+            return not (self.pid and alive(self.pid))
+        if self.status is None and self._has_ended():
+            self.wait()
+        return self.status is not None
+
+    def _has_ended(self):
+        """A child whose stack is read stops for a moment; wait() is told of that, too, and would take it from who reads the stack."""
+        said = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return said is not None and said.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+
+    def wait(self):
+        while self.status is None:
+            status = os.waitpid(self.pid, 0)[1]
+            if not os.WIFSTOPPED(status):
+                self.status = status
+
+    def watch_group(self):
+        """To be called before go(): stop() then knows whether the command has got the signal that has ended the tracing."""
+        try:
+            self._witness = GroupWitness()
+        except OSError:  # the command is then sent a signal in any case
+            self._witness = None
+
+    def stop(self, user=None):
+        """End it, and return when it has ended; nothing if it has.
+
+        It is sent SIGTERM, unless it has got the signal that has ended the tracing.  Then it may take user.patience s to end.  None: as
+        long as it needs where a signal has ended the tracing (user.interrupted), else _LONGEST.  Where the user interrupts again
+        (user.hurry; KeyboardInterrupt), or for the first time while this waits, it is killed _HURRIED after a SIGTERM."""
+        if self._gate >= 0:
+            os.close(self._gate)  # never started: it ends by itself, unless another child has this end of the gate as well
+            self._gate = -1
+            self._kill(signal.SIGKILL)
+            self.wait()
+        try:
+            if not self.poll():
+                self._end(user or Nobody)
+        finally:
+            if self._witness:
+                self._witness.close()
+                self._witness = None
+
+    def _end(self, user):
+        interrupted = user.interrupted
+        told = self._has_got_a_signal(interrupted)
+        if not told:
+            self._kill(signal.SIGTERM)
+        seconds = _LONGEST if user.patience is None and not interrupted else user.patience
+        try:
+            self._await_end(seconds, lambda: user.hurry or user.interrupted != interrupted)
+        except KeyboardInterrupt:
+            pass
+        if self.poll():
+            return
+        if told:
+            self._kill(signal.SIGTERM)
+        self._await_end(_HURRIED, lambda: False)
+        if not self.poll():
+            self._kill(signal.SIGKILL)
+            if not self._started_by_other:
+                self.wait()
+
+    def _has_got_a_signal(self, interrupted):
+        """One that has left our process group has got nothing that was sent to the group."""
+        try:
+            return bool(self._witness and os.getpgid(self.pid) == os.getpgrp() and self._witness.was_signalled(interrupted))
+        except OSError:
+            return False
+
+    def _await_end(self, seconds, hurried):
+        began, silent = time.monotonic(), True
+        while not self.poll() and not hurried():
+            passed = time.monotonic() - began
+            if seconds is not None and passed > seconds:
+                return
+            if silent and passed > _SILENT and seconds != _HURRIED:
+                silent = False
+                at_most = "" if seconds is None else f" {seconds:g} s at most"
+                self.say(f"waiting{at_most} for process {self.pid} ({comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once")
+            time.sleep(0.01)
+
+    def _kill(self, number):
+        try:
+            send(self.pid, number, lambda: not self._started_by_other or ticks(self.pid) == self._began)
+        except OSError:  # another's child may be gone by now, or be another user's
+            pass

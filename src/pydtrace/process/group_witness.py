@@ -1,0 +1,48 @@
+# mypy: ignore-errors
+"""Whether a signal that this process has got was sent to its whole process group: by the terminal (Ctrl-C), by timeout(1), by systemd.
+
+In:      nothing.
+Out:     a process in the group that does nothing; whether one of the signals that end a tracing has ended it.
+Always:  it ends with this process.  A signal that this process ignores, it ignores, too.
+"""
+
+import os
+import signal
+import time
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a tracing
+_GRACE = 0.5  # s that a sender may take from one process of the group to the next
+
+
+class GroupWitness:
+    """Raises OSError where it cannot be started."""
+
+    def __init__(self):
+        reading, self._open = os.pipe()
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            self._pid = os.posix_spawnp(
+                "cat", ["cat"], os.environ, setsigmask=[], setsigdef=[each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN],
+                file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0), *((os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2))])
+        except OSError:
+            os.close(self._open)
+            raise
+        finally:
+            os.close(reading)
+            os.close(null)
+
+    def was_signalled(self, just_now):
+        """just_now: this process was; the group may get the signal in a moment."""
+        end = time.monotonic() + (_GRACE if just_now else 0)
+        while not (ended := self._has_ended()) and time.monotonic() < end:
+            time.sleep(0.01)
+        return bool(ended) and ended.si_code == os.CLD_KILLED and ended.si_status in ENDING
+
+    def _has_ended(self):
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+    def close(self):
+        """Its pipe alone would not end it where a forked child of this process has the other end, too."""
+        os.close(self._open)
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)

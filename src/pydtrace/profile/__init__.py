@@ -1,0 +1,1 @@
+"""Profiles: the sampler, counted stacks, and their forms for people and other programs."""

@@ -1,0 +1,26 @@
+"""A profile as folded stacks: a line a stack, for flamegraph.pl, speedscope, inferno and grep.
+
+In: a data.profile.Profile.  Out: "thread;outermost;…;innermost samples" lines, sorted.  Always: no name has a semicolon or an end of a
+line in it, so every line reads back.
+"""
+
+from __future__ import annotations
+
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .stack_profile import Profile
+
+
+def _word(text: str) -> str:
+    return harmless(text).replace(";", ",")
+
+
+def folded(profile: Profile) -> str:
+    lines = []
+    for thread, stacks in profile.by_thread():
+        for stack, n in stacks:
+            words = ([thread] if thread else []) + [place.text for place in stack]
+            lines.append(f"{';'.join(map(_word, words))} {n}\n")
+    return "".join(sorted(lines))

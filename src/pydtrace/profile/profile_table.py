@@ -1,0 +1,69 @@
+"""A profile as a table for a terminal: the functions with most of the time, and what the samples are worth.
+
+In: a data.profile.Profile.  Out: text.  Always: what was missed, torn or left out is said.
+"""
+
+from __future__ import annotations
+
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .stack_profile import RAN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .stack_profile import Profile
+
+ROWS = 25
+_SAID = {
+    "torn": "samples of stacks that moved too fast to be read whole: their innermost functions are [moving]",
+    "moved": "samples of stacks that moved while they were read: lines may be mixed",
+    "lost": "samples of stacks that could not be followed: [lost]",
+    "cut": "samples of stacks that were deeper than --frames",
+    "no_native": "samples of stacks whose native frames are not all there",
+    "dropped": "events were lost: some waits are missing",
+    "left_out": "samples of stacks for which there was no room: [left out]",
+}
+
+
+UNSEEN = 0.05  # seconds that are worth a remark
+
+
+def head(profile: Profile) -> str:
+    if profile.exact:
+        return f"{profile.amount(profile.samples)} of {profile.looks} {profile.what} in {profile.seconds:.1f} s\n"
+    return f"{profile.amount(profile.samples)} of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
+
+
+def unseen(profile: Profile) -> str:
+    """What to know of children."""
+    if profile.unseen < UNSEEN:
+        return ""
+    return f"{profile.unseen:.2f} s of processor time of child processes were not seen: these ended before they were looked at\n"
+
+
+def remarks(profile: Profile) -> str:
+    """What to know of them."""
+    lines = [f"{n} {words if n > 1 else words.replace('samples', 'sample').replace('events were', 'event was')}\n"
+             for kind, words in _SAID.items() if (n := profile.counts[kind])]
+    if profile.missed:
+        lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n")
+    lines.append(unseen(profile))
+    if profile.looks and not profile.samples and profile.what == RAN:
+        lines.append("no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n")
+    return "".join(lines)
+
+
+def table(profile: Profile, rows: int = ROWS) -> str:
+    """The functions by their own share."""
+    functions, samples = profile.functions(), profile.samples
+    if not samples:
+        return ""
+    lines = ["  SELF   TOTAL  FUNCTION\n"]
+    lines += [f"{own / samples:6.1%}  {total / samples:6.1%}  {harmless(place.text)}\n" for place, own, total in functions[:rows]]
+    if len(functions) > rows:
+        lines.append(f"                … and {len(functions) - rows} more\n")
+    return "".join(lines)
+
+
+def text(profile: Profile) -> str:
+    return head(profile) + remarks(profile) + ("\n" + table(profile) if profile.samples else "")

@@ -1,0 +1,327 @@
+# mypy: ignore-errors
+"""Samples of the stacks of processes, taken from outside again and again.
+
+In: process ids, a data.profile.Profile.  Out: samples in it.
+Always: a thread counts where it runs at that moment (or, as asked for, wherever it is); a name counts only where the code object that it was
+read of is the same at the next look, so that no freed one has the name of what came after it; a process that ends, or never becomes a Python, ends only its own part.
+"""
+
+import os
+import time
+
+from pydtrace.process import proc_threads
+from pydtrace.process.identity import alive
+from pydtrace.remote_python import python_threads
+from pydtrace.remote_python.code_objects import Codes, unknown
+from pydtrace.remote_python.native_dump import NO_COPY, Native
+from pydtrace.remote_python.remote_python import NoStacks, Python
+from pydtrace.remote_python.thread_labels import Whose
+from pydtrace.remote_python.thread_names import ThreadNames
+from pydtrace.unwind.native_unwinder import merged
+from pydtrace.unwind.thread_capture import Capture
+
+from .stack_profile import RAN, Place, marked
+
+RUNNING, GIL, ALL = "running", "gil", "all"
+WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
+_TRIES = 32
+_RENEWED = 1.0  # seconds
+_BELIEVED = 1 << 16  # code objects
+_FRESH = 0.5  # seconds for which each look tries whether a process that was started is a Python by now
+_LOOK = 0.01  # seconds of a child that may lie between the last look at it and its end
+_REST = 20  # times as long as a look at the kernel's list of threads took there is none
+
+
+class Options:
+    """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
+    native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
+    tasks, tags: tasks of asyncio, tags are told apart."""
+
+    __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
+
+    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000, native=False, stop=False, tasks=False, tags=False):
+        self.which, self.lines, self.threads, self.frames, self.native = which, lines, threads, frames, native
+        self.stop, self.tasks, self.tags = stop, tasks, tags
+
+
+class Threads:
+    """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
+
+    def __init__(self, python):
+        self._python, self._tasks = python, {}
+        self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
+
+    def of(self, raw, alone):
+        """Its kernel_side.Task as it is now, or None.  alone: it is the only one of Python's."""
+        task = self._listed(raw, alone)
+        if task is None and time.monotonic() >= self._next:
+            self._read()
+            task = self._listed(raw, alone)
+        return task
+
+    def _listed(self, raw, alone):
+        task = self._tasks.get(python_threads.tid_of(self._python, raw, self._tasks, alone))
+        if task is not None:
+            task.letter = proc_threads.letter(self._python.pid, task.tid)
+        return task if task is not None and task.letter else None
+
+    def _read(self):
+        began = time.monotonic()
+        try:
+            self._tasks = proc_threads.tasks(self._python.pid)
+        except OSError:  # it ends: the walk says so
+            self._tasks = {}
+        now = time.monotonic()
+        self._next = now + _REST * (now - began)
+
+
+class Process:
+    """One that is sampled.  child: it was started by this one.  Raises NoStacks where it is none that can be."""
+
+    def __init__(self, pid, profile, options, child=False):
+        self.python = Python(pid)
+        self.pid, self._profile, self._options = pid, profile, options
+        self._codes = Codes(self.python)
+        self._walker = self.python.walker(options.frames, _TRIES, options.native)
+        self._glance = self.python.walker(options.frames, 1)
+        self._native = Native(self.python.memory, child) if options.native else None
+        self._capture = Capture(self.python.memory, child) if options.stop and not options.native else None
+        self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
+        self._names = ThreadNames(self.python, self._codes)
+        self._needs_tasks = options.which == RUNNING or options.threads or options.native
+        self._known = {}  # (stack, flags) -> tuple of Place
+        self._believed = {}  # code object -> its identity, the same at two looks
+        self._unsure = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
+        self._threads = Threads(self.python)
+        self._renewed = time.monotonic()
+
+    def look(self):
+        """One sample of each of its threads that count.  Raises NoStacks."""
+        self._renew()
+        found = []
+        self._decide()
+        self._whose.look()
+        copies, raws = self._read()
+        for raw in raws:
+            task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
+            if self._counts(raw, task, copies):
+                found.append((self._thread(raw, task), raw, self._new(raw), task))
+        samples = [(thread, raw, self._stack(raw, task, copies, new), new) for thread, raw, new, task in found]
+        if not self.python.memory.is_its():  # the names may be those of the process that has its id now
+            raise NoStacks(f"process {self.pid} has ended")
+        for thread, raw, stack, new in samples:
+            if new:
+                self._unsure.append((thread, raw, stack, new))
+            else:
+                self._add(thread, raw, stack)
+
+    def _add(self, thread, raw, stack):
+        self._profile.add(thread, stack)
+        self._profile.counts.update(raw.marks)
+
+    def _new(self, raw):
+        """{code object: its identity} of those that are not known to be what they were."""
+        now = {code: self._codes.identity(code) for code in raw.codes}
+        new = {code: identity for code, identity in now.items() if self._believed.get(code, ...) != identity}
+        for code in new:
+            if self._believed.pop(code, None):
+                self._codes.forget(code)
+                self._known.clear()
+        return new
+
+    def _decide(self):
+        """The samples of the last look that wait for it to be known whether their names were right."""
+        if len(self._believed) > _BELIEVED:
+            self._believed.clear()
+        unsure, self._unsure = self._unsure, []
+        now = {code: self._codes.identity(code) for _, _, _, new in unsure for code in new}
+        for thread, raw, frames, new in unsure:
+            changed = {code for code, identity in new.items() if now[code] != identity}
+            self._believed.update((code, identity) for code, identity in new.items() if identity and code not in changed)
+            for code in changed:
+                self._codes.forget(code)
+            self._add(thread, raw, self._resolved(raw, [unknown() if frame.code in changed else frame for frame in frames]))
+
+    def _read(self):
+        """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
+        if self._native is None:
+            return self._standing() if self._capture else ((), python_threads.raws(self._walker, self.pid))
+        tids = proc_threads.ids(self.pid)
+        if self._options.which != ALL:
+            tids = [tid for tid in tids if proc_threads.letter(self.pid, tid) == "R"]
+        return self._native.copies(tids, self._options.which == ALL, lambda: python_threads.raws(self._walker, self.pid))
+
+    def _standing(self):
+        """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
+        waits for a processor would stop only when it has one, and stands still anyway.  No sample is of the first look: what holds still in
+        it lasts longer than what does not, and would have too large a share."""
+        running = [raw for raw in python_threads.raws(self._glance, self.pid) if raw.runs]
+        tasks = [self._threads.of(raw, False) for raw in running]
+        tids = [task.tid for task in tasks if task and task.letter == "R"]
+        if not tids and not self._capture.late:
+            return (), python_threads.raws(self._walker, self.pid)
+        stopped, raws = self._capture.still(tids, lambda: python_threads.raws(self._glance, self.pid))
+        if all(raw.whole for raw in raws):
+            return stopped, raws
+        again = {raw.thread: raw for raw in python_threads.raws(self._walker, self.pid)}  # those that could not be stopped, or go on just now
+        return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
+
+    def close(self):
+        if self.python.memory.is_its():
+            self._decide()
+        for thread, raw, frames, _ in self._unsure:  # nobody can say any more
+            self._add(thread, raw, self._resolved(raw, frames))
+        self._unsure = []
+        for each in (self._native, self._capture):
+            if each:
+                each.close()
+
+    def _renew(self):
+        now = time.monotonic()
+        if now - self._renewed >= _RENEWED:
+            self._renewed = now
+            self._codes.renew()
+            self._known.clear()
+            if self._native:
+                self._native.renew()
+
+    def _counts(self, raw, task, copies):
+        """A thread of which there is a copy ran when it was asked to stop; by now it may do anything."""
+        if self._options.which == GIL:
+            return raw.gil
+        return self._options.which == ALL or (task is not None and (task.letter == "R" or task.tid in copies))
+
+    def _thread(self, raw, task):
+        """What its samples are told apart by."""
+        thread = []
+        if self._options.threads:
+            name = self._names.name(raw.home, raw.ident, task) or "thread"
+            thread = [f"{name} {task.tid if task else '?'}"]
+        return ", ".join([*thread, *self._whose.names(raw)])
+
+    def _stack(self, raw, task, copies, new):
+        """Its Places, or, where there are new code objects in it, its Frames."""
+        if self._native:
+            frames, why = self._native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
+            self._profile.counts["no_native"] += why is not None
+            frames = merged(frames, raw.calls(self._codes))
+            return frames if new else self._resolved(raw, frames)
+        if new:
+            return raw.frames(self._codes)
+        key = raw.stack, raw.flags
+        stack = self._known.get(key)
+        if stack is None:
+            stack = self._known[key] = self._resolved(raw, raw.frames(self._codes))
+        return stack
+
+    def _resolved(self, raw, frames):
+        """Outermost first."""
+        places = [self._place(frame) for frame in frames]
+        if "lost" in raw.marks:
+            places = [marked("lost")]
+        elif "torn" in raw.marks:
+            places.insert(0, marked("moving"))
+        return tuple(reversed(places)) or (marked("no Python function"),)
+
+    def _place(self, frame):
+        return self._profile.place(Place((frame.name, frame.file, frame.line if self._options.lines else None)))
+
+
+class Unseen:
+    """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
+    less what was seen of those that were.  seconds: of all."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._ticks = os.sysconf("SC_CLK_TCK")
+        self._waited = {}  # {parent: time of the children that it has waited for}
+        self._used = {}  # {parent: {child that was seen: its time, and that of those which it has waited for}}
+
+    def look(self, pid, found):
+        """found: the children that a process has now."""
+        now = self._times(pid)
+        if now is None:
+            return
+        _, waited = now
+        used, before = self._used.setdefault(pid, {}), self._waited.setdefault(pid, waited)
+        ended = [child for child in used if child not in found]
+        seen = sum(used.pop(child) for child in ended)
+        if waited > before:
+            self.seconds += max(0.0, (waited - before - seen) / self._ticks - len(ended) * _LOOK)
+            self._waited[pid] = waited
+        for child in found:
+            times = self._times(child)
+            if times is not None:
+                used[child] = sum(times)
+
+    @staticmethod
+    def _times(pid):
+        """(processor time of a process, that of the children that it has waited for), in the system's ticks; None where it has ended."""
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b") ")[2].split()
+            return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+        except (OSError, LookupError):
+            return None
+
+
+class Sampler:
+    """All that are sampled together.  child: the process that this one has started; beat: called before each process is read;
+    why_none: the last that was said of one that is no Python, or None."""
+
+    def __init__(self, profile, options, beat, child=None):
+        self._profile, self._options, self._beat = profile, options, beat
+        self._child = child
+        self._processes = {}
+        self._waiting = {}  # {id of one that is none yet, and is tried again: when it was seen first}
+        self._unseen = Unseen()
+        self.why_none = None
+
+    def add(self, pid):
+        """A process that is one, or becomes one by and by."""
+        if pid not in self._processes:
+            self._waiting.setdefault(pid, time.monotonic())
+
+    def retry(self, fresh=False):
+        """Look whether those that were no Python are one now.  fresh: only those that were seen just now."""
+        since = time.monotonic() - _FRESH if fresh else 0
+        for pid in [pid for pid, seen in self._waiting.items() if seen >= since]:
+            self._beat()
+            try:
+                self._processes[pid] = Process(pid, self._profile, self._options, pid == self._child)
+                del self._waiting[pid]
+            except NoStacks as error:
+                self.why_none = error
+                if not alive(pid):
+                    del self._waiting[pid]
+
+    def add_children(self):
+        """Those of all that are here, and theirs; what ended before a look is counted."""
+        for pid in [*self._processes, *self._waiting]:
+            found = proc_threads.children(pid)
+            self._unseen.look(pid, found)
+            for child in found:
+                self.add(child)
+        self._profile.unseen = self._unseen.seconds
+
+    def look(self):
+        """Whether any process is left, or may become one."""
+        for pid in list(self._processes):
+            self._beat()
+            try:
+                self._processes[pid].look()
+            except NoStacks:
+                self._processes.pop(pid).close()
+                if alive(pid):  # it may be another program by now
+                    self.add(pid)
+        self._profile.looks += bool(self._processes)
+        return bool(self._processes or self._waiting)
+
+    def close(self):
+        """All threads go on."""
+        for process in self._processes.values():
+            process.close()
+
+    @property
+    def has_any(self):
+        return bool(self._processes)

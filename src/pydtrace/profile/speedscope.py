@@ -1,0 +1,48 @@
+"""A profile as speedscope's file (www.speedscope.app): a sampled profile for each thread that is told apart.
+
+In: a data.profile.Profile.  Out: an object for JSON.  Always: weights are seconds, so that an hour of 97 Hz and a minute of 997 Hz can be
+compared; every sample is in it.  The format: file-format-spec.ts of speedscope, whose own schema accepts it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .stack_profile import Place, Profile, Stack
+
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+class _Frames:
+    """The frames of all profiles, each once."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._numbers: dict[Place, int] = {}
+
+    def number(self, place: Place) -> int:
+        if place not in self._numbers:
+            self._numbers[place] = len(self.rows)
+            row: dict[str, Any] = {"name": place.function}
+            if place.file:
+                row["file"] = place.file
+            if place.line is not None:
+                row["line"] = place.line
+            self.rows.append(row)
+        return self._numbers[place]
+
+
+def _sampled(name: str, stacks: list[tuple[Stack, int]], hz: int, frames: _Frames) -> dict[str, Any]:
+    weights = [n / hz for _, n in stacks]
+    return {"type": "sampled", "name": name, "unit": "seconds", "startValue": 0, "endValue": sum(weights),
+            "samples": [[frames.number(place) for place in stack] for stack, _ in stacks], "weights": weights}
+
+
+def speedscope(profile: Profile, name: str) -> dict[str, Any]:
+    """name: of the whole."""
+    frames = _Frames()
+    profiles = [_sampled(thread or name, stacks, profile.hz, frames) for thread, stacks in profile.by_thread()]
+    return {"$schema": _SCHEMA, "name": name, "exporter": "pyusdt", **({"activeProfileIndex": 0} if profiles else {}),
+            "shared": {"frames": frames.rows}, "profiles": profiles}

@@ -1,0 +1,150 @@
+"""A profile: how often each stack was seen.
+
+In: stacks, samples that were wrong.  Out: counts of stacks, of functions alone (self) and with what they call (total).
+Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames of STACKS
+stacks, however many a process shows, nor more than SHOWN characters of what an output writes of them; names of threads (with what is told
+of them: tasks, tags) and of places have TEXT characters each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from pydtrace.untrusted.terminal_escape import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Stack = tuple["Place", ...]
+
+RAN = "running threads"  # what a profile is of, in words
+ROOM = 1 << 22  # frames of all the different stacks together
+STACKS = 1 << 19
+SHOWN = 1 << 28  # characters of them, as all outputs show them
+TEXT = 1 << 26  # characters of all the different places together, and of all the different threads
+NAME = 64  # characters that a name counts as beside its own: one without any takes room, too
+
+_WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
+
+
+class Place(tuple[str, str, "int | None"]):
+    """(function, file, line): a function in a stack; line None: the function as a whole."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, text: str) -> Place:
+        """Of a text with a line."""
+        found = _WITH_LINE.fullmatch(text)
+        return cls((found[1], found[2], int(found[3])) if found else (text, "", None))
+
+    @property
+    def function(self) -> str:
+        return self[0]
+
+    @property
+    def file(self) -> str:
+        return self[1]
+
+    @property
+    def line(self) -> int | None:
+        return self[2]
+
+    @property
+    def text(self) -> str:
+        """As all outputs show it; what is no function of a file has a name in brackets."""
+        function, file, line = self
+        where = f"{file}:{line}" if line is not None else file
+        return f"{function} ({where})" if file else function
+
+
+def marked(what: str) -> Place:
+    """What stands in a stack in the place of what could not be seen."""
+    return Place((f"[{what}]", "", None))
+
+
+LEFT_OUT = marked("left out")
+
+
+class Profile:
+    """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took; unseen: seconds of
+    processor time of children that ended before they were looked at; status: of the program, negative: the signal that ended it.  stacks: {(thread, stack from
+    the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
+    missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
+    many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
+
+    def __init__(self, hz: int, what: str, exact: bool = False) -> None:
+        self.hz, self.what, self.exact = hz, what, exact
+        self.seconds = 0.0
+        self.unseen = 0.0
+        self.status = 0
+        self.looks = self.missed = 0
+        self.stacks: Counter[tuple[str, Stack]] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._frames = self._shown = self._text = self._said = 0
+        self._full = False
+        self._threads: set[str] = set()
+        self._places: dict[Place, Place] = {}
+        self._sizes: dict[Place, int] = {}  # characters that each of them is shown with
+
+    def place(self, place: Place) -> Place:
+        """It, each once, however many stacks it is in; where there is no room for more, what says so."""
+        known = self._places.get(place)
+        if known is None:
+            if self._text > TEXT:
+                self._full = True
+                return LEFT_OUT
+            self._text += len(place.text) + NAME
+            self._sizes[place] = len(harmless(place.text))
+            known = self._places[place] = place
+        return known
+
+    def _thread(self, thread: str) -> str:
+        """The same for what tells threads apart."""
+        if thread not in self._threads:
+            if self._said > TEXT:
+                return LEFT_OUT.function
+            self._said += len(thread) + NAME
+            self._threads.add(thread)
+        return thread
+
+    def add(self, thread: str, stack: Stack, n: int = 1) -> None:
+        key = thread, stack
+        if key not in self.stacks:
+            shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
+            if len(self.stacks) >= STACKS or self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
+                self._full = True
+                key = self._thread(thread), (LEFT_OUT,)
+            else:
+                self._frames += len(stack)
+                self._shown += shown
+        if self._full and LEFT_OUT in key[1]:
+            self.counts["left_out"] += n
+        self.stacks[key] += n
+
+    @property
+    def samples(self) -> int:
+        return self.stacks.total()
+
+    def amount(self, n: int) -> str:
+        """So many samples, as all outputs show them."""
+        return f"{n / self.hz:.6f} s" if self.exact else f"{n} samples"
+
+    def by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
+        """(thread, [(stack, samples)])."""
+        threads: dict[str, list[tuple[Stack, int]]] = {}
+        for (thread, stack), n in self.stacks.items():
+            threads.setdefault(thread, []).append((stack, n))
+        yield from sorted(threads.items())
+
+    def functions(self) -> list[tuple[Place, int, int]]:
+        """(place, self, total), those with the most of their own first; in a recursion a function is counted once."""
+        own: Counter[Place] = Counter()
+        total: Counter[Place] = Counter()
+        for (_, stack), n in self.stacks.items():
+            own[stack[-1]] += n
+            for place in set(stack):
+                total[place] += n
+        return sorted(((place, own[place], n) for place, n in total.items()), key=lambda row: (-row[1], -row[2], row[0].text))

@@ -1,0 +1,1 @@
+"""A compiled D program, as the compiler hands it to engines and sinks."""

@@ -1,0 +1,276 @@
+# mypy: ignore-errors
+"""asyncio's tasks in another process, and what each awaits.
+
+In: a process.Python, its Codes.  Out: AsyncTask objects.  Always: the process runs on meanwhile, so a task that changes or ends while it is
+looked at is left out or ends where it makes no sense; a chain is at most DEEPEST long, and all together have at most _FRAMES frames.
+"""
+
+import itertools
+import struct
+import time
+from contextlib import closing
+
+from pydtrace.process import maps
+from pydtrace.symbols import elf
+
+from .remote_modules import Modules
+from .remote_objects import Objects
+
+DEEPEST = 1000
+_MOST = 10_000  # tasks of an interpreter
+_FRAMES = 1 << 18  # of all tasks
+_AGAIN = 1.0  # seconds, where a module does not tell what it should
+_KEPT = 4096  # values of a thread
+_BY_THREAD, _BY_LOOP = ("_asyncio", "current_task"), ("asyncio.tasks", "_current_tasks")  # what is there once asyncio is
+_RUNNING, _HOLDER = "__asyncio_running_event_loop__", "_RunningLoopHolder"
+_OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
+_SECTION = ".AsyncioDebug"
+_STATE_10 = 108  # f_state in a frame of 3.10
+_STATE_BEFORE = 5  # bytes that gi_frame_state is before gi_iframe, from 3.11 on
+_EXECUTING_15 = 4  # FRAME_EXECUTING, which is 0 in the versions before
+_BY_FRAME = ("coroutine", "generator", "async_generator")
+ERRORS = OSError, LookupError, ValueError, struct.error, elf.BadFile  # what reading a process that runs on raises
+_THROUGH = ("coroutine_wrapper", "async_generator_asend", "async_generator_athrow", "_asyncio.FutureIter", "FutureIter")
+
+
+def or_none(function, *arguments):
+    """What it gives, or None where it raises ERRORS."""
+    try:
+        return function(*arguments)
+    except ERRORS:
+        return None
+
+
+class AsyncTask:
+    """frames: innermost first; awaits: the name of the type of what the innermost awaits, or None while it runs;
+    marks: what is wrong with it."""
+
+    __slots__ = ("awaits", "frames", "marks", "name")
+
+    def __init__(self, name, frames, awaits):
+        self.name, self.frames, self.awaits, self.marks = name, frames, awaits, []
+
+
+class Tasks:
+    def __init__(self, python, codes):
+        self._python, self._codes, self._layout = python, codes, python.layout
+        self._objects = Objects(python, codes)
+        self._left = _FRAMES
+        self._modules = Modules(python, codes)
+        self._of_thread, self._next = None, 0.0  # where a thread has its loop; when that is looked for next
+        self._rows = {}  # {thread: where running() has found its task}
+        self._keys = {}  # {interpreter: the text under which a thread has its loop, up to 3.12}
+        self.word = python.word
+
+    def all(self, threads):
+        """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
+        found = []
+        for interpreter in dict.fromkeys(thread.interpreter for thread in threads if thread.interpreter):
+            try:
+                addresses = self._addresses(interpreter, [each.address for each in threads if each.interpreter == interpreter])
+            except ERRORS:
+                continue  # it has no asyncio, or is about to load it
+            found += [task for task in map(self._task, addresses[:_MOST]) if task]
+        return found
+
+    def running(self, thread, interpreter):
+        """The address of the task that runs in a thread, 0: none.  Raises ERRORS."""
+        own_list = self._layout["minor"] >= _OWN_LIST
+        if len(self._rows) >= _MOST or len(self._keys) >= _MOST:
+            self._rows.clear()
+            self._keys.clear()
+        current = self._modules.member(interpreter, *(_BY_THREAD if own_list else _BY_LOOP))
+        if not current:
+            return 0
+        if own_list:
+            self._of_thread = self._of_thread or self._find_of_thread()
+            return self._of_own_list(thread)
+        loop = self._loop(thread, interpreter)
+        try:
+            keys, row, task = self._objects.row(current, loop) if loop else (0, 0, 0)
+        except LookupError:
+            return 0
+        if task:
+            self._rows[thread] = current, keys, row, loop
+        return task
+
+    def runs_still(self, thread, interpreter, task):
+        """Whether running() would give the same again.  It takes few looks at the process: what is read meanwhile is of this task."""
+        if self._of_thread:
+            return self._of_own_list(thread) == task
+        if not task or thread not in self._rows:
+            return self.running(thread, interpreter) == task
+        current, keys, row, loop = self._rows[thread]
+        found = struct.unpack("=QQ", self._python.memory.read(row, 16))
+        return found == (loop, task) and self.word(current + self._layout["dict_keys"]) == keys
+
+    def _of_own_list(self, thread):
+        loop, task = struct.unpack("=QQ", self._python.memory.read(thread + self._of_thread, 16))
+        return task if loop else 0
+
+    def _loop(self, thread, interpreter):
+        """The loop that runs in a thread, as asyncio keeps it before 3.14; 0: none."""
+        if self._layout["thread_loop"]:
+            return self.word(thread + self._layout["thread_loop"])
+        kept = self.word(thread + self._layout["thread_dict"])
+        found = dict(self._objects.items(kept, _KEPT)) if kept else {}
+        if interpreter not in self._keys:
+            key = next((key for key in found if self._is_text(key, _RUNNING)), None)
+            if key is None:
+                return 0
+            self._keys[interpreter] = key  # asyncio has no other
+        loop = found.get(self._keys[interpreter], 0)
+        if loop and self._objects.type_name(loop).endswith(_HOLDER):  # up to 3.12.0
+            return self.word(loop + self._layout["object_type"] + 8)
+        return loop
+
+    def _is_text(self, address, text):
+        try:
+            return self._codes.text(address) == text
+        except ValueError:
+            return False
+
+    def _find_of_thread(self):
+        """Where a thread has its loop, and its task behind it, from 3.14 on."""
+        if time.monotonic() < self._next:
+            raise LookupError("not found a moment ago")
+        self._next = time.monotonic() + _AGAIN
+        loop, task = self._words()[10:12]
+        if task != loop + 8:
+            raise LookupError("a thread of another shape")
+        return loop
+
+    def name(self, address):
+        """Raises OSError, ValueError."""
+        return self._name(self.word(address + self._layout["task_coro"] + 8))
+
+    def code(self, address):
+        """Of a task's coroutine, or None.  Raises OSError."""
+        coro = self.word(address + self._layout["task_coro"])
+        frame = self._frame(coro) if self._objects.type_name(coro) in _BY_FRAME else 0
+        return self._place(frame)[0] if frame else None
+
+    # --- finding ----------------------------------------------------------------------
+
+    def _addresses(self, interpreter, threads):
+        if self._layout["minor"] >= _OWN_LIST:
+            return self._listed(interpreter, threads)
+        modules = self.word(interpreter + self._layout["interp_modules"])
+        module = self._objects.get(modules, "asyncio.tasks")
+        name = "_scheduled_tasks" if self._layout["minor"] >= 12 else "_all_tasks"
+        references = self._objects.members(self._objects.first_attribute(self._objects.module_member(module, name)))
+        tasks = [self._referred(each) for each in references]
+        return [each for each in tasks if each]
+
+    def _referred(self, reference):
+        """What a weak reference leads to, if it is a task of C."""
+        try:
+            task = self._objects.referred(reference)
+            return task if self._objects.type_name(task) == "_asyncio.Task" else None
+        except OSError:
+            return None
+
+    def _listed(self, interpreter, threads):
+        """By the words that the module _asyncio tells: of a task, an interpreter, a thread."""
+        told = self._words()
+        node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
+        heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
+        return [each - node for each in itertools.islice(itertools.chain.from_iterable(map(self._nodes, heads)), _MOST)]
+
+    def _words(self):
+        """What the module _asyncio tells of a task (0 to 6), an interpreter (7, 8) and a thread."""
+        told = [each % (1 << 20) for each in struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))]
+        if told[1] != told[5] + 8:
+            raise LookupError("a task of another shape")
+        self._layout = {**self._layout, "task_coro": told[5]}
+        return told
+
+    def _nodes(self, head):
+        at = self.word(head)
+        while at not in (head, 0):
+            yield at
+            at = self.word(at)
+
+    def _told_at(self):
+        """Of the module's own file, or the interpreter's, where it is built in."""
+        if not self._own_file():
+            self._python.look_at_maps()  # it may have been loaded since
+        for each in self._own_file() + self._python.candidates():
+            found = maps.find(self._python.pid, each)
+            if not found:
+                continue
+            with closing(elf.File(found[0], found[1].st_ino)) as file:
+                if _SECTION in file.sections:
+                    return file.sections[_SECTION][1] + elf.load_bias(file, each)
+        raise LookupError("no _asyncio")
+
+    def _own_file(self):
+        return [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1]
+
+    # --- one task ---------------------------------------------------------------------
+
+    def _task(self, address):
+        try:
+            coro = self.word(address + self._layout["task_coro"])
+            name = self._name(self.word(address + self._layout["task_coro"] + 8))
+            frames, awaits = self._chain(coro)
+        except (OSError, ValueError):
+            return None
+        return AsyncTask(name, frames[::-1], awaits) if frames else None
+
+    def _name(self, address):
+        """A text; from 3.13 on a number until somebody asks for it."""
+        if self._objects.type_name(address) != "int":
+            return self._codes.text(address)
+        digit = int.from_bytes(self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little")
+        return f"Task-{digit}"
+
+    def _chain(self, at):
+        """([Frame] from the task's own coroutine on, what the last awaits)."""
+        frames = []
+        for _ in range(min(DEEPEST, self._left)):
+            kind = self._objects.type_name(at)
+            if kind in _BY_FRAME:
+                frame = self._frame(at)
+                if not frame:
+                    return frames, None
+                frames.append(self._codes.frame(*self._place(frame)))
+                self._left -= 1
+                at = 0 if self._runs(at, frame) else self._awaited(frame)
+                if not at:
+                    return frames, None
+            elif kind in _THROUGH:
+                at = self.word(at + self._layout["object_type"] + 8)
+            else:
+                return frames, kind
+        return frames, None
+
+    def _frame(self, generator):
+        where = generator + self._layout["generator_frame"]
+        return self.word(where) if self._layout["minor"] <= 10 else where
+
+    def _place(self, frame):
+        code = self.word(frame + self._layout["frame_code"]) & ~(3 if self._layout["minor"] >= 14 else 0)
+        if self._layout["minor"] >= 11:
+            return code, self.word(frame + self._layout["frame_instr"])
+        return code, self._objects.number(frame + self._layout["frame_instr"], 4) & (1 << 64) - 1
+
+    def _runs(self, generator, frame):
+        minor = self._layout["minor"]
+        if minor == 9:  # it has no values then
+            return False
+        state = frame + _STATE_10 if minor == 10 else generator + self._layout["generator_frame"] - _STATE_BEFORE
+        return self._objects.number(state, 1) == (_EXECUTING_15 if minor >= 15 else 0)
+
+    def _awaited(self, frame):
+        """What stands on top of a suspended frame's values; 0: there is nothing."""
+        layout, minor = self._layout, self._layout["minor"]
+        top = frame + layout["frame_top"]
+        if minor == 9 or minor >= 14:
+            after = self.word(top)
+        else:
+            depth = self._objects.number(top, 4)
+            values = self.word(frame + layout["frame_values"]) if minor == 10 else frame + layout["frame_locals"]
+            after = values + 8 * depth if depth > 0 else 0
+        back = 16 if minor >= 15 else 8  # from 3.15 on a virtual iterator has an index on top of it
+        return self.word(after - back) & ~(3 if minor >= 14 else 0) if after else 0

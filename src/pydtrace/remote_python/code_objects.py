@@ -1,0 +1,190 @@
+# mypy: ignore-errors
+"""Names and lines of the code objects of another process.
+
+In: a process.Python, addresses of code objects and positions as the walker gives them.  Out: Frame: function, file, line.
+Always: what is no code object any more, or never was, is a frame "?"; a name is at most LONGEST characters, a table of lines at most
+LARGEST bytes, and all of them together have bounds, whatever the process says: a frame for whose name there is no room is "?".  A code
+object may be freed and another take its place: what was kept of it is used only while
+it still has the same name, file and lines.
+"""
+
+import struct
+
+from .line_table import line_of
+from .remote_python import word_of
+
+LONGEST = 1000  # characters
+LARGEST = 1 << 20  # bytes
+_KEPT = 1 << 16  # code objects
+_TABLES = 1 << 26  # bytes of their tables
+_LINES = 1 << 18  # that were looked up in them
+_TEXTS = 1 << 25  # characters of names and files that are read between two renew()
+_KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+
+
+class Frame:
+    """line: None where the instruction has none; code: the address of the code object that it was read of."""
+
+    __slots__ = ("code", "file", "line", "name")
+
+    def __init__(self, name, file, line, code=0):
+        self.name, self.file, self.line, self.code = name, file, line, code
+
+    def __repr__(self):
+        return f"{self.name} ({self.file}:{self.line})"
+
+    def __eq__(self, other):
+        return (self.name, self.file, self.line) == (other.name, other.file, other.line)
+
+    __hash__ = None
+
+
+class _Code:
+    """lines: {offset: line} of those that were looked up in its table, which takes long."""
+
+    __slots__ = ("begin", "file", "first", "lines", "name", "same", "size", "table")
+
+
+_FREED = "?"
+_NAME = 80  # bytes of the object that a name is, which tell it from others
+
+
+def unknown(address=0):
+    """The frame of what is no code object any more."""
+    return Frame(_FREED, _FREED, None, address)
+
+
+class Codes:
+    """Of one process."""
+
+    def __init__(self, python):
+        self._memory, self._layout = python.memory, python.layout
+        self._known, self._tables, self._lines = {}, 0, 0
+        self._frames, self._texts = {}, 0
+        layout = self._layout
+        self._name = layout["code_qualname"] or layout["code_name"]
+        self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
+        # no more of it than there is: behind an object its memory may end
+        self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
+
+    def renew(self):
+        """The process has gone on: code objects may have been freed."""
+        self._frames.clear()
+        self._texts = 0
+
+    def identity(self, address):
+        """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
+        layout = self._layout
+        try:
+            record = self._memory.read(address, self._size)
+            at = word_of(record, self._name)
+            name = self._memory.read(at, max(min(_NAME, 4096 - at % 4096), layout["unicode_data"]))
+        except OSError:
+            return None
+        state, length = name[layout["unicode_state"]], word_of(name, layout["unicode_length"])
+        begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
+        # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
+        text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
+        return record[min(self._identity) :] + length.to_bytes(8, "little") + text
+
+    def frame(self, address, instr):
+        """The Frame of a code object and a position."""
+        found = self._frames.get((address, instr))
+        if found is None:
+            code = self._code(address)
+            found = Frame(code.name, code.file, self._line(code, instr), address) if code else unknown(address)
+            self._frames[address, instr] = found
+        return found
+
+    def interpreter_frame(self, address):
+        """What stands behind the frames of a sub-interpreter: a Frame with its id, as `_interpreters.list_all()` has it."""
+        try:
+            number = str(word_of(self._memory.read(address + self._layout["interp_id"], 8), 0))
+        except OSError:
+            number = _FREED
+        return Frame(f"[interpreter {number}]", "", None)
+
+    def _line(self, code, instr):
+        minor = self._layout["minor"]
+        if minor < 11:
+            offset = struct.unpack("=q", struct.pack("=Q", instr))[0] * (2 if minor == 10 else 1)
+        else:
+            offset = instr - code.begin
+            if not -2 <= offset < code.size:
+                return None
+        line = code.lines.get(offset, ...)
+        if line is ...:
+            line = line_of(minor, code.table, code.first, offset)
+            if self._lines < _LINES:
+                self._lines += 1
+                code.lines[offset] = line
+        return line
+
+    def _code(self, address):
+        try:
+            record = self._memory.read(address, self._size)
+        except OSError:
+            return None
+        same = [word_of(record, offset) for offset in self._identity]
+        known = self._known.get(address)
+        if known is None or known.same != same:
+            known = self._read(address, record, same)
+            self._keep(address, known)
+        return known
+
+    def forget(self, address):
+        """Another code object has its place, whose name, file and lines may lie where those of this one lay."""
+        self._known.pop(address, None)
+        self._frames.clear()
+
+    def _keep(self, address, code):
+        if len(self._known) == _KEPT or self._tables > _TABLES or self._lines >= _LINES:
+            self._known.clear()
+            self._tables = self._lines = 0
+        self._known[address] = code
+        self._tables += len(code.table) if code else 0
+
+    def _read(self, address, record, same):
+        """A _Code, or None where there is none."""
+        layout, code = self._layout, _Code()
+        code.same = same
+        try:
+            code.name, code.file = self._counted(same[0]), self._counted(same[1])
+            code.table = self.bytes(same[2])
+        except (OSError, ValueError):
+            return None
+        code.lines = {}
+        code.first = struct.unpack_from("=i", record, layout["code_firstlineno"])[0]
+        code.begin = address + layout["code_instructions"]
+        code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
+        return code
+
+    def _counted(self, address):
+        """A text that is kept.  Raises OSError, ValueError."""
+        if self._texts > _TEXTS:
+            raise ValueError("no room")
+        text = self.text(address)
+        self._texts += len(text)
+        return text
+
+    # --- objects ----------------------------------------------------------------------
+
+    def text(self, address):
+        """A str, cut to LONGEST characters.  Raises OSError, ValueError."""
+        layout = self._layout
+        head = self._memory.read(address, layout["unicode_ascii_data"])
+        length, state = word_of(head, layout["unicode_length"]), head[layout["unicode_state"]]
+        kind, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
+        if not compact or kind not in _KINDS:
+            raise ValueError("no text")
+        where = address + layout["unicode_ascii_data" if ascii_only else "unicode_data"]
+        data = self._memory.read(where, min(length, LONGEST) * kind)
+        return data.decode(_KINDS[kind], "replace") + ("…" if length > LONGEST else "")
+
+    def bytes(self, address):
+        """Raises OSError, ValueError."""
+        layout = self._layout
+        size = word_of(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])
+        if size > LARGEST:
+            raise ValueError("too long")
+        return self._memory.read(address + layout["bytes_data"], size)

@@ -1,0 +1,165 @@
+# mypy: ignore-errors
+"""Which thread waits for a lock that another holds, and who wait for each other: dead locks.
+
+In: a process.Python, its snapshot.Threads.  Out: {thread id: id of the thread that holds what it waits for}, circles in it.
+Always: only what can be seen is said: locks of threading (Lock, RLock) that a thread holds by `with`, since nothing but the frame in such a
+block knows who holds a Lock.  Of a frame's values only those are looked at that its table of exceptions (before 3.11 its blocks) says to be
+alive; a thread waits only if it is in the same futex after all was read as it was before.
+"""
+
+import os
+
+from pydtrace.process import syscall_numbers
+
+from .remote_objects import Objects
+from .remote_python import word_of
+
+_KINDS = ("_thread.lock", "_thread.RLock")
+_FRAMES = 1 << 15  # of all threads, at most
+_TABLE = 1 << 16  # bytes of a table of exceptions
+_VALUES = 64  # that are alive in a frame, at most
+_BEFORE_11 = {9: (64, 112, 120), 10: (64, 104, 112)}  # f_valuestack, f_iblock, f_blockstack in a frame
+_BLOCK = 12  # bytes; the last four: how many values are below it
+_TAGGED = 14  # from 3.14 on the lowest bits of a frame's values are no part of them
+_WRONG = (OSError, LookupError, ValueError)
+
+
+class Locks:
+    """codes: code.Codes."""
+
+    def __init__(self, python, codes):
+        self._python, self._layout, self._memory = python, python.layout, python.memory
+        self._objects = Objects(python, codes)
+        self.word = python.word
+        self._head = self._layout["object_type"] + 8
+        self._left = _FRAMES
+        self._number = syscall_numbers.numbers(os.uname().machine)["futex"]
+
+    def waiting(self, threads):
+        """{thread id: id of the thread that holds what it waits for}; threads: [snapshot.Thread]."""
+        known = [thread for thread in threads if thread.task and thread.address]
+        before = {thread.task.tid: self._futex(thread.task.tid) for thread in known}
+        holders = {}
+        for thread in known:
+            for lock in self._held(thread.address):
+                holders[lock] = thread.task.tid
+        wanted = {tid: self._wanted(futex) for tid, futex in before.items() if futex and futex == self._futex(tid)}
+        return {tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders}
+
+    def _futex(self, tid):
+        """The address that a thread waits at, or None."""
+        try:
+            with open(f"/proc/{self._python.pid}/task/{tid}/syscall") as file:
+                words = file.read().split()
+            return int(words[1], 16) if len(words) > 2 and int(words[0]) == self._number else None
+        except _WRONG:
+            return None
+
+    def _wanted(self, futex):
+        """What may tell the lock from others: its semaphore, or the lock itself, which from 3.13 on a waiting thread notes before a semaphore
+        of its own."""
+        try:
+            return futex, self.word(futex - 8)
+        except OSError:
+            return (futex,)
+
+    def _held(self, thread):
+        """The same of each lock that a thread holds by `with`."""
+        for frame in self._frames(thread):
+            try:
+                for value in self._alive(frame):
+                    lock = self._lock(value)
+                    if lock:
+                        yield from (lock + self._head, self.word(lock + self._head))
+            except _WRONG:
+                continue
+
+    def _frames(self, thread):
+        layout = self._layout
+        try:
+            at = thread + layout["thread_frame"]
+            if layout["thread_cframe"]:
+                at = self.word(thread + layout["thread_cframe"]) + layout["cframe_frame"]
+            at = self.word(at)
+            while at and self._left > 0:
+                self._left -= 1
+                yield at
+                at = self.word(at + layout["frame_previous"])
+        except OSError:
+            return
+
+    # --- values -----------------------------------------------------------------------
+
+    def _alive(self, frame):
+        """Those of a frame's values that the handler of the place where it is would find."""
+        minor = self._layout["minor"]
+        if minor in _BEFORE_11:
+            values, depth = self._by_blocks(frame, *_BEFORE_11[minor])
+        else:
+            values, depth = self._by_table(frame)
+        data = self._memory.read(values, 8 * min(depth, _VALUES)) if depth > 0 else b""
+        return [word_of(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)]
+
+    def _by_blocks(self, frame, values, count, blocks):
+        n = self._objects.number(frame + count, 4)
+        if not 0 < n <= 20:
+            return 0, 0
+        return self.word(frame + values), self._objects.number(frame + blocks + n * _BLOCK - 4, 4)
+
+    def _by_table(self, frame):
+        layout = self._layout
+        code = self.word(frame + layout["frame_code"]) & ~(3 if layout["minor"] >= _TAGGED else 0)
+        table = self.word(code + layout["bytes_size"] + 24)  # co_exceptiontable
+        size = self.word(table + layout["bytes_size"])
+        if size > _TABLE:
+            raise ValueError("too long")
+        at = self.word(frame + layout["frame_instr"]) - code - layout["code_instructions"]
+        locals_ = self._objects.number(code + layout["code_firstlineno"] + 4, 4)  # co_nlocalsplus
+        return frame + layout["frame_locals"] + 8 * locals_, depth_at(self._memory.read(table + layout["bytes_data"], size), at // 2)
+
+    def _lock(self, value):
+        """The lock that a value is, or whose __exit__ it is, or None."""
+        try:
+            name = self._objects.type_name(value)
+            if name == "builtin_function_or_method" and self._name(self.word(self.word(value + self._head))) == b"__exit__":
+                value = self.word(value + self._head + 8)
+                name = self._objects.type_name(value)
+            elif self._layout["minor"] < _TAGGED:
+                return None
+            return value if name in _KINDS else None
+        except _WRONG:
+            return None
+
+    def _name(self, address):
+        return self._memory.read(address, 9).rstrip(b"\0")
+
+
+def depth_at(table, unit):
+    """How many values an exception at this unit of code would leave, by a table of CPython's (Objects/exception_handling_notes.txt)."""
+    numbers, data = [], iter(table)
+    for byte in data:
+        value = byte & 63
+        while byte & 64:
+            byte = next(data, 0)
+            value = value << 6 | byte & 63
+        numbers.append(value)
+        if len(numbers) == 4:
+            start, size, _, depth = numbers
+            if start <= unit < start + size:
+                return depth >> 1
+            numbers.clear()
+    return 0
+
+
+def circles(waiting):
+    """[[thread, the one that it waits for, …]] of those that wait for each other, each once."""
+    found, done = [], set()
+    for first in waiting:
+        path = []
+        while first in waiting and first not in done:
+            done.add(first)
+            path.append(first)
+            first = waiting[first]
+        if first in path:
+            found.append(path[path.index(first) :])
+    return found

@@ -1,0 +1,80 @@
+# mypy: ignore-errors
+"""Which line of its source an instruction of CPython is of.
+
+In: the table of lines of a code object, and how far into the code the instruction is.  Out: a line number, or None.
+Always: a table that makes no sense gives None or a wrong number, never an error; each is gone through once, from its beginning.
+The formats: Objects/lnotab_notes.txt (3.9), PEP 626 (3.10), Objects/locations.md (3.11 and later) of CPython.
+"""
+
+
+def line_of(minor, table, first, offset):
+    """minor: of 3.minor; first: the function's line; offset: in bytes."""
+    if offset < 0:  # it has not begun yet
+        return first
+    if minor >= 11:
+        return _since_11(table, first, offset)
+    return _in_10(table, first, offset) if minor == 10 else _in_9(table, first, offset)
+
+
+def _signed(byte):
+    return byte - 256 if byte > 127 else byte
+
+
+def _in_9(table, line, offset):
+    """Pairs: bytes of code that are still of the line, how far the next line is."""
+    at = 0
+    for more, lines in zip(table[::2], table[1::2], strict=False):
+        at += more
+        if at > offset:
+            break
+        line += _signed(lines)
+    return line
+
+
+def _in_10(table, line, offset):
+    """Pairs: bytes of code, how far their line is from that of the pair before; -128: they have none."""
+    end = 0
+    for size, lines in zip(table[::2], table[1::2], strict=False):
+        end += size
+        if lines == 128:
+            if offset < end:
+                return None
+            continue
+        line += _signed(lines)
+        if offset < end:
+            return line
+    return None
+
+
+def _since_11(table, line, offset):
+    """Entries: a byte with the highest bit set (kind, code units - 1), then bytes without it."""
+    end = at = 0
+    while at < len(table):
+        kind = table[at] >> 3 & 15
+        end += 2 * ((table[at] & 7) + 1)
+        line += _further(kind, table, at + 1)
+        if offset < end:
+            return None if kind == 15 else line
+        at += 1
+        while at < len(table) and not table[at] & 0x80:
+            at += 1
+    return None
+
+
+def _further(kind, table, at):
+    """How far the line of an entry is from that of the one before."""
+    if kind in (13, 14):
+        value = _number(table, at)
+        return -(value >> 1) if value & 1 else value >> 1
+    return kind - 10 if 10 <= kind <= 12 else 0
+
+
+def _number(table, at):
+    """Six bits a byte, the lowest first; a seventh says that there are more."""
+    value = shift = 0
+    for byte in table[at : at + 6]:
+        value |= (byte & 63) << shift
+        shift += 6
+        if not byte & 64:
+            break
+    return value

@@ -1,0 +1,202 @@
+# mypy: ignore-errors
+"""The stacks of all threads of a CPython process, once.
+
+In: a process.Python, its Walker, its Codes.  Out: Thread objects in the order in which the threads began.
+Always: what could not be read whole is marked so; nothing is shown that may be another process's memory.
+"""
+
+import errno
+import os
+import struct
+
+from pydtrace import _tracer
+from pydtrace.process import proc_threads
+from pydtrace.unwind.thread_capture import Capture
+
+from .remote_python import NoStacks, refusal
+
+_HEAD = 6  # words of struct pyusdt_walked
+MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
+_INTERPRETER = 2  # in the place of a code's address: the frames so far are of the interpreter whose address follows
+_MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
+GONE = object()
+_TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
+
+
+class Raw:
+    """A thread as the walker gave it.  stack: the words of its frames, as bytes; key of what was seen before.  home: the interpreter that knows
+    the thread by its name: of one that runs code of another interpreter its caller's."""
+
+    __slots__ = ("flags", "home", "ident", "interpreter", "native", "stack", "thread")
+
+    def __init__(self, words, stack):
+        self.thread, self.interpreter, self.ident, self.native, self.flags, _ = words
+        self.home = self.interpreter
+        self.stack = stack
+
+    @property
+    def gil(self):
+        return bool(self.flags & _tracer.STACK_GIL)
+
+    @property
+    def marks(self):
+        return [name for bit, name in MARKS if self.flags & bit]
+
+    @property
+    def whole(self):
+        """Whether all that is in it was so at one moment."""
+        return not self.flags & _MOVED
+
+    @property
+    def runs(self):
+        """Whether it went on while it was read.  One that does not stands still, or is in a function of C."""
+        return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
+
+    @property
+    def codes(self):
+        """Addresses of its code objects, each once."""
+        found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
+        return found - {0, _INTERPRETER}
+
+    def frames(self, codes):
+        """[Frame], innermost first."""
+        return [frame for call in self.calls(codes) for frame in call[0]]
+
+    def calls(self, codes):
+        """[([Frame] that one call of the interpreter's C function runs, the address of what that keeps on its stack or 0)], where the walker
+        was asked for entries."""
+        found, frames = [], []
+        for code, where in struct.iter_unpack("=QQ", self.stack):
+            if code == _INTERPRETER:
+                frames.append(codes.interpreter_frame(where))
+            elif code != _tracer.FRAME_FIRST:
+                frames.append(codes.frame(code & ~_tracer.FRAME_FIRST, where))
+            else:
+                found.append((frames, where))
+                frames = []
+        return [*found, (frames, 0)] if frames else found
+
+
+class Thread:
+    """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task:
+    kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack; native: what there is to say of
+    its native frames, in words, or None.  raw: None where it is none of Python's."""
+
+    __slots__ = ("address", "frames", "gil", "home", "ident", "interpreter", "marks", "name", "native", "task")
+
+    def __init__(self, raw, frames, task, native=None):
+        self.interpreter, self.gil, self.marks = (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
+        self.address, self.ident, self.home = (raw.thread, raw.ident, raw.home) if raw else (0, 0, 0)
+        self.frames, self.task, self.native = frames, task, native
+        self.name = task.name if task else None
+
+
+def raws(walker, pid):
+    """[Raw], in the order in which the threads began.  Raises NoStacks."""
+    try:
+        data = walker.walk()
+    except OSError as error:
+        raise refusal(pid, error) from None
+    words, at, found = memoryview(data).cast("Q"), 0, []
+    while at < len(words):
+        end = at + _HEAD + 2 * words[at + _HEAD - 1]
+        found.append(Raw(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
+        at = end
+    return _merge_interpreters(found[::-1])
+
+
+def _merge_interpreters(found):
+    """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
+    stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
+
+    The called one is the one that holds its interpreter's lock, else the one that is not the main interpreter's, which is always the first
+    caller.  Where that leaves several, nobody knows the order, and they stay apart.  A state without frames runs nothing.
+    """
+    if len({raw.interpreter for raw in found}) < 2:
+        return found
+    by_thread = {}
+    for raw in found:
+        if raw.interpreter != found[0].interpreter and raw.stack:
+            raw.stack += struct.pack("=QQ", _INTERPRETER, raw.interpreter)
+        by_thread.setdefault(raw.ident or raw.thread, []).append(raw)
+    merged = []
+    for raws_of_thread in by_thread.values():
+        busy = [raw for raw in raws_of_thread if raw.stack] or raws_of_thread[:1]
+        inner = [raw for raw in busy if raw.gil] or [raw for raw in busy if raw.interpreter != found[0].interpreter]
+        if len(busy) == 2 and len(inner) == 1:
+            caller = next(raw for raw in busy if raw is not inner[0])
+            inner[0].stack += caller.stack
+            inner[0].home = caller.home
+            inner[0].flags |= caller.flags & ~_tracer.STACK_GIL
+            busy = inner
+        merged += busy
+    return merged
+
+
+def settled(python, walker, found):
+    """Raws; of found those that moved while they were read, and run, are read again, stopped for that moment."""
+    moved = [raw for raw in found if not raw.whole]
+    tasks = proc_threads.tasks(python.pid) if moved else {}
+    tids = {tid_of(python, raw, tasks, len(found) == 1) for raw in moved}
+    running = [task.tid for inner, task in tasks.items() if inner in tids and task.letter == "R"]
+    if not running:
+        return found
+    capture = Capture(python.memory)
+    try:
+        _, again = capture.still(running, lambda: raws(walker, python.pid))
+    finally:
+        capture.close()
+    standing = {raw.thread: raw for raw in again}
+    return [raw if raw.whole else standing.get(raw.thread, raw) for raw in found]
+
+
+def of_process(python, walker, codes, stop=False):
+    """[Thread]: all that are there now.  stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
+    codes.renew()
+    found = raws(walker, python.pid)
+    try:
+        if stop:
+            found = settled(python, walker, found)
+        frames = [raw.frames(codes) for raw in found]
+        tasks = proc_threads.tasks(python.pid)
+    except OSError as error:
+        raise refusal(python.pid, error) from None
+    threads = [Thread(raw, frames, task) for (raw, task), frames in zip(with_tasks(python, found, tasks), frames) if task is not GONE]
+    if not python.memory.is_its():
+        raise NoStacks(f"process {python.pid} has ended")
+    return threads
+
+
+def with_tasks(python, found, tasks):
+    """[(raw, its task)]; None: not known; GONE: the process does not have this thread.  found: all raws.
+
+    The child of a fork() in C has the PyThreadStates of all threads of its parent, and the thread that called fork().
+    """
+    tids = [tid_of(python, raw, tasks, len(found) == 1) for raw in found]
+    is_known = not tasks.keys().isdisjoint(tids)  # else their ids are not those that the kernel shows
+    return [(raw, tasks.get(tid, GONE if tid is not None and is_known else None)) for raw, tid in zip(found, tids)]
+
+
+def tid_of(python, raw, tasks, alone):
+    """The thread's id as its process knows it; None: not known; 0: it has ended.  tasks: the process's threads, perhaps of a moment ago.
+
+    Before 3.11 only glibc knows the id, unless the thread is alone.  In the child of a fork() in C, Python's is that of the parent, and
+    glibc's is right.
+    """
+    if not python.layout["thread_native"]:
+        return next(iter(tasks)) if alone and len(tasks) == 1 else _tid_of_glibc(python, raw)
+    if raw.native in tasks or (found := _tid_of_glibc(python, raw)) not in tasks:
+        return raw.native
+    return found
+
+
+def _tid_of_glibc(python, raw):
+    offset = _TID_IN_PTHREAD.get(os.uname().machine)
+    if not offset:
+        return None
+    try:
+        return struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0]
+    except OSError as error:
+        if error.errno == errno.EFAULT:
+            return 0
+        raise refusal(python.pid, error) from None

@@ -1,0 +1,48 @@
+# mypy: ignore-errors
+"""What modules of another process's Python have, found once and kept.
+
+In: a process.Python, its Codes.  Out: addresses.
+Always: the list of modules is long, so it is searched where it has changed since, and each process has an allowance of time for that: it
+may change with every look.
+"""
+
+from pydtrace.untrusted.cpu_time_budget import Allowance
+
+from .remote_objects import Objects
+
+_KEPT = 64  # of interpreters
+_AT_ONCE, _SHARE = 2.0, 20  # s
+
+
+class Modules:
+    def __init__(self, python, codes):
+        self._python, self._objects = python, Objects(python, codes)
+        self._found, self._searched = {}, {}  # {(interpreter, module, name): address or None}, {the same: how many modules there were}
+        self._time = Allowance(_AT_ONCE, _SHARE)
+
+    def member(self, interpreter, module, name):
+        """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError: it can not be told."""
+        key = interpreter, module, name
+        if key in self._found:
+            return self._found[key]
+        modules = self._python.word(interpreter + self._python.layout["interp_modules"])
+        count = self._objects.size(modules)
+        if self._searched.get(key) == count:
+            return None
+        if not self._time.left:
+            raise LookupError("no time")
+        with self._time.spent():
+            return self._search(key, modules, count)
+
+    def _search(self, key, modules, count):
+        _, module, name = key
+        if len(self._found) + len(self._searched) >= _KEPT:
+            self._found.clear()
+            self._searched.clear()
+        try:
+            found = self._objects.get(modules, module)
+        except LookupError:
+            self._searched[key] = count
+            return None
+        self._found[key] = self._objects.module_member(found, name)
+        return self._found[key]

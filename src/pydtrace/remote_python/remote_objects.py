@@ -1,0 +1,183 @@
+# mypy: ignore-errors
+"""Python objects in the memory of another process: types, dicts, sets, attributes, as far as finding asyncio's tasks needs them.
+
+In: a process.Python, addresses.  Out: addresses.  Always: what makes no sense raises OSError or LookupError, nothing else; every list is
+at most MOST long, whatever the process says.
+"""
+
+import struct
+
+MOST = 1 << 16
+_NAME = 64  # bytes of a type's name
+_BITS = 40  # of the greatest dict that is believed
+_PROBES, _EMPTY = 64, -1
+_BASE = 232  # bytes from a type's name to what it is derived from
+_DEEPEST = 16  # types
+_HASHED = 14  # from 3.14 on a tuple keeps its hash
+_ATTRIBUTES = 256  # of an instance that are looked at
+_SHARED_KEYS = {11: 848, 12: 856, 13: 856, 14: 856, 15: 864}  # bytes from a type's name to the keys that its instances share
+
+
+class Objects:
+    """codes: a code.Codes, which reads texts."""
+
+    def __init__(self, python, codes):
+        self._python, self._codes, self._layout = python, codes, python.layout
+        self._memory, self.word = python.memory, python.word
+        self._head = self._layout["object_type"] + 8  # bytes that every object begins with
+
+    def type_name(self, address):
+        """As C has it: "_asyncio.Task"."""
+        return self._text(self.word(address + self._layout["object_type"]))
+
+    def _text(self, kind):
+        """The name of a type."""
+        name, data = self.word(kind + self._layout["type_name"]), b""
+        while b"\0" not in data and len(data) < _NAME:  # no further than there is memory
+            data += self._memory.read(name + len(data), 8 - (name + len(data)) % 8)
+        return data.split(b"\0")[0].decode("utf-8", "replace")
+
+    def is_a(self, address, name):
+        """Whether its type, or one that this is derived from, is called so."""
+        kind = self.word(address + self._layout["object_type"])
+        for _ in range(_DEEPEST):
+            if not kind or self._text(kind) == name:
+                return bool(kind)
+            kind = self.word(kind + self._layout["type_name"] + _BASE)
+        return False
+
+    def number(self, address, size):
+        """A signed integer."""
+        return int.from_bytes(self._memory.read(address, size), "little", signed=True)
+
+    def referred(self, reference):
+        """What a weak reference leads to."""
+        return self.word(reference + self._layout["weakref_object"])
+
+    def pair(self, address):
+        """What a tuple begins with, twice."""
+        begin = self._head + (16 if self._layout["minor"] >= _HASHED else 8)
+        return struct.unpack("=QQ", self._memory.read(address + begin, 16))
+
+    # --- dicts ------------------------------------------------------------------------
+
+    def items(self, address, most=MOST):
+        """[(key, value)] of a dict that is no instance's, of the first so many."""
+        start, indexes, _, count, with_hash = self._table(self._keys(address))
+        size = 24 if with_hash else 16
+        data = self._memory.read(start + indexes, min(count, most) * size)
+        return [row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]]
+
+    def row(self, address, key):
+        """(its keys' address, the row's, the value) of an object that is a key of a dict, itself; LookupError."""
+        keys = self.word(address + self._layout["dict_keys"])
+        start, indexes, _, count, with_hash = self._table(self._keys(address))
+        size, rows = 24 if with_hash else 16, start + indexes
+        data = self._memory.read(rows, min(count, MOST) * size)
+        for at, words in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
+            if words[-2] == key and words[-1]:
+                return keys, rows + (at + 1) * size - 16, words[-1]
+        raise LookupError(key)
+
+    def size(self, address):
+        """How many keys a dict has."""
+        return self.word(address + self._head)
+
+    def numbered(self, address, number):
+        """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), looked for as a dict does; 0: none."""
+        start, indexes, size, count, with_hash = self._table(self._keys(address))
+        width, at, perturb = indexes // size, number, number
+        if not with_hash:
+            return 0  # all its keys are texts
+        for _ in range(_PROBES):
+            at &= size - 1
+            index = self.number(start + at * width, width)
+            if index == _EMPTY:
+                return 0
+            if 0 <= index < count:
+                found, _, value = struct.unpack("=QQQ", self._memory.read(start + indexes + 24 * index, 24))
+                if found == number:
+                    return value
+            perturb >>= 5
+            at = 5 * at + perturb + 1
+        raise LookupError(number)
+
+    def _keys(self, address):
+        return self.word(address + self._layout["dict_keys"])
+
+    def _table(self, keys):
+        """(where its indexes begin, bytes of all, how many, how many entries follow them, whether these have hashes) of a dict's keys."""
+        if self._layout["minor"] >= 11:
+            head = self._memory.read(keys, 32)
+            bits, index_bits = (min(each, _BITS) for each in head[8:10])
+            return keys + 32, 1 << max(bits, index_bits), 1 << bits, int.from_bytes(head[24:], "little"), head[10] == 0
+        size = 1 << min(self.word(keys + 8).bit_length() - 1, _BITS) if self.word(keys + 8) else 1
+        each = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4
+        return keys + 40, size * each, size, self.word(keys + 32), True
+
+    def get(self, address, name, most=MOST):
+        """The value of a text key of a dict, looked for among the first so many."""
+        for key, value in self.items(address, most):
+            if self._is_text(key, name):
+                return value
+        raise LookupError(name)
+
+    def module_member(self, module, name):
+        return self.get(self.word(module + self._head), name)
+
+    # --- sets, instances --------------------------------------------------------------
+
+    def members(self, address):
+        """Addresses of what a set holds."""
+        mask = self.word(address + self._layout["set_mask"])
+        table = self._memory.read(self.word(address + self._layout["set_table"]), 16 * min(mask + 1, MOST))
+        return [key for key, _ in struct.iter_unpack("=QQ", table) if key]
+
+    def first_attribute(self, address):
+        """What an instance was given first, in __init__."""
+        _, values, own = self._storage(address)
+        return self.word(values) if values else self.items(own)[0][1]
+
+    def attribute(self, address, name):
+        """What an instance has in its __dict__, or would have; LookupError."""
+        keys, values, own = self._storage(address)
+        if not values:
+            return self.get(own, name, _ATTRIBUTES)
+        start, indexes, _, count, with_hash = self._table(keys)
+        size = 24 if with_hash else 16
+        data = self._memory.read(start + indexes, min(count, _ATTRIBUTES) * size)
+        for at, row in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
+            if row[-2] and self._is_text(row[-2], name) and (value := self.word(values + 8 * at)):
+                return value
+        raise LookupError(name)
+
+    def _storage(self, address):
+        """(the keys, where the values are, 0) of an instance whose class shares the keys; (0, 0, its dict) of another."""
+        minor, kind = self._layout["minor"], self.word(address + self._layout["object_type"])
+        if minor <= 10:
+            return self._of_dict(self.word(address + self._head))
+        if minor == 11:
+            values, own = self.word(address - 32), self.word(address - 24)
+        elif minor == 12:
+            either = self.word(address - 24)
+            values, own = (either + 1, 0) if either & 1 else (0, either)
+        else:
+            inline = address + self.word(kind + self._head + 16) % (1 << 20)
+            is_valid = self._memory.read(inline, 4)[3] == 1
+            values, own = (inline + 8, 0) if is_valid else (0, self.word(address - (24 if self._head == 16 else 8)))
+        if values:
+            return self.word(kind + self._layout["type_name"] + _SHARED_KEYS[minor]), values, 0
+        return self._of_dict(own)
+
+    def _of_dict(self, own):
+        """The same of the dict of an instance."""
+        values = self.word(own + self._layout["dict_values"])
+        if not values:
+            return 0, 0, own
+        return self._keys(own), values + (8 if self._layout["minor"] >= 13 else 0), 0
+
+    def _is_text(self, address, text):
+        try:
+            return self._codes.text(address) == text
+        except (OSError, ValueError):
+            return False

@@ -1,0 +1,236 @@
+# mypy: ignore-errors
+"""The CPython in another process: where its runtime is, and which version.
+
+In: a process id.  Out: Python: its memory, the layout of its objects, the address of _PyRuntime.
+Always: the process and its files are believed in nothing; NoStacks says what can not be looked at, why, and what to do.  What was
+read belongs to the process that had the id at the beginning: who shows it asks is_its() afterwards.
+"""
+
+import errno
+import os
+import re
+import struct
+
+from pydtrace import _tracer
+from pydtrace.process import maps
+from pydtrace.process.identity import alive
+from pydtrace.symbols import elf
+from pydtrace.untrusted.terminal_escape import harmless
+
+_SYMBOL, _VERSION = "_PyRuntime", "Py_Version"
+_SECTION = ".PyRuntime"  # in which the symbol is, and nothing else: it is there if the symbol is not exported
+_TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
+_OF_FOLDER = re.compile(r"python3\.(\d+)")
+
+
+class NoStacks(Exception):
+    """The stacks can not be read; the message says why, whatever names are in it."""
+
+    def __init__(self, message):
+        super().__init__(harmless(message))
+
+
+class NoProcess(NoStacks):
+    """It has ended, or has never been."""
+
+    @classmethod
+    def of(cls, pid):
+        return cls(f"no process {pid}")
+
+
+class EndedUnseen(NoStacks):
+    """A command that has ended before a Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
+
+    status = 0
+
+    @classmethod
+    def of(cls, pid, program, status):
+        made = cls(f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon")
+        made.status = status
+        return made
+
+
+class NoPython(NoStacks):
+    """There is no Python in the process."""
+
+
+def refusal(pid, error):
+    """NoStacks for an OSError of a process."""
+    if error.errno in (errno.ESRCH, errno.ENOENT):
+        return NoProcess.of(pid)
+    if error.errno in (errno.EPERM, errno.EACCES):
+        return NoStacks(f"process {pid}: no right to read its memory: {_forbidden()}")
+    if error.errno == errno.ENOSYS:
+        return NoStacks("this system does not let the memory of another process be read (Linux 5.3 or later does)")
+    return NoStacks(f"process {pid}: its memory can not be read: {error.strerror}")
+
+
+def _forbidden():
+    """What keeps this user from it, and what to do."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
+            scope = int(file.read())
+    except (OSError, ValueError):
+        scope = 0
+    if os.geteuid() == 0:
+        return f"the system keeps even root from it (a container without CAP_SYS_PTRACE, or ptrace_scope {scope})"
+    if scope == 0:
+        return "it is another user's, or has rights that this user has not; be root"
+    return f"kernel.yama.ptrace_scope is {scope}, so that only root may, and who started it; be root"
+
+
+class _Symbols:
+    """Of a file.  segments: as elf.File has them."""
+
+    __slots__ = ("runtime", "segments", "version")
+
+    def __init__(self, file):
+        self.runtime, self.version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
+        if self.runtime is None and _SECTION in file.sections:
+            self.runtime = file.sections[_SECTION][1]
+        self.segments = file.segments
+
+
+_FILES = 256  # whose symbols are kept
+_known = {}
+
+
+def _symbols_of(path, status):
+    """The _Symbols of a file, each looked for once.  Raises OSError, elf.BadFile."""
+    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    if key not in _known:
+        file = elf.File(path, status.st_ino)
+        try:
+            found = _Symbols(file)
+        finally:
+            file.close()
+        if len(_known) == _FILES:
+            _known.clear()
+        _known[key] = found
+    return _known[key]
+
+
+class Python:
+    """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
+
+    def __init__(self, pid, begun=True):
+        """begun: it has to run already."""
+        self.pid = pid
+        try:
+            self.memory = _tracer.Memory(pid)
+            self.look_at_maps()
+        except OSError as error:
+            raise refusal(pid, error) from None
+        file, self.runtime, version = self._find()
+        self.layout = self._layout(file, version)
+        if begun:
+            self.check()
+
+    def look_at_maps(self):
+        """What the process has mapped now.  Raises OSError."""
+        self.maps = [each for each in map(maps.mapping, maps.lines(self.pid)) if each]
+
+    def check(self):
+        """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
+        try:
+            head = self.word(self.runtime + self.layout["runtime_interpreters"])
+        except OSError as error:
+            raise refusal(self.pid, error) from None
+        if not self.memory.is_its():
+            raise NoStacks(f"process {self.pid} has ended")
+        if not head:
+            raise NoStacks(f"process {self.pid}: its Python has not begun yet, or has ended")
+
+    def walker(self, frames, tries, entries=False):
+        """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
+        try:
+            return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
+        except ValueError as error:
+            raise NoStacks(f"process {self.pid}: its Python tells what can not be: {error}") from None
+
+    def word(self, address):
+        return int.from_bytes(self.memory.read(address, 8), "little")
+
+    # --- finding ----------------------------------------------------------------------
+
+    def _find(self):
+        """(Mapping of the file, address of _PyRuntime, address of Py_Version or None)."""
+        lacking = ""
+        for each in self.candidates():
+            try:
+                found = self._symbols(each)
+            except (OSError, elf.BadFile):
+                continue
+            if found:
+                return each, *found
+            if each.is_gone and not maps.find(self.pid, each):
+                lacking = each.path
+        if lacking:
+            raise NoStacks(f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it")
+        if not alive(self.pid):
+            raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
+        raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
+                       f"loaded has the symbol {_SYMBOL} or the section {_SECTION}")
+
+    def candidates(self):
+        """The mappings that begin a libpython, or the program."""
+        try:
+            program = os.stat(f"/proc/{self.pid}/exe").st_ino
+        except OSError:
+            program = None
+        begins = {}
+        for each in self.maps:
+            if each.inode == program or each.name.startswith("libpython"):
+                begins.setdefault(each.file, each)
+        return sorted(begins.values(), key=lambda each: each.inode == program)
+
+    def _program(self):
+        try:
+            with open(f"/proc/{self.pid}/comm", errors="replace") as file:
+                return file.read().strip()
+        except OSError:
+            return "?"
+
+    def _symbols(self, mapping):
+        found = maps.find(self.pid, mapping)
+        if not found:
+            return None
+        symbols = _symbols_of(*found)
+        if symbols.runtime is None:
+            return None
+        distance = elf.load_bias(symbols, mapping)
+        return symbols.runtime + distance, symbols.version and symbols.version + distance
+
+    # --- version ----------------------------------------------------------------------
+
+    def _layout(self, file, version):
+        try:
+            return self._told() or _tracer.python_layout(self._minor(file, version))
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                raise NoStacks(f"process {self.pid}: its CPython is of a version that pyusdt does not know (3.9 to 3.15 are)"
+                               ) from None
+            raise refusal(self.pid, error) from None
+
+    def _told(self):
+        """The layout that 3.13 and later tell, or None."""
+        try:
+            return _tracer.python_layout_told(self.memory.read(self.runtime, _tracer.LAYOUT_SIZE))
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return None
+            raise
+
+    def _minor(self, file, version):
+        """3.11 and 3.12 have it in a variable, those before in the names of what they have mapped."""
+        if version:
+            return self.word(version) >> 16 & 0xff
+        for path in [file.path, *(each.path for each in self.maps)]:
+            found = _OF_FOLDER.search(path)
+            if found and int(found[1]) < _TOLD:
+                return int(found[1])
+        return 0
+
+
+def word_of(data, offset):
+    return struct.unpack_from("=Q", data, offset)[0]

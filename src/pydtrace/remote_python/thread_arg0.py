@@ -1,0 +1,88 @@
+# mypy: ignore-errors
+"""Who works in a thread of another process, as arg0 of pyusdt's probes there tells it: <pid.tid>, or <pid.tid.number.name> in a task of asyncio.
+
+In: a process.Python, its Codes; raws as the walker gives them.  Out: texts.
+Always: a task has a number from its first firing on; before, 0 stands there, which no task has.  A task is believed where the thread ran it
+before its stack was read and after that, else ? stands there: the process runs on meanwhile.  What a process says has to fit together: a
+number is a task's if its weak reference says so; and no more time is spent on all threads of a look than _LOOK, after which ? stands there.
+"""
+
+import time
+
+from pydtrace.process import proc_threads
+
+from .asyncio_tasks import Tasks, or_none
+from .remote_modules import Modules
+from .remote_objects import Objects
+
+_UNKNOWN = ".?"
+_NO_NUMBER = "0"
+_LONGEST = 1023  # bytes of such a text, as c/shared/limits.h has it
+_DIGITS = 20
+_LOOK = 0.1  # seconds
+
+
+class Proc:
+    """unknown: how often it could not be told."""
+
+    def __init__(self, python, codes):
+        self._python, self._objects = python, Objects(python, codes)
+        self._codes, self._tasks, self._modules = codes, Tasks(python, codes), Modules(python, codes)
+        self._head = python.layout["object_type"] + 8
+        self._pid = proc_threads.inner(python.pid)
+        self._threads = {}  # {thread: interpreter} of the last look
+        self._seen = {}  # {thread: (its task, the text of that)} of this one
+        self._until = 0.0  # when a look has to be over
+        self.unknown = 0
+
+    def look(self):
+        """Stacks are about to be read.  The slow part first: the less time between the tasks and the stacks, the fewer have changed."""
+        self._until = time.monotonic() + _LOOK
+        seen = {thread: self._task(thread, interpreter) for thread, interpreter in self._threads.items() if time.monotonic() < self._until}
+        self._seen = {thread: found for thread, found in seen.items() if self._runs_still(thread, self._threads[thread], found[0])}
+
+    def looked(self, raws):
+        """They were read."""
+        self._until = time.monotonic() + _LOOK
+        before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
+        self._seen.update((thread, (0, "")) for thread in self._threads if thread not in before)  # a new one is believed without a task
+        self._seen = {thread: self._seen[thread] for thread, interpreter in self._threads.items()
+                      if thread in self._seen and self._runs_still(thread, interpreter, self._seen[thread][0])}
+
+    def text(self, raw, tid):
+        """Who works in one of their threads."""
+        task, text = self._seen.get(raw.thread, (0, None))
+        if task and (text is None or text.startswith(f".{_NO_NUMBER}.")):
+            text = or_none(self._text, raw.interpreter, task)  # it has perhaps fired since
+        if text is None:
+            self.unknown += 1
+            text = _UNKNOWN
+        data = f"<{self._pid}.{tid}{text}".encode("utf-8", "replace")[: _LONGEST - 1]
+        return data.decode("utf-8", "ignore").encode() + b">"
+
+    def _task(self, thread, interpreter):
+        """(the task that runs in a thread, 0: none, None: it can not be told; its text)."""
+        task = or_none(self._tasks.running, thread, interpreter)
+        return task, or_none(self._text, interpreter, task) if task else ""
+
+    def _runs_still(self, thread, interpreter, task):
+        in_time = task is not None and time.monotonic() < self._until
+        return in_time and bool(or_none(self._tasks.runs_still, thread, interpreter, task))
+
+    def _text(self, interpreter, task):
+        """Raises tasks.ERRORS."""
+        if not self._objects.is_a(task, "_asyncio.Task"):
+            raise LookupError("no task of C")
+        return f".{self._number(interpreter, task)}.{self._tasks.name(task)}"
+
+    def _number(self, interpreter, task):
+        """Digits.  Raises tasks.ERRORS."""
+        proxy = self._modules.member(interpreter, "pyusdt._core", "task_numbers")
+        entry = proxy and self._objects.numbered(self._python.word(proxy + self._head), task)
+        if not entry:
+            return _NO_NUMBER
+        number, reference = self._objects.pair(entry)
+        digits = self._codes.bytes(number)
+        if self._objects.referred(reference) != task or not digits.isdigit() or len(digits) > _DIGITS:
+            raise LookupError("no number")
+        return digits.decode()

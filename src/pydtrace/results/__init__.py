@@ -1,0 +1,1 @@
+"""Records and aggregations as Python objects, tables and pictures."""

@@ -1,0 +1,292 @@
+"""The values of aggregations: numbers that know what they were made of, and histograms.
+
+In: the words that an engine keeps for a key (dlang/builtins/aggregation_base.py).  Out: value objects.
+Always: values are immutable; merge() is exact: what two sessions counted, merged, is what one session would
+have counted that saw both, f(f(x0) ∪ f(x1)) = f(x0 ∪ x1).
+"""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.aggregation.buckets import MergeError
+from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.aggregation.merge_values import together
+from pydtrace.program.float_values import finite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydtrace.program.program import AggDef
+
+_BOUNDS: dict[tuple[str, tuple[int, ...]], Sequence[tuple[int | None, int | None]]] = {}
+
+
+class _Made:
+    """What a number keeps of where it comes from.  row: the aggregating function, a class of dlang/builtins/aggregation_base.py; words:
+    the data that it was made of, the first of which is the number of values."""
+
+    row: Any
+    words: tuple[int, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.row, self.words)
+
+    @property
+    def function(self) -> str:
+        return self.row.called  # type: ignore[no-any-return]
+
+    @property
+    def n(self) -> int:
+        """How many values went in."""
+        return self.words[0]
+
+    @property
+    def mean(self) -> float:
+        """The mean of an avg or stddev, not cut to an integer."""
+        mean: float | None = self.row.mean(self.words)
+        if mean is None:
+            raise AttributeError(f"{self.function}() has no mean")
+        return mean
+
+    def merge(self, other: Any) -> Any:
+        """What one session would have made that had seen the values of both.  Raises MergeError."""
+        _same(self, other)
+        return self.row.value((), together(self.row, (self.words, other.words)))
+
+    def _dict(self, value: Any) -> dict[str, Any]:
+        return {"function": self.function, "value": value, "words": list(self.words)}
+
+
+class Number(_Made, int):
+    """What count, sum, min, max, avg or stddev gives: an int that knows what it was made of."""
+
+    def __new__(cls, row: Any, words: Sequence[int]) -> Number:  # noqa: PYI034
+        self = super().__new__(cls, row.number(words))
+        self.row, self.words = row, tuple(words)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._dict(int(self))
+
+
+class FloatNumber(_Made, float):
+    """What sum, min, max, avg or stddev of floats gives: a float that knows what it was made of.  It merges with others of its
+    kind as far as floating-point addition allows: up to the order of the sums."""
+
+    def __new__(cls, row: Any, words: Sequence[int]) -> FloatNumber:  # noqa: PYI034
+        self = super().__new__(cls, row.number(words))
+        self.row, self.words = row, tuple(words)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._dict(finite(float(self)))
+
+
+class Bucket(tuple):  # type: ignore[type-arg]
+    """One bucket that is not empty: (low, high, count); both bounds belong to it, None: unbounded."""
+
+    __slots__ = ()
+
+    def __new__(cls, low: int | None, high: int | None, count: int) -> Bucket:  # noqa: PYI034
+        return tuple.__new__(cls, (low, high, count))
+
+    @property
+    def low(self) -> int | None:
+        return self[0]  # type: ignore[no-any-return]
+
+    @property
+    def high(self) -> int | None:
+        return self[1]  # type: ignore[no-any-return]
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self[2]  # type: ignore[no-any-return]
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        return f"Bucket(low={self.low}, high={self.high}, count={self.count})"
+
+
+class Histogram:
+    """A distribution: of quantize, lquantize or llquantize.
+
+    row: the aggregating function, as a Number's; params: the constants it was given (low, high, step …); counts: of all its buckets, in ascending order;
+    n: how many values went in.
+    """
+
+    __slots__ = ("row", "params", "counts", "n")
+
+    row: Any
+    params: tuple[int, ...]
+    counts: tuple[int, ...]
+    n: int
+
+    def __init__(self, row: Any, params: Sequence[int], words: Sequence[int]) -> None:
+        values = {"row": row, "params": tuple(params), "counts": tuple(words[row.head :]), "n": words[0]}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if len(self.counts) != len(bounds(row, self.params)):
+            raise ValueError(f"{self.function}{self.params} has {len(bounds(row, self.params))} buckets")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Histogram can not be changed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.row, self.params, self.words)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return (self.function, self.params, self.words[1:]) == (other.function, other.params, other.words[1:])
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.params, self.words[1:]))
+
+    def __repr__(self) -> str:
+        return f"<{self.function} of {self.n} values: {self.buckets}>"
+
+    @property
+    def function(self) -> str:
+        return self.row.called  # type: ignore[no-any-return]
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return (self.n, *self.counts)
+
+    @property
+    def total(self) -> int:
+        """The sum of the buckets; more than n where an increment was given."""
+        return sum(self.counts)
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The counts of the rows that a picture has: edges()."""
+        return self.row.rows(self.counts)  # type: ignore[no-any-return]
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """Those that are not empty, ascending."""
+        counts = self.counts  # most are 0
+        return [Bucket(*edge, count) for edge, count in zip(compress(bounds(self.row, self.params), counts), filter(None, counts))]
+
+    @property
+    def pictured(self) -> list[Bucket]:
+        """The rows of a picture that are not empty, ascending: the buckets, of percentiles() many of them in one."""
+        return [Bucket(*edge, count) for edge, count in zip(edges(self.row, self.params), self.rows) if count]
+
+    def percentile(self, percent: float) -> int | None:
+        """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
+        in; where that is unbounded its lower end.  None for an empty histogram."""
+        found = self.percentile_bounds(percent)
+        return found and (found[0] if found[1] is None else found[1])
+
+    def percentile_bounds(self, percent: float) -> tuple[int | None, int | None] | None:
+        """(lowest, highest) between which the percentile lies: the bounds of its bucket, None: unbounded.  It is the least of the
+        values that `percent` of them do not exceed.  None for an empty histogram."""
+        if not 0 <= percent <= 100:
+            raise ValueError("a percentile lies between 0 and 100")
+        wanted = self.total * (int(percent) if percent == int(percent) else percent)  # a float does not hold every sum
+        seen, found = 0, None
+        for bucket in self.buckets:
+            found = bucket.low, bucket.high
+            seen += bucket.count
+            if seen * 100 >= wanted:
+                break
+        return found
+
+    def merge(self, other: Histogram) -> Histogram:
+        _same(self, other)
+        return type(self)(self.row, self.params, together(self.row, (self.words, other.words)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"function": self.function, "params": list(self.params), "n": self.n,
+                "buckets": [list(bucket) for bucket in self.buckets]}
+
+    def text(self) -> str:
+        """As dtrace prints it."""
+        from pydtrace.dtrace_text.aggregation_text import render
+        from pydtrace.program.program import AggDef
+
+        definition = AggDef("", 1, self.row, self.params, [], 0)
+        return render([(definition, [(b"", pack(self))])]).decode()
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from .notebook_svg import histogram
+
+        return histogram(self)
+
+
+class Percentiles(Histogram):
+    """What percentiles() gives: a Histogram fine enough to tell each percentile to 1 %, and the greatest value exactly.
+
+    max: the greatest value; None where there is none."""
+
+    __slots__ = ("max",)
+
+    max: int | None
+
+    def __init__(self, row: Any, params: Sequence[int], words: Sequence[int]) -> None:
+        super().__init__(row, params, words)
+        object.__setattr__(self, "max", words[1] if words[0] else None)
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return (self.n, self.max or 0, *self.counts)
+
+    def percentile(self, percent: float) -> int | None:
+        """The least of the values that `percent` of them do not exceed, to 1 %; of 100 exactly.  None where there is no value."""
+        found = self.percentile_bounds(percent)
+        if found is None or self.max is None:
+            return None
+        low, high = found
+        assert low is not None and high is not None
+        middle = (low + high) // 2 if low >= 0 else -((-low - high) // 2)
+        return self.max if percent == 100 else min(self.max, middle)
+
+    def percentiles(self) -> dict[str, int | None]:
+        """{"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}"""
+        return {name: self.percentile(percent) for name, percent in self.row.percents}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "percentiles": self.percentiles()}
+
+    def __repr__(self) -> str:
+        return f"<percentiles of {self.n} values: {', '.join(f'{name}={value}' for name, value in self.percentiles().items())}>"
+
+
+Value = Number | FloatNumber | Histogram
+
+
+def _same(a: Any, b: Any) -> None:
+    if type(b) is not type(a) or b.row.name != a.row.name or getattr(a, "params", ()) != getattr(b, "params", ()):
+        raise MergeError(f"{a!r} and {b!r} are of different kinds")
+
+
+def bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
+    """(lowest, highest value) of each bucket, in the order of their counts; None: unbounded."""
+    key = row.name, params
+    if key not in _BOUNDS:
+        _BOUNDS[key] = row.bounds(params)
+    return _BOUNDS[key]
+
+
+def edges(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
+    """The same of the rows that a picture has: Histogram.rows."""
+    return row.edges(params) or bounds(row, params)
+
+
+def unpack(definition: AggDef, value: bytes) -> Value:
+    """The value object of what a map holds."""
+    return definition.row.value(definition.params, unpacked(value))  # type: ignore[no-any-return]
+
+
+def pack(value: Value) -> bytes:
+    """What a map holds of a value object."""
+    return packed(value.words)

@@ -1,0 +1,202 @@
+"""Aggregations as the API shows them: mappings from key tuples to values.
+
+In: an aggregation's definition and what the engine's map holds.  Out: Aggregation, a snapshot.
+Always: a snapshot does not change; merging two gives a third.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.aggregation.buckets import MergeError
+from pydtrace.program import d_types as t
+from pydtrace.program.fields import key_maker_of, layout_of
+from pydtrace.symbols.name_interning import Names
+
+from . import aggregation_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pydtrace.program.program import AggDef
+
+    from .notebook_svg import Picture
+
+Key = tuple[Any, ...]
+
+
+class Aggregation(Mapping[Key, Any]):
+    """One aggregation at one moment: `agg["GET", 200]`, `agg["GET"]`; `agg.value` where it has no keys.
+
+    name: without @; function: "count", "quantize" …; params: the function's constants.
+    """
+
+    __slots__ = ("_definition", "_strsize", "_values")
+
+    def __init__(self, definition: AggDef, data: dict[Key, aggregation_values.Value], strsize: int = 256) -> None:
+        self._definition, self._values, self._strsize = definition, data, strsize
+
+    @classmethod
+    def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any) -> Aggregation:
+        """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
+        different addresses may have the same name, those of two processes, say."""
+        unpack_key = key_reader(definition.keys, symbols)
+        found: dict[Key, aggregation_values.Value] = {}
+        for packed, words in items:
+            key, value = unpack_key(packed), aggregation_values.unpack(definition, words)
+            found[key] = found[key].merge(value) if key in found else value  # type: ignore[arg-type]
+        return cls(definition, found, strsize)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        definition = self._definition
+        keys = [(data.type, data.offset, data.size) for data in definition.keys]
+        return _restored, (definition.name, definition.row, definition.params, keys, self._values, self._strsize)
+
+    @property
+    def name(self) -> str:
+        return "" if self._definition.name == "_" else self._definition.name  # D's name for @
+
+    @property
+    def row(self) -> Any:
+        """All that there is to say about the function: a class of dlang/builtins/aggregation_base.py."""
+        return self._definition.row
+
+    @property
+    def function(self) -> str:
+        return self.row.called  # type: ignore[no-any-return]
+
+    @property
+    def params(self) -> tuple[int, ...]:
+        return tuple(self._definition.params or ())
+
+    @property
+    def value(self) -> Any:
+        """Of an aggregation without keys; None while nothing was aggregated."""
+        if self._definition.keys:
+            raise TypeError(f"@{self.name} has keys")
+        return self._values.get(())
+
+    def __getitem__(self, key: Any) -> Any:
+        """A Number, FloatNumber, Histogram or Percentiles, by the script's function."""
+        return self._values[key if isinstance(key, tuple) else (key,)]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<@{self.name} = {self.function}: {len(self)} keys>"
+
+    def merge(self, other: Aggregation) -> Aggregation:
+        """What one session would have aggregated that had seen what both saw.  Raises MergeError."""
+        if (self.function, self.params) != (other.function, other.params):
+            raise MergeError(f"@{self.name} is {self.function}{self.params}, "
+                             f"@{other.name} {other.function}{other.params}")
+        merged = dict(self._values)
+        for key, value in other.items():
+            merged[key] = merged[key].merge(value) if key in merged else value
+        return Aggregation(self._definition, merged, self._strsize)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON and the like."""
+        rows = [{"keys": [_plain(part) for part in key], **value.to_dict()} for key, value in self.items()]
+        return {"aggregation": self._definition.name, "function": self.function, "params": list(self.params), "rows": rows}
+
+    @property
+    def key_types(self) -> list[Any]:
+        """types.Type of each key."""
+        return [data.type for data in self._definition.keys]
+
+    def to_arrow(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """A pyarrow.Table: a row for each key, of a distribution for each bucket, of percentiles() with a column for each.
+        names: of the keys, else key1, key2 …; unit: of the values ("ns"), which the columns' metadata say."""
+        from .arrow_tables import of_aggregation
+
+        return of_aggregation(self, names, unit)
+
+    def to_pandas(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        from .arrow_tables import pandas
+
+        return pandas(self.to_arrow(names, unit))
+
+    def to_polars(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """The same as a polars.DataFrame."""
+        from .arrow_tables import polars
+
+        return polars(self.to_arrow(names, unit))
+
+    def plot(self, keys: int = 20) -> Picture:
+        """A picture for a notebook, or a file (.save(path)): bars of the greatest values; of distributions a histogram each."""
+        from .notebook_svg import of_aggregation
+
+        return of_aggregation(self, keys)
+
+    def text(self) -> str:
+        """The table, as dtrace prints it."""
+        from pydtrace.dtrace_text.address_text import Shown
+        from pydtrace.dtrace_text.aggregation_text import render
+
+        definition, names = self._definition, Names()
+        items = [(pack_key(definition.keys, key, names), aggregation_values.pack(value)) for key, value in self._values.items()]
+        text = render([(definition, items)], self._strsize, symbols=Shown(names.name))
+        return text.decode("utf-8", "surrogateescape")
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = []
+        for key, value in self.items():
+            shown = value._repr_html_() if isinstance(value, aggregation_values.Histogram) else str(value)
+            rows.append("<tr>" + "".join(f"<td>{escape(str(part))}</td>" for part in key) + f"<td>{shown}</td></tr>")
+        return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
+
+
+def _restored(name: str, row: Any, params: Any, keys: Any, data: dict[Key, aggregation_values.Value], strsize: int) -> Aggregation:
+    """What was pickled.  No program has its definition."""
+    from pydtrace.program.program import AggDef, Data
+
+    definition = AggDef(name, 1, row, params, [Data(*key) for key in keys], 0)
+    return Aggregation(definition, data, strsize)
+
+
+def _plain(value: Any) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else list(value) if isinstance(value, tuple) else value
+
+
+def key_reader(fields: Any, symbols: Any) -> Any:
+    """A function from a key's bytes to its tuple."""
+    parts = [(data.offset, struct.Struct("=" + layout_of(data)), key_maker_of(data.type, symbols)) for data in fields]
+
+    def read(key: bytes) -> Key:
+        found = [(layout.unpack_from(key, offset)[0], make) for offset, layout, make in parts]
+        return tuple([part if make is None else make(part) for part, make in found])
+
+    return read
+
+
+def pack_key(fields: Any, key: Key, names: Names) -> bytes:
+    """A key's bytes, as an engine lays them out."""
+    size = max((data.offset + data.size for data in fields), default=0)
+    packed = bytearray(-(-size // 8) * 8)
+    for data, part in zip(fields, key):
+        if isinstance(part, float):
+            raw = struct.pack("=" + layout_of(data), part)
+        elif isinstance(part, int):
+            raw = (part % (1 << 8 * data.size)).to_bytes(data.size, _BYTE_ORDER)
+        elif isinstance(data.type, (t.Stack, t.Symbol)):
+            raw = names.storage(data.type, data.size, (part,) if isinstance(part, str) else part)
+        else:
+            raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogateescape")
+        packed[data.offset : data.offset + min(len(raw), data.size)] = raw[: data.size]
+    return bytes(packed)
+
+
+_BYTE_ORDER: Any = "little" if struct.pack("=H", 1) == b"\1\0" else "big"

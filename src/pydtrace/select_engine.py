@@ -1,0 +1,304 @@
+# mypy: ignore-errors
+"""Which engine traces: the one that -x engine names, or the embedded one where it knows the probes, else the kernel;
+where there is no Linux kernel, dtrace(1).
+
+In: a compiled program, options, targets.  Out: an opened engine, and why it is that one.
+Always: an engine that was named is the one that runs or fails; no other takes its place.
+"""
+
+import errno
+import os
+import sys
+
+from . import _tracer
+from .engine import OWN_PROVIDERS, EngineError, NoPyusdt, NotAllowed, TooLarge, gone
+from .engine.bufpolicy import with_policy
+from .engine.embedded.young_processes import await_python, is_of_python
+from .engine.pending_probes import note_awaited
+from .engine.probe_kinds import (
+    KERNEL,
+    OTHER,
+    PYUSDT_TO_COME,
+    REFUSED,
+    TO_COME,
+    engine_for,
+    kind,
+    loads_pyusdt,
+)
+from .engine.scope import add_children
+from .program import program as p
+
+
+def _embedded(program, options):
+    from .engine.embedded.engine import EmbeddedEngine
+
+    return EmbeddedEngine(program, options)
+
+
+def _kernel(program, options):
+    from .engine.kernel.engine import KernelEngine
+
+    return KernelEngine(program, options)
+
+
+def _dtrace(program, options):
+    from .engine.dtrace.engine import DtraceEngine
+
+    return DtraceEngine(program, options)
+
+
+_LANGUAGES = {"language"}
+ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
+
+
+def open_engine(program, options, targets):
+    """(engine, reason); raises EngineError."""
+    targets = add_children(program, options, targets)
+    engine, reason = _chosen(program, options, targets)
+    note_awaited(engine, targets)
+    return with_policy(engine, program, options), reason
+
+
+def _chosen(program, options, targets):
+    name = options.get("engine")
+    if "hosts" in options:
+        if options["hosts"].forward:
+            from .hosts.relay_engine import RelayEngine as Chosen
+        elif options.get("hostmode") == "central":
+            from .hosts.central_engine import CentralEngine as Chosen
+        else:
+            from .hosts.engine import RemoteEngine as Chosen
+        return _opened(Chosen(program, options), targets), f"it traces {options['hosts']}"
+    if "send" in options:
+        from .hosts.event_forwarding import SendingEngine
+
+        return _opened(SendingEngine(program, options), targets), "its events are sent"
+    asked = [desc for clause in program.clauses for desc in clause.probes]
+    for option in ("replay", "record", "keep"):
+        if option in options:
+            if name not in (None, "embedded"):
+                raise EngineError(f"--{option} is not possible with the {name} engine")
+            if option != "replay":
+                _check_embedded(asked, option, options, targets)
+            name = "embedded"
+    if "replay" in options:
+        from .engine.embedded.replay import ReplayEngine
+
+        return _opened(ReplayEngine(program, options), targets), "it is a replay"
+    if "file" in options or any(desc.module.startswith("/") for desc in asked):
+        if name not in (None, "kernel"):
+            what = "-x file" if "file" in options else "a module that is a file's path"
+            raise EngineError(f"{what} is not possible with the {name} engine")
+        name = "kernel"
+    if name:
+        return _opened(ENGINES[name](program, options), targets), "as -x engine says"
+    if not sys.platform.startswith("linux"):
+        return _embedded_or_dtrace(program, options, targets)
+    awaits = bool(options.get("zdefs") or "wait" in options)
+    root, ours = os.geteuid() == 0, _has_pyusdt(targets, options)
+    later = {}  # {description: the engine for it where nobody has it yet}
+    if awaits:
+        later = {desc: engine_for(kind(desc), root, PYUSDT_TO_COME if ours else TO_COME) for desc in asked}
+        for desc in [desc for desc in asked if later[desc] == REFUSED]:
+            raise EngineError(f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it")
+        if "wait" in options and KERNEL not in later.values():
+            return _opened(_embedded(program, options), targets), "--wait, and pyusdt brings such probes"
+    engine = None
+    try:
+        engine = _embedded(program, options)
+        _opened(engine, targets)
+    except EngineError as error:
+        if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
+            raise
+        embedded, why, better, failed = None, error.why, None, engine and error
+        lack = str(error) if isinstance(error, NoPyusdt) else None
+    else:
+        lack = failed = None
+        knows = all(count for _, count in engine.matched)
+        better = _better_in_kernel(program, options, targets) if os.geteuid() == 0 else None
+        if os.geteuid() != 0 or (knows and not better):
+            return engine, "it needs no privilege and knows the probes"
+        embedded, why = engine, better or "pyusdt's own probes do not match"
+    try:
+        engine = _opened(_kernel(program, options), targets)
+    except EngineError as error:
+        if embedded is None:
+            raise
+        if isinstance(error, NotAllowed):
+            embedded.close()
+            raise
+        embedded.kernel = f"such probes need another engine, which can not be used: {error}"
+        return embedded, "the kernel can not be used"
+    engine.lack = lack
+    if failed and not lack and _wants_own(program):
+        engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
+    if embedded and any(not count and later.get(desc) == KERNEL for desc, count in embedded.matched):
+        embedded.close()
+        return engine, "nobody has such probes yet, and any program may come with them"
+    if embedded and why != better and not _knows_more(engine, embedded, targets):
+        engine.close()
+        embedded.function_sizes = engine.function_sizes
+        return embedded, "the kernel's engine knows no more of the probes"
+    if embedded and _lacks_python(engine, embedded):
+        engine.close()
+        return embedded, "the kernel's engine does not know the provider python of this program"
+    if embedded:
+        embedded.close()
+    return engine, why
+
+
+def _has_pyusdt(targets, options):
+    """Whether the processes that are named have pyusdt in them, or may load it: then providers that they make are the embedded engine's."""
+    if targets.command:
+        return loads_pyusdt(targets.command.argv)
+    waits = options.get("wait")
+    if isinstance(waits, str):
+        return loads_pyusdt([waits])
+    return any(_listable(pid) for pid in targets.pids)
+
+
+def _listable(pid):
+    """Whether a process has published probes of pyusdt's."""
+    try:
+        return bool(_tracer.list_probes(None, pid))
+    except OSError:
+        return False
+
+
+def _check_embedded(asked, option, options, targets):
+    """--record and --keep are the embedded engine's.  Raises EngineError for a description that it cannot have."""
+    for desc in asked:
+        if kind(desc) == KERNEL or (kind(desc) == OTHER and os.geteuid() == 0 and not _has_own(desc, targets) and _is_foreign(desc, options, targets)):
+            raise EngineError(f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
+                              f"{desc} is the kernel engine's (docs/guide/recording.md)")
+
+
+def _has_own(desc, targets):
+    """Whether a process with pyusdt has such a probe."""
+    try:
+        rows = [row for pid in targets.pids for row in _tracer.list_probes(None, pid)] if targets.pids else _tracer.list_probes()
+    except OSError:
+        return False
+    return any(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in rows)
+
+
+def _is_foreign(desc, options, targets):
+    """Whether a file of a process has such a probe."""
+    from .engine.kernel.probes import list_kernel_probes
+
+    try:
+        found = list_kernel_probes.known(targets.pids, [desc], options.get("file", ()), targets.command)
+    except EngineError:
+        return False
+    return any(all(map(_tracer.glob, (desc.provider, desc.name), (probe[0], probe[3]))) for probe in found)
+
+
+def _wants_languages_alone(program):
+    """Stacks of functions of Python, which the embedded engine has, and no other stack."""
+    return bool(program.stacks) and program.stacks.keys() <= _LANGUAGES
+
+
+def _wants_own(program):
+    return any(desc.provider.startswith(OWN_PROVIDERS) for clause in program.clauses for desc in clause.probes)
+
+
+def _better_in_kernel(program, options, targets):
+    """Why the kernel's engine does more for a program whose probes the embedded one knows, or None."""
+    descriptions = [desc for clause in program.clauses for desc in clause.probes]
+    named = targets.pids or targets.command
+    if not named and _wants_own(program):
+        return None
+    elsewhere = options.get("profilewall") or p.SAMPLED_TASK in program.uses or (named and _wants_languages_alone(program))
+    if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
+        return "profile-n fires on every CPU there"
+    if p.SAMPLED_TASK in program.uses:
+        return None
+    own = ("BEGIN", "END", "ERROR", "tick-")
+    if any(not clause.stacks <= _LANGUAGES and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
+        return "it records stacks"
+    return None
+
+
+def _knows_more(kernel, embedded, targets):
+    """Whether the kernel's engine finds probes for a description that the embedded one has none for.
+
+    Where no process is named, our own providers do not count: the embedded engine has such a process from its first
+    probe on, the kernel's only after it was noticed.
+    """
+    named = targets.pids or targets.command
+    return any(there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
+               for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
+
+
+def _lacks_python(kernel, embedded):
+    """Whether it has no probe for a description of the provider python that the embedded engine has some for."""
+    return any(here and not there and is_of_python(desc) for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
+
+
+def _embedded_or_dtrace(program, options, targets):
+    """The embedded engine where it knows all the probes, else the system's dtrace."""
+    try:
+        engine = _opened(_embedded(program, options), targets)
+    except EngineError as error:
+        why = error.why
+    else:
+        if all(count for _, count in engine.matched):
+            return engine, "it needs no privilege and knows the probes"
+        engine.close()
+        why = "pyusdt's own probes do not match"
+    try:
+        return _opened(_dtrace(program, options), targets), why
+    except EngineError as error:
+        raise EngineError(f"{why}, and {error}") from None
+
+
+def list_probes(options, targets, descriptions, tell=lambda text: None):
+    """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
+    may be used.  tell(text): of what is left out.  Raises EngineError, OSError."""
+    name, pids = options.get("engine"), targets.pids
+    found = [] if name == "kernel" else _listed_embedded(targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0)
+    if name == "kernel" or (name is None and os.geteuid() == 0):
+        from .engine.kernel.probes import list_kernel_probes
+        from .engine.kernel.probes.finder import files_of
+
+        known = set(found)
+        there = list_kernel_probes.known(pids, descriptions, files_of(options, descriptions), targets.command, tell,
+                              options.get("demangle", True))
+        found += [probe for probe in there if probe not in known]
+    return found
+
+
+def _listed_embedded(targets, descriptions, may_fail):
+    pids = targets.pids
+    if descriptions and any(is_of_python(desc) for desc in descriptions):
+        await_python(pids)
+    try:
+        found = [probe for pid in pids for probe in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
+    except OSError as error:
+        if may_fail:
+            return []
+        raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
+    found.sort(key=lambda probe: probe[7] == _tracer.AT_PLACE)  # those get their ids with their first events
+    return [tuple(probe[1:5]) for probe in [*found, *_to_come(targets, descriptions)]]
+
+
+def _to_come(targets, descriptions):
+    """What a command that has not started will have of the provider python, where it is asked for."""
+    wanted = [desc for desc in descriptions or () if is_of_python(desc)]
+    if not (targets.command and wanted):
+        return []
+    from pydtrace.engine.embedded.provider_injection import into_command
+
+    rows, lack = into_command(targets.command, wanted)
+    if lack:
+        raise EngineError(lack)
+    return rows
+
+
+def _opened(engine, targets):
+    try:
+        engine.open(targets)
+    except BaseException:
+        engine.close()
+        raise
+    return engine

@@ -1,0 +1,1 @@
+"""Alerts: records of a clause, given to a receiver."""

@@ -1,0 +1,304 @@
+"""Who is told of alerts: a program, a webhook, an Alertmanager.
+
+In: `exec:PROGRAM ARGUMENT …`, `webhook:URL`, `alertmanager:URL`; notes (alerts_sink.py).  Out: a program that reads the note as JSON; the same
+as a POST; alerts of Alertmanager's API, version 2.
+Always: each has a thread of its own and room for so many notes; what finds no room, or can not be delivered after some tries, is
+counted in `lost`, and `why` says why.  Nothing goes through a shell, and no redirection is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import queue
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.process.identity import ask
+from pydtrace.results.arrow_tables import plain
+from pydtrace.sinks.http.bounded_http import MOST, Answer
+from pydtrace.untrusted.isolated_python import own_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Note = dict[str, Any]
+
+ROOM = 100  # notes
+_TIMEOUT = 10.0  # s, of a connection; of a program three times that
+_TRIES = (0.0, 1.0, 4.0)  # s before each
+CLOSING = 5.0  # s that the end waits for what is still to be delivered
+
+
+class ReceiverError(Exception):
+    """A receiver that can not be; the message is one line for the user."""
+
+
+class _Undelivered(Exception):
+    """Why a note did not arrive; another try makes sense."""
+
+
+class _Refused(_Undelivered):
+    """None does."""
+
+
+class Dump:
+    """The stacks of a process, looked at once, by whoever first needs them.  began: when the process began, as identity.ticks() has it: of
+    another that has its id by then nothing is shown; None: the process has ended."""
+
+    def __init__(self, pid: int, began: int | None) -> None:
+        self._pid, self._began, self._lock = pid, began, threading.Lock()
+        self._text: str | None = None
+
+    def text(self) -> str:
+        """As `pyusdt dump` prints them, or why there are none."""
+        with self._lock:
+            if self._text is None:
+                self._text = ask(self._pid, self._began, self._look) or f"process {self._pid} has ended: its stacks could not be read"
+            return self._text
+
+    def _look(self) -> str:
+        command = own_python("from pydtrace.cli.commands.main import main; main()", "dump", str(self._pid))
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return f"the stacks of process {self._pid} could not be had within {_TIMEOUT:g} s"
+        return (done.stdout or done.stderr).decode("utf-8", "replace")
+
+
+class Receiver:
+    """deliver: does it, or raises _Undelivered; every: how often what lasts is told of again, in s, None: as the user wants it; stop: ends
+    what a deliver() that does not return is at.
+
+    why: the last reason for which a note was not delivered, else ""."""
+
+    def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None, stop: Callable[[], None] | None = None) -> None:
+        self.every, self.why = every, ""
+        self._shown, self._deliver, self._stop = shown, deliver, stop
+        self._queue: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
+        self._refused = 0  # notes for which there was no room: counted by who brings them
+        self._taken = 0  # likewise
+        self._failed = self._done = 0  # counted by the thread
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="pyusdt-alert", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """How many notes were not delivered."""
+        waiting = self._taken - self._done if self._closing.is_set() else 0
+        return self._refused + self._failed + waiting
+
+    def put(self, note: Note) -> None:
+        """To be delivered; never waits."""
+        if self._queue.qsize() < ROOM:  # nobody else brings any
+            self._queue.put(note)
+            self._taken += 1
+        else:
+            self._refused += 1
+            self.why = f"{self._shown}: {ROOM} are waiting to be delivered"
+
+    def no_more(self) -> None:
+        """That was the last note."""
+        self._queue.put(None)
+
+    def close(self, until: float) -> None:
+        """Behind no_more(): waits for what is on its way until then (monotonic); the rest is lost."""
+        self._thread.join(max(0.0, until - time.monotonic()))
+        self._closing.set()
+        if self._taken > self._done:
+            self.why = f"{self._shown}: the tracing was over before it answered"
+            if self._stop:
+                self._stop()
+
+    def _work(self) -> None:
+        while (note := self._queue.get()) is not None and not self._closing.is_set():
+            why = self._try(note)
+            if why and not self._closing.is_set():
+                self._failed += 1
+                self.why = f"{self._shown}: {why}"
+            self._done += not self._closing.is_set()
+
+    def _try(self, note: Note) -> str:
+        """Why it could not be delivered, or ""."""
+        why = ""
+        for pause in _TRIES:
+            self._closing.wait(pause)
+            try:
+                self._deliver(note)
+                return ""
+            except _Refused as error:
+                return str(error)
+            except _Undelivered as error:
+                why = str(error)
+        return why
+
+
+def open_receiver(text: str) -> Receiver:
+    """Of the text of an option.  ReceiverError."""
+    kind, _, what = text.partition(":")
+    if kind not in _KINDS or not what:
+        raise ReceiverError(f"'{text}': exec:PROGRAM, webhook:URL or alertmanager:URL is needed")
+    return _KINDS[kind](what)
+
+
+def handed_over(shown: str, notes: queue.Queue[Note]) -> Receiver:
+    """To somebody in this process, as plain data, who takes them from the queue; its size is the room that there is."""
+    return Receiver(shown, lambda note: _hand_over(note, notes))
+
+
+def _hand_over(note: Note, notes: queue.Queue[Note]) -> None:
+    try:
+        notes.put_nowait(json.loads(_packed(note)))
+    except queue.Full:
+        raise _Undelivered(f"{notes.maxsize} are waiting to be taken") from None
+
+
+# --- a program --------------------------------------------------------------------------------
+
+
+def _program(text: str) -> Receiver:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words or not shutil.which(words[0]):
+        raise ReceiverError(f"'exec:{text}': there is no such program")
+    program = _Program(words)
+    return Receiver(f"exec:{words[0]}", program.run, stop=program.stop)
+
+
+class _Program:
+    """One at a time."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._running: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+
+    def run(self, note: Note) -> None:
+        packed = _packed(note)
+        if self._is_over:
+            return
+        try:
+            with subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+                self._running = process
+                if self._is_over:  # stop() came just before
+                    process.kill()
+                try:
+                    process.communicate(packed, 3 * _TIMEOUT)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    raise _Refused(f"it did not end within {3 * _TIMEOUT:g} s") from None
+        except OSError as error:
+            raise _Undelivered(error.strerror or str(error)) from None
+        if process.returncode:
+            raise _Refused(f"its exit status was {process.returncode}")
+
+    def stop(self) -> None:
+        """Nobody would end it after us."""
+        self._is_over = True
+        if process := self._running:
+            process.kill()
+
+
+# --- a server ---------------------------------------------------------------------------------
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class _Connection(http.client.HTTPConnection):
+    response_class = Answer
+
+
+class _Secured(http.client.HTTPSConnection):
+    response_class = Answer
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Secured, request)
+
+
+_opener = urllib.request.build_opener(_NoRedirection, _Http, _Https)
+
+
+def _url(kind: str, text: str) -> str:
+    found = urllib.parse.urlsplit(text)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise ReceiverError(f"'{kind}:{text}': a URL that begins with http:// or https:// is needed")
+    return text
+
+
+def _post(url: str, body: bytes) -> None:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with _opener.open(request, timeout=_TIMEOUT) as answer, contextlib.suppress(OSError, http.client.HTTPException):
+            answer.read(MOST)  # it has said that it took the note, whatever comes behind that
+    except urllib.error.HTTPError as error:
+        kind = _Undelivered if error.code >= 500 or error.code == 429 else _Refused
+        raise kind(f"it answered {error.code}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _Undelivered(str(getattr(error, "reason", None) or error) or type(error).__name__) from None
+
+
+def _webhook(text: str) -> Receiver:
+    url = _url("webhook", text)
+    return Receiver(url, lambda note: _post(url, _packed(note)))
+
+
+def _alertmanager(text: str) -> Receiver:
+    url = _url("alertmanager", text).rstrip("/") + "/api/v2/alerts"
+    return Receiver(url, lambda note: _post(url, json.dumps([_alert(note)]).encode()), every=_EVERY)
+
+
+_EVERY = 60.0  # s; what it does not hear of again it takes for resolved
+
+
+def _alert(note: Note) -> dict[str, Any]:
+    """As Alertmanager has it: what tells one from another are labels, all the rest are annotations.  A record's own `host` (of many) is
+    the alert's."""
+    labels = {_label(name): value for name, value in note["labels"].items() if value}
+    annotations = {_label(name): str(value) for name, value in note["values"].items() if not isinstance(value, str)}
+    return {"labels": {"host": note["host"], **labels, "alertname": note["alert"]},
+            "annotations": {**annotations, "count": str(note["count"]), "probe": note["probe"], "pid": str(note["pid"]),
+                            "evidence": _packed(note.get("evidence", {})).decode()},
+            "startsAt": _time(note["began"]), "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY)}
+
+
+def _label(name: str) -> str:
+    """A name that may be one of a label."""
+    made = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    return made if made and not made[0].isdigit() else f"_{made}"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _plain(value: object) -> Any:
+    return value.text() if isinstance(value, Dump) else plain(value)
+
+
+def _packed(what: Any) -> bytes:
+    return json.dumps(what, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+
+
+_KINDS = {"exec": _program, "webhook": _webhook, "alertmanager": _alertmanager}

@@ -1,0 +1,239 @@
+"""pydtrace --alert CLAUSE=RECEIVER: the records of a clause, as alerts that somebody is told of.
+
+In: what a sink is given (driver/sink.py); options: `alert` ["CLAUSE=RECEIVER" …], `alertends`, `alertrepeat` (ns), `alertrate` (alerts a
+minute), `alertstacks`.
+Out: notes of plain data for the receivers (alert_receivers.py); docs/guide/alerts.md has their members.
+Always: the condition is D's: whatever the clause records is an alert.  One clause with the same texts among its values is one alert,
+told of when it begins, again while it lasts, and when no record has come for a while; what is not told of is counted, and said.
+This thread never waits for a receiver.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import struct
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.driver.cumulative_totals import shown as as_label
+from pydtrace.driver.sink import Sink
+from pydtrace.engine import EngineError
+from pydtrace.process.identity import ticks
+from pydtrace.program import program as p
+from pydtrace.program.float_values import of_json
+from pydtrace.results.records import Probe, split
+from pydtrace.sinks.json_sink import shown
+
+from .alert_receivers import CLOSING, Dump, ReceiverError, open_receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from pydtrace.driver.sink import Info
+    from pydtrace.program.program import Clause
+    from pydtrace.results.records import Record
+    from pydtrace.sinks.output_file import Notify
+
+    from .alert_receivers import Receiver
+
+VERSION = 1  # of a note's members
+_ENDS, _REPEAT, _RATE = 60 * 10**9, 3600 * 10**9, 60  # the options' defaults
+_MOST = 1000  # alerts at once
+_EVIDENCE = 20  # records before an alert, and lines of an aggregation
+_TELL = 60.0  # s between two messages about what was lost
+_NOT_HERE = ("remote", "replay")  # engines; a process of ours may have the number of one of theirs
+
+
+class _Alert:
+    """One that lasts.  first, last: seconds since 1970, of its first and its last record; seen: the same of the last one, monotonic;
+    due: when each receiver is told again, monotonic; empty: nobody was told yet; note: what they are told of its first record."""
+
+    __slots__ = ("count", "due", "first", "labels", "last", "name", "note", "seen")
+
+    def __init__(self, name: str, labels: dict[str, str]) -> None:
+        self.name, self.labels = name, labels
+        self.first = self.last = time.time()
+        self.count, self.seen = 0, 0.0
+        self.due: dict[Receiver, float] = {}
+        self.note: dict[str, Any] = {}
+
+
+class Alerts(Sink):
+    """The sink, which looks on beside another (sinks/tee.py).  opens: a receiver by its text.  EngineError: an option names no clause or no
+    receiver; at begin()."""
+
+    def __init__(self, notify: Notify, opens: Callable[[str], Receiver] = open_receiver) -> None:
+        self._notify, self._opens = notify, opens
+        self._active: dict[Any, _Alert] = {}
+        self._receivers: dict[str, list[Receiver]] = {}  # by what the option calls the clause
+        self._recent: deque[bytes] = deque(maxlen=_EVIDENCE)
+        self._suppressed = 0
+        self._said = 0
+        self._say_next = 0.0
+
+    def begin(self, info: Info) -> None:
+        self._info, options = info, info.options
+        self._ends, self._repeat = options.get("alertends", _ENDS) / 1e9, options.get("alertrepeat", _REPEAT) / 1e9
+        self._bucket = _Bucket(options.get("alertrate", _RATE))
+        self._decoder = info.decoder()
+        self._names: dict[int, str] = {}
+        if options.get("alertstacks") and info.engine in _NOT_HERE:
+            raise EngineError("-x alertstacks can not be had with --hosts and --replay: the processes are not here")
+        try:
+            self._open(options["alert"])
+        except ReceiverError as error:
+            self.close()
+            raise EngineError(f"--alert {error}") from None
+
+    def _open(self, given: list[str]) -> None:
+        for text in given:
+            name, equals, receiver = text.partition("=")
+            clauses = _clauses(name, self._info.program.clauses) if equals else []
+            if not clauses:
+                raise ReceiverError(f"'{text}': CLAUSE=RECEIVER is needed, and no clause is called '{name}': a clause is called by its number"
+                                    " in the script, 1 and up, or by its probe's name")
+            for clause in clauses:
+                if not clause.record_size:
+                    raise ReceiverError(f"'{text}': the clause records nothing: what it records is an alert, as of printf()")
+                self._names.setdefault(clause.index or 0, name)
+            self._receivers.setdefault(name, []).append(self._opens(receiver))
+
+    # --- what comes ---------------------------------------------------------------------------
+
+    def records(self, buffer: bytes) -> None:
+        for record, clause, probe, pid, tid in split(buffer):
+            if clause in self._names:
+                self._come(clause, record, probe, (pid, tid))
+            self._recent.append(record)
+        self._look(time.monotonic())
+
+    def text(self, text: bytes) -> None:
+        """Shown by the other one."""
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """Likewise."""
+
+    def _come(self, clause: int, raw: bytes, probe: int, who: tuple[int, int]) -> None:
+        found, name = self._decoder.decode(raw), self._names[clause]
+        values = _values(found[0]) if found else {}
+        labels = _labels(found[0], self._decoder.texts(clause)) if found else {}
+        key = name, tuple(labels.items())
+        alert = self._active.get(key)
+        if alert is None:
+            if len(self._active) >= _MOST:
+                self._suppressed += 1
+                return
+            alert = self._active[key] = _Alert(name, labels)
+        alert.count += 1
+        alert.seen, alert.last = time.monotonic(), time.time()
+        if not alert.due:  # those after it change nothing but the count
+            alert.note = {"values": values, "probe": str(Probe(*self._info.probe(probe))), "pid": who[0], "tid": who[1]}
+            self._begin(alert, struct.unpack_from("=Q", raw, p.RECORD_TIME)[0])
+
+    def _begin(self, alert: _Alert, when: int) -> None:
+        if not self._bucket.take(alert.seen):
+            return  # its next record tries again
+        alert.note["evidence"] = self._evidence(alert.note["pid"], when)
+        for receiver in self._receivers[alert.name]:
+            self._tell(alert, "firing", receiver)
+
+    def _look(self, now: float) -> None:
+        """Those that have ended, and those that are to be told of again."""
+        for key, alert in list(self._active.items()):
+            over = now - alert.seen >= self._ends
+            if over:
+                del self._active[key]
+                self._suppressed += not alert.due
+            for receiver, due in alert.due.items():
+                if over or now >= due:
+                    self._tell(alert, "resolved" if over else "firing", receiver)
+        if now >= self._say_next:
+            self._say(now)
+
+    # --- what goes ----------------------------------------------------------------------------
+
+    def _tell(self, alert: _Alert, state: str, receiver: Receiver) -> None:
+        alert.due[receiver] = time.monotonic() + (receiver.every or self._repeat)
+        receiver.put({"version": VERSION, "state": state, "alert": alert.name, "host": platform.node(), "labels": alert.labels,
+                      "count": alert.count, "began": round(alert.first, 3), "last": round(alert.last, 3),
+                      "sent": round(time.time(), 3), **alert.note})
+
+    def _evidence(self, pid: int, when: int) -> dict[str, Any]:
+        records = [found.to_dict() for raw in self._recent for found in self._decoder.decode(raw)]
+        for each in records:
+            each["values"] = of_json(each["values"])
+        evidence: dict[str, Any] = {"records": records, "aggregations": self._aggregations()}
+        if self._info.options.get("alertstacks") and pid not in (0, os.getpid()):  # ticks fire in the tracer
+            began = ticks(pid)
+            evidence["stacks"] = Dump(pid, began if self._info.fired(pid, when) else None)
+        return evidence
+
+    def _aggregations(self) -> list[dict[str, Any]]:
+        aggregates = self._info.actions.aggregates
+        return [{"name": definition.name, "keys": list(key), **shown(value)}
+                for definition in self._info.program.aggregations
+                for key, value in list(aggregates.snapshot(definition).items())[-_EVIDENCE:]]
+
+    def _all(self) -> list[Receiver]:
+        return [receiver for receivers in self._receivers.values() for receiver in receivers]
+
+    def _say(self, now: float) -> None:
+        """What nobody was told of."""
+        self._say_next = now + _TELL
+        lost = sum(receiver.lost for receiver in self._all()) + self._suppressed
+        if lost > self._said:
+            self._said = lost
+            beyond = f", {self._suppressed} of them beyond -x alertrate or {_MOST} at once" if self._suppressed else ""
+            why = "".join(f"; {each.why}" for each in self._all() if each.why)
+            self._notify(f"--alert: {lost} notes of alerts could not be delivered{beyond}{why}")
+
+    def close(self) -> None:
+        self._suppressed += sum(not alert.due for alert in self._active.values())
+        until = time.monotonic() + CLOSING  # of all of them
+        for receiver in self._all():
+            receiver.no_more()
+        for receiver in self._all():
+            receiver.close(until)
+        self._say(0.0)
+        self._receivers = {}
+
+
+class _Bucket:
+    """At most `rate` a minute, and as many at once."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate, self._left, self._at = rate, float(rate), 0.0
+
+    def take(self, now: float) -> bool:
+        self._left = min(self._rate, self._left + (now - self._at) * self._rate / 60)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:
+    """Those that are called so: by number, or by the name of a probe as the clause writes it."""
+    if name.isascii() and name.isdigit():
+        return [clause for number, clause in enumerate(clauses, 1) if number == int(name)]
+    return [clause for clause in clauses if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)]
+
+
+def _labels(record: Record, texts: Container[int]) -> dict[str, str]:
+    """Its texts by their names, likewise; bytes that are no UTF-8 as \\xff, as metrics have them."""
+    made: dict[str, str] = {}
+    for at, (name, value) in enumerate(zip(record.names, record.values, strict=True)):
+        if at in texts or isinstance(value, str):
+            made.setdefault(name, as_label(value))
+    return made
+
+
+def _values(record: Record) -> dict[str, Any]:
+    """Its values by their names; the first of those that are named alike."""
+    found: dict[str, Any] = {}
+    for name, value in zip(record.names, of_json(list(record.values)), strict=True):
+        found.setdefault(name, value)
+    return found

@@ -1,0 +1,87 @@
+"""A file that is at its place when it is whole, and not before.
+
+In: a path.  Out: where to write meanwhile, and an error that names the path.  Always: a file that is there already stays until
+the new one takes its place, whatever ends us; what is no file (a pipe, /dev/full) is written itself.  The name to write to can
+not be foreseen and is made anew, so that nobody who may write in the folder, /tmp say, has a link there; nor is another user's
+link in such a folder followed, whatever the kernel's fs.protected_symlinks says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+
+from .output_file import OutputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_LINKS = 40  # that are followed, as the kernel does
+
+
+def _place(path: str) -> str:
+    """What it leads to: OSError where a link is another user's, by the kernel's rule for folders like /tmp.  Whoever puts a link in
+    the place of what was looked at here has it replaced, not followed."""
+    for _ in range(_LINKS):
+        folder = os.path.realpath(os.path.dirname(path))
+        path = os.path.join(folder, os.path.basename(path))
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(found.st_mode):
+            return path
+        if not _is_trusted(found.st_uid, os.stat(folder)):
+            raise PermissionError(errno.EACCES, "")
+        path = os.path.join(folder, os.readlink(path))
+    raise OSError(errno.ELOOP, "")
+
+
+def _is_trusted(owner: int, folder: os.stat_result) -> bool:
+    return owner in (os.geteuid(), folder.st_uid) or not (folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH)
+
+
+class Aside:
+    """path: the user's; writing: what is to be written to, once it was made, None again once it was given up."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._place = path
+        self.writing: str | None = None
+
+    def make(self) -> str:
+        """Makes what is to be written to: OSError."""
+        self._place = _place(self.path)  # of a link what it leads to
+        is_other = os.path.exists(self._place) and not os.path.isfile(self._place)
+        writing = self._place if is_other else f"{self._place}.{os.getpid()}.{secrets.token_hex(4)}.part"
+        if not is_other:
+            os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        self.writing = writing
+        return writing
+
+    @contextlib.contextmanager
+    def checked(self) -> Iterator[None]:
+        """OutputError for what goes wrong in the block with the file; it is removed then."""
+        try:
+            yield
+        except OSError as error:
+            self.give_up()
+            why = os.strerror(error.errno) if error.errno else error
+            raise OutputError(f"failed to write to {self.path}: {why}") from None
+
+    def done(self) -> None:
+        """It is whole, and closed; nothing where it was given up."""
+        if self.writing and self.writing != self._place:
+            with self.checked():
+                os.replace(self.writing, self._place)
+
+    def give_up(self) -> None:
+        if self.writing and self.writing != self._place:
+            with contextlib.suppress(OSError):
+                os.unlink(self.writing)
+        self.writing = None

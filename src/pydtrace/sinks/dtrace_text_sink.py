@@ -1,0 +1,97 @@
+"""dtrace's output: what pydtrace prints unless it is told otherwise.
+
+In: what a sink is given (driver/sink.py).  Out: text, byte for byte as dtrace prints it; run-time errors and losses on the
+standard error.  Always: records are printed by C (c/format/format.h); what it leaves to us is done where it stands among them.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from pydtrace.program import formatter_table
+from pydtrace.program import program as p
+from pydtrace.untrusted.terminal_escape import harmless
+
+from .output_file import OutputSink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.sink import Info
+
+    from .output_file import Notify, Output
+
+_LAYOUT = ("quiet", "rawbytes", "flowindent")  # options, in the order of Formatter.flags()
+
+
+class Text(OutputSink):
+    """formatter: a _tracer.Formatter, or what has its methods, where it is not to be made of the program."""
+
+    def __init__(self, output: Output, notify: Notify, formatter: Any = None) -> None:
+        super().__init__(output, notify)
+        self._formatter = formatter
+
+    def begin(self, info: Info) -> None:
+        self._info, self._teller = info, info.teller(self.fault)
+        if self._formatter is None:
+            self._formatter = _formatter(info)
+            self._lay_out()
+        if type(self) is Text:  # others look at the records, too
+            self.formatter = self._formatter
+
+    def _lay_out(self) -> None:
+        """Tell the formatter what the options say about lines."""
+        self._formatter.flags(*[bool(self._info.options.get(name)) for name in _LAYOUT])
+
+    def option_changed(self, name: str) -> None:
+        if name in _LAYOUT:
+            self._lay_out()
+
+    def records(self, buffer: bytes) -> None:
+        formatter = self._formatter
+        formatter.feed(buffer)
+        while True:
+            stop, text, offset, action = formatter.next()
+            if text:
+                self.output.write(text)
+            if stop == formatter.DONE:
+                return
+            if stop == formatter.PROBE:
+                self._name(buffer, offset)
+            elif stop == formatter.FAULT:
+                size = struct.unpack_from("=I", buffer, offset)[0]
+                self._teller.tell(buffer[offset : offset + size])
+            elif stop == formatter.ACTION:
+                self._act(buffer, offset, action)
+
+    def _name(self, records: bytes, offset: int) -> None:
+        """Tell the formatter a probe's names."""
+        probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
+        provider, _, function, name = self._info.probe(probe)
+        self._formatter.probe(probe, *map(harmless, (provider, function, name)))
+
+    def _act(self, records: bytes, offset: int, index: int) -> None:
+        """An action that is not printing.  index: of its clause's actions."""
+        size, clause = struct.unpack_from("=II", records, offset)
+        info = self._info
+        info.actions.act(info.program.clauses[clause & ~p.RECORD_FLAGS].actions[index], records[offset : offset + size])
+
+    def pause(self) -> None:
+        self.output.write(b"\n")
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self.output.write(aggregates.rest())
+
+
+def _is_compared() -> bool:
+    """DTrace's own suite runs us, and compares what is said."""
+    return "_DTRACE_TESTING" in os.environ
+
+
+def _formatter(info: Info) -> Any:
+    from pydtrace._tracer import Formatter
+
+    return Formatter(formatter_table.build(info.program), Formatter.TESTING if _is_compared() else 0)

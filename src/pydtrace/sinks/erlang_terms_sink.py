@@ -1,0 +1,150 @@
+"""What a program records, as the terms that erltrace gives (erlang_nif/src/erltrace.erl has their types).
+
+In: what a sink is given (driver/sink.py); aggregations.  Out: values for etf.encode().
+Always: an action is one term, in the order of the script; what is printed by an action that is not data is a term too.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.driver.formatted_text import Texts
+from pydtrace.driver.sink import Sink
+from pydtrace.program import program as p
+from pydtrace.program.fields import layout_of, maker_of
+from pydtrace.results import aggregation_values
+from pydtrace.results.aggregations import key_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.sink import Info
+    from pydtrace.dtrace_text.address_text import Addresses
+    from pydtrace.program.program import AggDef, Clause, Data
+
+    Contents = tuple[AggDef, list[tuple[bytes, bytes]]]
+
+
+class Atom(str):
+    """An atom of Erlang's; True and False are such, too."""
+
+    __slots__ = ()
+
+
+_HEADER = struct.Struct("=III")  # size, clause, probe
+_PROBE, _PRINTF, _PRINTA, _FAULT, _DROP = map(Atom, ("probe", "printf", "printa", "error", "drop"))
+
+
+class Terms(Sink):
+    """out: called with each term.  final: [(definition, what it holds)] at the end, None before."""
+
+    def __init__(self, out: Callable[[Any], None]) -> None:
+        self._out = out
+        self._probes: dict[int, list[str]] = {}
+        self._where: list[str] = []
+        self.final: list[Contents] | None = None
+
+    def begin(self, info: Info) -> None:
+        self._info, self._teller = info, info.teller(self.fault)
+        self._texts = Texts(info.program, whole=True)
+
+    def records(self, buffer: bytes) -> None:
+        at = 0
+        while at < len(buffer):
+            size, clause, probe = _HEADER.unpack_from(buffer, at)
+            if size < p.RECORD_DATA or at + size > len(buffer):
+                raise ValueError(f"damaged records: {len(buffer)} bytes, at {at}")
+            record = buffer[at : at + size]
+            at += size
+            if clause & p.RECORD_FAULT:
+                self._teller.tell(record)
+            else:
+                self._clause(self._info.program.clauses[clause & ~p.RECORD_FLAGS], probe, record)
+
+    def _clause(self, clause: Clause, probe: int, record: bytes) -> None:
+        where = self._where = self._probes.get(probe) or self._probes.setdefault(probe, list(self._info.probe(probe)))
+        actions = self._info.actions
+        if not clause.actions:
+            self._out((_PROBE, where))
+        for action in clause.actions:
+            if action.row.prints == p.PRINTS_VALUE:
+                self._out((_PROBE, where, value_of(action.data[0], record, actions.symbols)))
+            elif action.row.prints == p.PRINTS_FORMAT:
+                self._out((_PRINTF, where, shown(self._texts.of_record(action, record))))
+            elif action.row.records:
+                actions.act(action, record)
+
+    def text(self, text: bytes) -> None:
+        self._out((_PRINTA, self._where, shown(text)))
+
+    def notice(self, text: str, error: bool = True) -> None:
+        if error:
+            self._out((_FAULT, text))
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._out((_DROP, Atom(kind), count))
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self.final = held(aggregates)
+
+
+def held(aggregates: Aggregates) -> list[Contents]:
+    """What all aggregations hold now."""
+    return [(each, aggregates.entries(each)) for each in aggregates.program.aggregations]
+
+
+def shown(text: bytes) -> str | bytes:
+    """Text as it goes to Erlang: a string, or a binary where it is no UTF-8."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def value_of(data: Data, record: bytes, symbols: Addresses) -> Any:
+    value, make = struct.unpack_from("=" + layout_of(data), record, data.offset)[0], maker_of(data.type, symbols)
+    return _term(value if make is None else make(value))
+
+
+def _term(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def rows(definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses) -> list[tuple[Any, list[Any], Any]]:
+    """[(function, keys, value)] of an aggregation, in the order of its keys."""
+    read = key_reader(definition.keys, symbols)
+    found = [(list(map(_term, read(key))), aggregation_values.unpack(definition, value)) for key, value in items]
+    found.sort(key=lambda row: list(map(_order, row[0])))
+    return [(Atom(value.function), keys, _value(value)) for keys, value in found]
+
+
+def _order(key: Any) -> tuple[int, Any]:
+    """Numbers before text; text that is no UTF-8 among the other; stacks last."""
+    if isinstance(key, int):
+        return 0, key
+    if isinstance(key, list):
+        return 2, key
+    return 1, key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, aggregation_values.Histogram):
+        low, high = -(2**63), 2**63 - 1
+        buckets = [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
+                   for bucket in value.buckets]
+        if isinstance(value, aggregation_values.Percentiles):
+            return [(percent, value.percentile(percent)) for _, percent in value.row.percents], buckets
+        return buckets
+    return value.row.exact(value)
+
+
+def since(row: Any, before: bytes | None, now: bytes) -> bytes | None:
+    """What came to a value since it was `before`; None: nothing did.  It is the one of all where what came is not known
+    (dlang/builtins/aggregation_base.py)."""
+    if before == now:
+        return None
+    came = None if before is None else row.since(unpacked(before), unpacked(now))
+    return now if came is None else packed(came)

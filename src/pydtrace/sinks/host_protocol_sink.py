@@ -1,0 +1,130 @@
+"""pydtrace --json=2: what is traced, as lines that several hosts' can be merged from.  docs/guide/json.md is the schema.
+
+In: what a sink is given (driver/sink.py).  Out: lines of JSON, each written whole: hello, then epochs, each of which ends with a
+heartbeat: records, faults, losses, and what came into the aggregations since the epoch before.
+Always: what the lines of all epochs say, merged, is what the engine has counted; an epoch that is not ended says so by the lack of its
+heartbeat.  What reads, clears, truncates or normalizes aggregations is not done here but by who merges: its record says what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.aggregation import merge_values
+from pydtrace.driver.aggregation_deltas import Deltas
+from pydtrace.hosts import host_protocol
+from pydtrace.program import program as p
+from pydtrace.results.aggregations import key_reader
+
+from .output_file import OutputError, OutputSink
+
+if TYPE_CHECKING:
+    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.sink import Info
+    from pydtrace.program.program import Clause
+
+    from .output_file import Notify, Output
+
+SCHEMA = 2
+_ROWS = 500  # of a line
+_HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
+_FAULT = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
+
+
+class Lines(OutputSink):
+    """The sink.  interval: seconds of an epoch; None: who uses it calls epoch()."""
+
+    def __init__(self, output: Output, notify: Notify, interval: float | None = 1.0) -> None:
+        super().__init__(output, notify)
+        self._interval = interval
+        self.number = 0  # of the epoch that is open
+        self._beside: dict[str, int] = {}  # members of the lines of records
+
+    def say(self, type: str, **what: Any) -> None:
+        line = json.dumps({"type": type, **what}, separators=(",", ":"), allow_nan=False)
+        self.output.write(line.encode() + b"\n")
+
+    def begin(self, info: Info) -> None:
+        if info.engine == "dtrace":
+            raise OutputError("--json=2 is not possible with the dtrace engine: it tells values, not what they are made of")
+        self._info = info
+        self._deltas = Deltas(info.actions.aggregates)
+        self._clauses = [_Reader(clause, info) for clause in info.program.clauses]
+        self._probes: set[int] = set()  # those that were named
+        self._teller = info.teller(self.fault)
+        self._due = time.monotonic() + (self._interval or 0)
+        self.say("hello", schema=SCHEMA, host=os.uname().nodename, pid=os.getpid(), incarnation=os.urandom(8).hex(),
+                 engine=info.engine, reason=info.reason, clocks={"monotonic": info.clock.now(), "wall": int(info.clock.wall() * 1e9)},
+                 aggregations=[{"name": each.name, "function": each.row.called, "params": list(each.params or ()), "keys": len(each.keys)}
+                               for each in info.program.aggregations])
+
+    # --- records --------------------------------------------------------------------------------------
+    def records(self, buffer: bytes) -> None:
+        at = 0
+        while at < len(buffer):
+            size, clause, probe, cpu, when, pid, tid = _HEADER.unpack_from(buffer, at)
+            record = buffer[at : at + size]
+            self._name(probe)
+            where = {"clause": clause & ~p.RECORD_FLAGS, "probe": probe, "time": when, "pid": pid, "tid": tid, "cpu": cpu,
+                     **({"uncertain": True} if clause & p.RECORD_UNSURE else {}), **self._beside}
+            if clause & p.RECORD_FAULT:
+                kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
+                self.say("fault", **where, kind=kind, pc=pc, value=value)
+                self._teller.tell(record)
+            else:
+                self._record(self._clauses[clause & ~p.RECORD_FLAGS], record, where)
+            at += size
+        if self._interval and time.monotonic() >= self._due:
+            self.epoch()
+
+    def _name(self, probe: int) -> None:
+        if probe not in self._probes:
+            self._probes.add(probe)
+            self.say("probe", id=probe, names=host_protocol.said(self._info.probe(probe)))
+
+    def _record(self, clause: _Reader, record: bytes, where: dict[str, Any]) -> None:
+        self.say("record", **where, values=host_protocol.said(clause.read(record)), **clause.does)
+        for action in clause.here:
+            self._info.actions.act(action, record)
+
+    # --- epochs ---------------------------------------------------------------------------------------
+    def epoch(self, **more: int) -> None:
+        """What came since the last one, and the heartbeat that ends it.  more: members of that."""
+        self._due = time.monotonic() + (self._interval or 0)
+        for definition in self._info.program.aggregations:
+            rows = [[host_protocol.said(key), merge_values.said(definition.row, words)] for key, words in self._deltas.take(definition).items()]
+            for first in range(0, len(rows), _ROWS):
+                self.say("delta", epoch=self.number, name=definition.name, function=definition.row.called,
+                         params=list(definition.params or ()), rows=rows[first : first + _ROWS])
+        self.say("heartbeat", **{"epoch": self.number, "time": self._info.clock.now(), **more})
+        self.number += 1
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self.epoch()
+
+    def end(self, status: int) -> None:
+        self.say("exit", epochs=self.number, status=status)
+
+    # --- the rest -------------------------------------------------------------------------------------
+    def text(self, text: bytes) -> None:
+        self.say("text", text=text.decode("utf-8", "replace"))
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self.say("drops", kind=kind, count=count)
+        super().drop(kind, count, line)
+
+
+class _Reader:
+    """Of one clause.  read: a record's values; does: what its line says that it does to aggregations or to the tracing, for who merges;
+    here: the actions that are done where the lines are made."""
+
+    def __init__(self, clause: Clause, info: Info) -> None:
+        self.read = key_reader(host_protocol.data_of(clause), info.actions.symbols)
+        others = [action for action in clause.actions if action.row.records and not action.row.is_value]
+        names = [action.row.name for action in others if action.args or action.row.ends]
+        self.does = {"does": names} if names else {}
+        self.here = [action for action in others if not action.args]

@@ -1,0 +1,1 @@
+"""What the HTTP servers of sinks share."""

@@ -1,0 +1,1 @@
+"""Views that are drawn anew each interval: terminal, web page, notebook."""

@@ -1,0 +1,85 @@
+"""A widget for notebooks: the page of pydtrace --web in a cell, which is told of each interval.
+
+In: a running tracing (api.queue.Pump).  Out: an anywidget.AnyWidget.  Always: the page is in a frame of its own, which may run its
+script and nothing else; a thread of ours looks at the tracing, and ends with it, or with the widget.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from . import view_json
+from .live_model import View
+from .web_sink import page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCRIPT = """
+function render({model, el}) {
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.style.cssText = "width: 100%; height: 32rem; border: 0";
+    frame.srcdoc = model.get("page");
+    const tell = () => { if (model.get("state")) frame.contentWindow.postMessage(model.get("state"), "*"); };
+    frame.addEventListener("load", tell);
+    model.on("change:state", tell);
+    el.append(frame);
+}
+export default {render};
+"""
+
+
+class _Look:
+    """What view.View.update() wants of Aggregates."""
+
+    def __init__(self, running: Any) -> None:
+        self.program, self.snapshot = running.driver.program, running.aggregation
+
+
+class Feeder(threading.Thread):
+    """Tells a widget of each interval: say(state)."""
+
+    def __init__(self, running: Any, interval: float, tracing: object, say: Callable[[str], None]) -> None:
+        super().__init__(name="pyusdt-live", daemon=True)
+        self._running, self._interval, self._say = running, interval, say
+        self._tracing = tracing  # which ends when nobody has it
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        view, look, last, ended = View(view_json.PAST), _Look(self._running), time.monotonic(), False
+        while not ended and not self.over.is_set():
+            self.over.wait(self._interval)
+            ended = self._running.queue.over
+            now = time.monotonic()
+            view.drops = {kind: count for kind, count in self._running.drops().items() if count}
+            view.update(look, now - last)  # type: ignore[arg-type]
+            last = now
+            whole = view_json.whole(view, time.time(), self._interval, view_json.LATEST)
+            self._say(view_json.packed("whole", {**whole, "ended": ended}))
+
+
+def live(running: Any, interval: float, tracing: object) -> Any:
+    """The widget, which keeps the tracing.  ImportError without anywidget."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise ImportError("t.live() needs anywidget: pip install pyusdt[notebook]") from None
+
+    class Live(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm = SCRIPT
+        page = traitlets.Unicode(page("")).tag(sync=True)
+        state = traitlets.Unicode("").tag(sync=True)
+
+        def close(self) -> None:
+            """No more looks."""
+            feeder.over.set()
+            super().close()
+
+    made = Live()
+    feeder = Feeder(running, interval, tracing, lambda state: setattr(made, "state", state))
+    feeder.start()
+    return made

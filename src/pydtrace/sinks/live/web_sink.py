@@ -1,0 +1,225 @@
+"""pydtrace --web: the views of --live in a browser; and --html: the same page as one file, at the end.
+
+In: what a sink is given (driver/sink.py), a port (0: any) or a path.  Out: a server on 127.0.0.1 whose address is told, or a file; what
+the script prints goes where it ever goes, too.
+Always: who has not the token in the address gets nothing, nor does a page of another site (the Host header is checked, and no answer
+may be read by others); nothing that a browser sends reaches the tracing; a viewer that does not read holds up nobody, and gets the
+latest state when it reads again; at most _VIEWERS at a time, and _CONNECTIONS of whoever it is.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from pydtrace.engine import EngineError
+from pydtrace.sinks.atomic_file import Aside
+from pydtrace.sinks.http.http_server import Handler, Server
+
+from . import view_json
+from .live_sink import Watching
+
+if TYPE_CHECKING:
+    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.sink import Info
+    from pydtrace.sinks.output_file import Notify, Output
+
+_VIEWERS = 16
+_CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
+_BUFFER = 1 << 17  # bytes
+_TIMEOUT = 20.0  # s that a viewer may not read
+_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = (("Content-Security-Policy", _POLICY), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Resource-Policy", "same-origin"))  # fmt: skip
+_FILES = {"": ("index.html", "text/html; charset=utf-8"), "view.js": ("view.js", "text/javascript; charset=utf-8"),
+          "view.css": ("view.css", "text/css; charset=utf-8")}  # fmt: skip
+
+
+def file(name: str) -> str:
+    """One of the page's."""
+    with open(os.path.join(os.path.dirname(__file__), "web_assets", name), encoding="utf-8") as opened:
+        return opened.read()
+
+
+class _States:
+    """What the viewers are sent: the tracing writes it, each viewer's thread reads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._number, self._whole, self._step, self._over = 0, "", "", False
+        self.viewers = 0
+
+    def put(self, whole: str, step: str) -> None:
+        with self._changed:
+            self._number, self._whole, self._step = self._number + 1, whole, step
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def join(self, change: int) -> bool:
+        """One viewer more, or less; False: there are enough."""
+        with self._changed:
+            if change > 0 and self.viewers >= _VIEWERS:
+                return False
+            self.viewers += change
+            return True
+
+    def after(self, number: int, timeout: float) -> tuple[int, str | None]:
+        """(number, state) that follows the one of that number: the step, or all where some were missed; "" where the time was over
+        first, None at the end of tracing."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._number != number or self._over, timeout):
+                return number, ""
+            if self._number == number:
+                return number, None
+            return self._number, self._step if number and self._number == number + 1 else self._whole
+
+
+class _Handler(Handler):
+    """server: a _Server."""
+
+    server: _Server
+    timeout = _TIMEOUT
+
+    def answer(self) -> None:
+        token, _, name = self.path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self.refuse(403, "the address lacks the token")
+            return
+        self.server.know()
+        if name == "events":
+            self._events()
+        elif name in _FILES:
+            path, kind = _FILES[name]
+            self.send(200, file(path).encode(), kind, *_HEADERS)
+        else:
+            self.refuse(404, "there is no such page")
+
+    def _events(self) -> None:
+        states = self.server.states
+        if not states.join(1):
+            self.refuse(503, "too many viewers")
+            return
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)  # what lies there is old when it is read
+        try:
+            self.begin(200, "text/event-stream", ("Connection", "close"), *_HEADERS)
+            self._feed(states)
+        except OSError:
+            pass  # the viewer is gone, or does not read
+        finally:
+            states.join(-1)
+            self.close_connection = True
+
+    def _feed(self, states: _States) -> None:
+        number, state = states.after(0, 0.0)
+        while state is not None:
+            self.wfile.write(f"data: {state}\n\n".encode() if state else b": still here\n\n")
+            number, state = states.after(number, _TIMEOUT / 2)
+        self.wfile.write(b"event: end\ndata: over\n\n")
+
+
+class _Server(Server):
+    at_once = _CONNECTIONS
+
+    def __init__(self, port: int, states: _States) -> None:
+        super().__init__("127.0.0.1", port, _Handler)
+        self.states, self.token = states, secrets.token_urlsafe(18)
+        self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+
+class Web(Watching):
+    """The sink of --web."""
+
+    def __init__(self, output: Output, notify: Notify, port: int) -> None:
+        super().__init__(output, notify, kept=True, history=view_json.PAST)
+        self._port, self._states = port, _States()
+        self._server: _Server | None = None
+        self._printed = 0
+
+    def begin(self, info: Info) -> None:
+        super().begin(info)
+        try:
+            server = self._server = _Server(self._port, self._states)
+        except OSError as error:
+            raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
+        server.expenses.tell = self._notify
+        server.start()
+        self.stays = self.clock.span is not None
+        self._notify(f"the page is {server.address}")
+        self._states.put("", "") if self.stays else self.refresh()
+
+    def refresh(self) -> None:
+        if not self.stays:
+            now, new = self.clock.wall(), self.view.printed - self._printed
+            self._printed += new
+            self._states.put(view_json.packed("whole", view_json.whole(self.view, now, self.interval, view_json.LATEST)),
+                             view_json.packed("step", view_json.step(self.view, now, self.interval, new)))
+
+    def others_time(self) -> float:
+        return self._server.expenses.taken if self._server else 0.0
+
+    def end(self, status: int) -> None:
+        """A recording is shown when all of it is known."""
+        super().end(status)
+        if self.stays:
+            whole = view_json.packed("whole", {**view_json.whole(self.view, self.clock.wall(), self.interval), "recorded": True})
+            self._states.put(whole, whole)
+            self._notify("the recording is over; the page stays until Ctrl-C")
+
+    def close(self) -> None:
+        self._states.end()
+        server, self._server = self._server, None
+        if server:
+            end = time.monotonic() + 1.0
+            while self._states.viewers and time.monotonic() < end:  # they are told of the end
+                time.sleep(0.01)
+            server.stop()
+
+
+class Html(Watching):
+    """The sink of --html: a page that needs no server and no network."""
+
+    def __init__(self, output: Output, notify: Notify, path: str) -> None:
+        super().__init__(output, notify, kept=True, history=view_json.PAST)
+        self._file = Aside(path)
+
+    def begin(self, info: Info) -> None:
+        super().begin(info)
+        with self._file.checked():
+            self._file.make()
+
+    def refresh(self) -> None:
+        """The page is written at the end."""
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        super().snapshot(aggregates)
+        with self._file.checked():
+            assert self._file.writing
+            with open(self._file.writing, "w", encoding="utf-8") as opened:
+                opened.write(page(view_json.packed("whole", view_json.whole(self.view, self.clock.wall(), self.interval))))
+        self._file.done()
+        self._file.writing = None
+
+    def close(self) -> None:
+        self._file.give_up()
+
+
+def page(state: str) -> str:
+    """The page with a state in it.  No text of the state can end the element that it stands in."""
+    parts = {"<link rel=\"stylesheet\" href=\"view.css\">": f"<style>\n{file('view.css')}</style>",
+             "<script src=\"view.js\" defer></script>": "",
+             "</body>": f"<script type=\"application/json\" id=\"state\">{state.replace('<', chr(92) + 'u003c')}</script>\n"
+                        f"<script>\n{file('view.js')}</script>\n</body>"}  # fmt: skip
+    text = file("index.html")
+    for old, new in parts.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text

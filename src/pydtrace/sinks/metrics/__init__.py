@@ -1,0 +1,1 @@
+"""Aggregations as metrics for Prometheus."""

@@ -1,0 +1,66 @@
+"""Exemplars: of a metric's values single ones, with what leads to where they came from (a trace's id, a tag).
+
+In: records; meanings with `exemplar` (metric_config.py): the name of the value, and of the texts that go with it.  Out: for each series the
+newest record of each magnitude.  Always: a record counts where it has all that the meaning names, the metric's labels among them; what
+OpenMetrics would refuse (more than 128 characters) is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydtrace.driver.cumulative_totals import shown
+from pydtrace.results.records import split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydtrace.driver.sink import Info
+
+    from .metric_config import Meaning
+
+_MOST = 1000  # series of a metric, as many as it may have
+_LONGEST = 128  # characters of names and values, by OpenMetrics
+
+
+class Exemplar(NamedTuple):
+    """value: as recorded; labels: {name: text}; time: seconds since 1970."""
+
+    value: int
+    labels: dict[str, str]
+    time: float
+
+
+class Exemplars:
+    """meanings: {aggregation: Meaning}, of which some ask for exemplars."""
+
+    def __init__(self, meanings: Mapping[str, Meaning], info: Info) -> None:
+        self._found: dict[str, dict[tuple[str, ...], dict[int, Exemplar]]] = {}
+        self._decoder = info.decoder()
+        self._asked: dict[int, list[tuple[str, Meaning]]] = {}  # by clause
+        for name, meaning in meanings.items():
+            for clause in info.program.clauses if meaning.exemplar else ():
+                if {*meaning.exemplar, *(meaning.labels or ())} <= {*self._decoder.names(clause.index or 0)}:
+                    self._asked.setdefault(clause.index or 0, []).append((name, meaning))
+
+    def look(self, buffer: bytes) -> None:
+        """Of the records of a buffer."""
+        for raw, clause, *_ in split(buffer) if self._asked else ():
+            for record in self._decoder.decode(raw) if clause in self._asked else ():
+                for name, meaning in self._asked[clause]:
+                    self._keep(name, meaning, record)
+
+    def _keep(self, name: str, meaning: Meaning, record: Any) -> None:
+        value, labels = record[meaning.exemplar[0]], {each: shown(record[each]) for each in meaning.exemplar[1:]}
+        if not isinstance(value, int) or sum(len(key) + len(text) for key, text in labels.items()) > _LONGEST:
+            return
+        series = tuple(shown(record[each]) for each in meaning.labels or ())
+        of = self._found.setdefault(name, {})
+        if series in of or len(of) < _MOST:
+            when = time.time() - (time.monotonic_ns() - record.time) / 1e9
+            of.setdefault(series, {})[value.bit_length()] = Exemplar(value, labels, round(when, 3))
+
+    def taken(self) -> dict[str, dict[tuple[str, ...], list[Exemplar]]]:
+        """{aggregation: {labels: exemplars}}, now."""
+        return {name: {labels: list(kept.values()) for labels, kept in of.items()} for name, of in self._found.items()}

@@ -1,0 +1,167 @@
+"""pydtrace --metrics: the aggregations for Prometheus, while tracing goes on; what the script prints goes where it ever goes.
+
+In: what a sink is given (driver/sink.py), an address.  Out: a server (metrics_http.py), whose address is told.
+Always: the thread that traces makes a snapshot each interval, and nothing else; who asks gets the last one, made into text in a thread
+of its own.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.engine import EngineError
+from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.http.http_server import is_loopback
+
+from . import metric_config
+from .exemplars import Exemplars
+from .metrics_http import Scrapes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pydtrace.driver.sink import Info
+    from pydtrace.sinks.output_file import Notify, Output
+
+    from .prometheus_model import Snapshot
+
+_INTERVAL = 1.0  # s
+_SHARE = 20  # a snapshot may take at most one part in so many of the time
+_FEW = 3  # aggregations that a warning names
+
+
+class Metrics(Text):
+    """The sink.  address: (host, port)."""
+
+    def __init__(self, output: Output, notify: Notify, address: tuple[str, int]) -> None:
+        super().__init__(output, notify)
+        self._address = address
+        self._lost: dict[str, int] = {}
+        self._server: Scrapes | None = None
+
+    def begin(self, info: Info) -> None:
+        try:
+            from . import prometheus_model
+        except ImportError:
+            raise EngineError("--metrics needs prometheus_client: pip install pyusdt[prometheus]") from None
+        super().begin(info)
+        try:
+            self._book = prometheus_model.Book(info.actions.aggregates, info.engine, metric_config.of_options(info.options))
+        except metric_config.MappingError as error:
+            raise EngineError(f"--metrics: {error}") from None
+        self._exemplars = Exemplars(self._book.meanings, info)
+        self._answers = _Answers()
+        self._take(time.monotonic())
+        self._serve(info.options)
+        if self._book.unmapped:
+            self._warn(self._book.unmapped)
+
+    def _serve(self, options: Mapping[str, Any]) -> None:
+        host, port = self._address
+        token, context = _token(options.get("metricstoken")), _context(options.get("metricscert"))
+        try:
+            server = self._server = Scrapes(host, port, self._answers.of, token, context)
+        except OSError as error:
+            raise EngineError(f"--metrics: port {port} of {host}: {error.strerror}") from None
+        server.expenses.tell = self._notify
+        server.start()
+        self._notify(f"the metrics are at {server.address}", error=not port)
+        if not (token or is_loopback(host)):
+            self._notify(f"--metrics: whoever reaches {host} may read them; -x metricstoken=FILE asks for a token")
+
+    def _warn(self, names: list[str]) -> None:
+        """Of aggregations that no line of a mapping tells of."""
+        shown = ", ".join(f"@{name}" for name in names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+        self._notify(f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
+                     " key1, key2 … (docs/guide/metrics.md)")
+
+    def records(self, buffer: bytes) -> None:
+        if buffer:
+            self._exemplars.look(buffer)
+            super().records(buffer)
+        if (now := time.monotonic()) >= self._next:
+            self._take(now)
+
+    def _take(self, began: float) -> None:
+        snapshot = self._book.look(self._lost, self._info.errors)
+        snapshot.exemplars = self._exemplars.taken()
+        self._answers.snapshot = snapshot
+        took = time.monotonic() - began
+        self._next = began + max(_INTERVAL, _SHARE * took)
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._lost[kind] = self._lost.get(kind, 0) + count
+        super().drop(kind, count, line)
+
+    def others_time(self) -> float:
+        return self._server.expenses.taken if self._server else 0.0
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server:
+            server.stop()
+
+
+class _Answers:
+    """Snapshots as text; each is made once, whoever asks.  snapshot: the last one, set by the thread that traces."""
+
+    snapshot: Snapshot
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: Snapshot | None = None
+        self._made: dict[str, tuple[bytes, bool]] = {}
+
+    def of(self, accept: str) -> tuple[bytes, str]:
+        """(text, its type) for an Accept header: the text of Prometheus, where it is accepted and says more than OpenMetrics may."""
+        from prometheus_client.exposition import choose_encoder
+
+        encode, kind = choose_encoder(accept)
+        with self._lock:
+            text, left_out = self._text(encode, kind)
+            if left_out and ("text/plain" in accept or "*/*" in accept):
+                encode, kind = choose_encoder("")
+                text, _ = self._text(encode, kind)
+            return text, kind
+
+    def _text(self, encode: Callable[[Any], bytes], kind: str) -> tuple[bytes, bool]:
+        from .prometheus_model import Collector
+
+        snapshot = self.snapshot
+        if snapshot is not self._of:
+            self._of, self._made = snapshot, {}
+        if kind not in self._made:
+            collector = Collector(lambda: snapshot, "openmetrics" in kind)
+            self._made[kind] = encode(collector), collector.left_out
+        return self._made[kind]
+
+
+# --- what the options say ---------------------------------------------------------------------
+
+
+def _token(path: str | None) -> bytes:
+    if path is None:
+        return b""
+    try:
+        with open(path, "rb") as file:
+            token = file.read(4096).strip()
+    except OSError as error:
+        raise EngineError(f"-x metricstoken={path}: {error.strerror}") from None
+    if not token or not all(33 <= byte <= 126 for byte in token):
+        raise EngineError(f"-x metricstoken={path}: the file is to hold one word of printable ASCII")
+    return token
+
+
+def _context(path: str | None) -> ssl.SSLContext | None:
+    if path is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(path)
+    except OSError as error:  # ssl.SSLError is one
+        why = "the file is to hold a certificate and its key, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise EngineError(f"-x metricscert={path}: {why}") from None
+    return context

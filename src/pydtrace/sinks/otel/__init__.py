@@ -1,0 +1,1 @@
+"""Aggregations and records for OpenTelemetry receivers."""

@@ -1,0 +1,118 @@
+"""OpenTelemetry's exporters, with what the SDK leaves out: whatever a receiver did not take is not said to be taken.
+
+In: a URL: http:// and https:// by OTLP over HTTP, grpc:// and grpcs:// over gRPC.  Out: the SDK's exporter, and what answers say (Heard).
+Always: a redirection is followed nowhere and is no success; an answer is as sinks/http/bounded_http.py has it; what a receiver says that it refused of
+a request that it took (OTLP's partial success) is counted.  A status of success is believed, whatever comes behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import urllib.parse
+from importlib import import_module
+from typing import Any
+
+from pydtrace.engine import EngineError
+from pydtrace.sinks.http.bounded_http import MOST, Answer
+
+LACKING = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
+TIMEOUT = 10.0  # s for one export
+_RESPONSES = {"metric": ("metrics", "ExportMetricsServiceResponse"), "trace": ("trace", "ExportTraceServiceResponse")}
+
+
+class Heard:
+    """refused: points or spans that the receiver did not want, though it took the rest; why: what it said of the last ones."""
+
+    __slots__ = ("refused", "why")
+
+    def __init__(self) -> None:
+        self.refused, self.why = 0, ""
+
+    def hear(self, response: Any) -> None:
+        """Of an answer that says that the request was taken."""
+        partial = response.partial_success
+        if count := max(getattr(partial, "rejected_data_points", 0), getattr(partial, "rejected_spans", 0)):
+            self.refused += count
+            self.why = partial.error_message.split("\n", 1)[0][:500]
+
+
+def exporter_for(url: str, option: str, signal: str) -> tuple[Any, Heard]:
+    """signal: "metric" or "trace".  ImportError, EngineError."""
+    found = urllib.parse.urlsplit(url)
+    wire = {"grpc": "grpc", "grpcs": "grpc", "http": "http", "https": "http"}.get(found.scheme)
+    if wire is None or not found.hostname:
+        raise EngineError(f"{option} {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
+    module = import_module(f"opentelemetry.exporter.otlp.proto.{wire}.{signal}_exporter")
+    exporter = module.OTLPSpanExporter if signal == "trace" else module.OTLPMetricExporter
+    heard = Heard()
+    if wire == "grpc":
+        return _by_grpc(exporter, heard)(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=TIMEOUT), heard
+    path, name = _RESPONSES[signal]
+    response = getattr(import_module(f"opentelemetry.proto.collector.{path}.v1.{path}_service_pb2"), name)
+    endpoint = url if found.path not in ("", "/") else f"{url.rstrip('/')}/v1/{signal}s"
+    return exporter(endpoint=endpoint, timeout=TIMEOUT, session=_session(response, heard)), heard
+
+
+def _session(response: Any, heard: Heard) -> Any:
+    """For an exporter over HTTP.  response: the message that answers hold."""
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+
+    def pool(kind: Any, connection: Any) -> Any:
+        made = type("Connection", (connection,), {"response_class": Answer})
+        return type("Pool", (kind,), {"ConnectionCls": made})
+
+    pools = {"http": pool(HTTPConnectionPool, HTTPConnection), "https": pool(HTTPSConnectionPool, HTTPSConnection)}
+
+    class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *words: Any, **options: Any) -> None:
+            super().init_poolmanager(*words, **options)
+            self.poolmanager.pool_classes_by_scheme = pools
+
+        def proxy_manager_for(self, *words: Any, **options: Any) -> Any:
+            manager = super().proxy_manager_for(*words, **options)
+            manager.pool_classes_by_scheme = pools
+            return manager
+
+    class Session(requests.Session):
+        def request(self, *words: Any, **options: Any) -> Any:
+            answer = super().request(*words, **{**options, "allow_redirects": False, "stream": True})
+            with contextlib.closing(answer):
+                if 300 <= answer.status_code < 400:
+                    raise requests.RequestException(f"it answered {answer.status_code}, and is not where the URL says")
+                with contextlib.suppress(Exception):  # a body that does not end, or is no answer
+                    body = answer.raw.read(MOST, decode_content=True)
+                    if answer.ok:
+                        heard.hear(response.FromString(body))
+            return answer
+
+    session = Session()
+    for scheme in pools:
+        session.mount(f"{scheme}://", Adapter())
+    return session
+
+
+def _by_grpc(kind: Any, heard: Heard) -> Any:
+    """The exporter's class, whose stub (it makes a new one when a connection is lost) tells us of its answers."""
+
+    class Stub:
+        def __init__(self, stub: Any) -> None:
+            self._stub = stub
+
+        def Export(self, *words: Any, **options: Any) -> Any:
+            response = self._stub.Export(*words, **options)
+            heard.hear(response)
+            return response
+
+    class Exporter(kind):  # type: ignore[misc]
+        @property
+        def _client(self) -> Any:
+            return self._stub_now
+
+        @_client.setter
+        def _client(self, stub: Any) -> None:
+            self._stub_now = stub and Stub(stub)
+
+    return Exporter

@@ -1,0 +1,112 @@
+"""Metrics of Prometheus as those of OpenTelemetry.
+
+In: snapshots (sinks/metrics/prometheus_model.py).  Out: the SDK's MetricsData, cumulative or as differences to what was received last.
+Always: one meaning of each aggregation: what prometheus.metrics() gives is only written in another form.  A bucket's bounds stay what
+they are, since both sides hold that a value is in the first bucket whose bound is not below it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.sdk.metrics import export
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+from pydtrace.sinks.metrics.prometheus_model import metrics
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from pydtrace.sinks.metrics.prometheus_model import Snapshot
+
+    Key = tuple[str, tuple[tuple[str, str], ...]]  # of a series: its name, its labels
+
+_SUMS = ("_total", "_count", "_sum")  # of samples that only grow
+
+
+def resource() -> Resource:
+    """Who we are, where OpenTelemetry's variables do not say it."""
+    ours: dict[str, Any] = {"service.name": "pydtrace", "process.pid": os.getpid(), "host.name": os.uname().nodename}
+    return Resource.create({**ours, **OTELResourceDetector().detect().attributes})
+
+
+class Points:
+    """delta: differences, not all that there has ever been."""
+
+    def __init__(self, delta: bool) -> None:
+        self._delta = delta
+        self._began = self._last = time.time_ns()
+        self._before: dict[Key, Any] = {}  # what was received
+        self._now: dict[Key, Any] = {}  # what was made since
+        kind = export.AggregationTemporality
+        self._temporality = kind.DELTA if delta else kind.CUMULATIVE
+        self._resource = resource()
+        self._scope = InstrumentationScope("pyusdt")
+
+    def made(self, snapshot: Snapshot) -> Any:
+        """A MetricsData."""
+        self._now, self._time = {}, int(snapshot.time * 1e9)
+        found = [each for metric in metrics(snapshot) for each in self._metric(metric)]
+        return export.MetricsData([export.ResourceMetrics(self._resource, [export.ScopeMetrics(self._scope, found, "")], "")])
+
+    def received(self) -> None:
+        """What was made last has arrived."""
+        self._before, self._last = self._now, self._time
+
+    # --- one metric ---------------------------------------------------------------------------
+
+    def _metric(self, metric: Metric) -> list[Any]:
+        if metric.type == "histogram":
+            points = [self._histogram(metric.name, *each) for each in _distributions(metric)]
+            return [self._named(metric, metric.name, export.Histogram(points, self._temporality))] if points else []
+        sums: dict[str, list[Any]] = {}
+        gauges = []
+        for sample in metric.samples:
+            if sample.name.endswith(_SUMS) and metric.type in ("counter", "summary"):
+                sums.setdefault(sample.name.removesuffix("_total"), []).append(self._sum(sample))
+            else:
+                gauges.append(self._point(sample.labels, self._began, sample.value))
+        made = [self._named(metric, name, export.Sum(points, self._temporality, True)) for name, points in sums.items()]
+        return [*made, self._named(metric, metric.name, export.Gauge(gauges))] if gauges else made
+
+    def _named(self, metric: Metric, name: str, data: Any) -> Any:
+        return export.Metric(name, metric.documentation, metric.unit, data)
+
+    def _point(self, labels: dict[str, str], since: int, value: float) -> Any:
+        return export.NumberDataPoint(dict(labels), since, self._time, value)
+
+    def _since(self) -> int:
+        return self._last if self._delta else self._began
+
+    def _sum(self, sample: Any) -> Any:
+        key = sample.name, tuple(sample.labels.items())
+        self._now[key] = sample.value
+        before = self._before.get(key, 0.0) if self._delta else 0.0
+        return self._point(sample.labels, self._since(), sample.value - before)
+
+    def _histogram(self, name: str, labels: dict[str, str], bounds: list[float], counts: list[int], total: float | None) -> Any:
+        key = name, tuple(labels.items())
+        self._now[key] = dict(zip([*bounds, float("inf")], counts)), total or 0.0
+        before, before_total = self._before.get(key, ({}, 0.0)) if self._delta else ({}, 0.0)
+        counts = [count - before.get(bound, 0) for bound, count in zip([*bounds, float("inf")], counts)]
+        total = None if total is None else total - before_total
+        return export.HistogramDataPoint(labels, self._since(), self._time, sum(counts), total, counts, bounds, None, None)  # type: ignore[arg-type]
+
+
+def _distributions(metric: Metric) -> list[tuple[dict[str, str], list[float], list[int], float | None]]:
+    """(labels, bounds, counts of the buckets, sum) of each series."""
+    found: dict[Any, tuple[dict[str, str], list[float], list[int], list[float]]] = {}
+    for sample in metric.samples:
+        labels = {name: value for name, value in sample.labels.items() if name != "le"}
+        _, bounds, below, total = found.setdefault(tuple(labels.items()), (labels, [], [], []))
+        if sample.name.endswith("_bucket"):
+            below.append(int(sample.value))
+            if sample.labels["le"] != "+Inf":
+                bounds.append(float(sample.labels["le"]))
+        elif sample.name.endswith("_sum"):
+            total.append(sample.value)
+    return [(labels, bounds, [count - before for before, count in zip([0, *below], below)], total[0] if total else None)
+            for labels, bounds, below, total in found.values()]

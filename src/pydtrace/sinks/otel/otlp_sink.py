@@ -1,0 +1,176 @@
+"""pydtrace --otlp URL: the aggregations to a receiver of OpenTelemetry's, while tracing goes on.
+
+In: what a sink is given (driver/sink.py), a URL as otlp_exporters.py has it; options `otlpinterval` (ns), `otlptemporality` ("cumulative",
+"delta").
+Out: the metrics that --metrics would show (sinks/metrics/prometheus_model.py), as the SDK's exporter sends them.
+Always: the thread that traces makes a snapshot each interval, and waits for no receiver: a thread of its own sends the newest one.  A
+receiver that was away gets all the same: cumulative numbers hold everything, and a difference is taken to what was last received.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.driver.sink import Sink
+from pydtrace.engine import EngineError
+from pydtrace.sinks.metrics import metric_config
+
+from . import otlp_exporters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydtrace.driver.sink import Info
+    from pydtrace.sinks.metrics.prometheus_model import Snapshot
+    from pydtrace.sinks.output_file import Notify
+
+    from .otlp_metrics import Points
+
+_INTERVAL = 10 * 10**9  # ns, the option's default
+CLOSING = 5.0  # s that the end waits for the last one
+TELL = 60.0  # s between two messages about a receiver that takes nothing
+
+
+class Otlp(Sink):
+    """The sink, which looks on beside another (sinks/tee.py).  EngineError at begin()."""
+
+    def __init__(self, notify: Notify, url: str) -> None:
+        self._notify, self._url = notify, url
+        self._lost: dict[str, int] = {}
+        self._sender: _Sender | None = None
+
+    def begin(self, info: Info) -> None:
+        try:
+            from pydtrace.sinks.metrics import prometheus_model
+
+            from .otlp_metrics import Points
+
+            exporter, heard = otlp_exporters.exporter_for(self._url, "--otlp", "metric")
+        except ImportError:
+            raise EngineError(otlp_exporters.LACKING.format("--otlp")) from None
+        self._info = info
+        lines = metric_config.of_options(info.options)
+        try:
+            self._book = prometheus_model.Book(info.actions.aggregates, info.engine, lines)
+        except metric_config.MappingError as error:
+            raise EngineError(f"--otlp: {error}") from None
+        self._interval = info.options.get("otlpinterval", _INTERVAL) / 1e9
+        self._next = time.monotonic() + self._interval
+        self._sender = _Sender(exporter, heard, Points(info.options.get("otlptemporality") == "delta"), self._url)
+
+    def records(self, buffer: bytes) -> None:
+        if (now := time.monotonic()) >= self._next and self._sender:
+            self._next = now + self._interval
+            self._sender.send(self._look())
+            for each in self._sender.trouble(now):
+                self._notify(each)
+
+    def _look(self) -> Snapshot:
+        return self._book.look(self._lost, self._info.errors)
+
+    def text(self, text: bytes) -> None:
+        """Shown by the other one."""
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """Likewise."""
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._lost[kind] = self._lost.get(kind, 0) + count
+
+    def snapshot(self, aggregates: Any) -> None:
+        """The last one, when END has run."""
+        if self._sender:
+            self._sender.send(self._look())
+
+    def close(self) -> None:
+        sender, self._sender = self._sender, None
+        if sender:
+            sender.close()
+            for each in sender.trouble(float("inf")):
+                self._notify(each)
+
+
+class _Sender:
+    """The thread that sends.  points: what makes points of a snapshot, and remembers what was received."""
+
+    def __init__(self, exporter: Any, heard: otlp_exporters.Heard, points: Points, url: str) -> None:
+        self._exporter, self._heard, self._points, self._url = exporter, heard, points, url
+        self._condition = threading.Condition()
+        self._newest: Snapshot | None = None
+        self._closing = False
+        self._failed = 0  # exports since one succeeded
+        self._refused = 0  # points, as it was told
+        self._why = ""
+        self._tell_next = 0.0
+        self._log = Log()
+        self._thread = threading.Thread(target=self._work, name="pyusdt-otlp", daemon=True)
+        self._thread.start()
+
+    def send(self, snapshot: Snapshot) -> None:
+        """Instead of one that was not sent yet."""
+        with self._condition:
+            self._newest = snapshot
+            self._condition.notify()
+
+    def trouble(self, now: float) -> Iterator[str]:
+        """What is to be told to the user, once in a while."""
+        failed, refused = self._failed, self._heard.refused
+        if now < self._tell_next or not (failed or refused > self._refused):
+            return
+        self._tell_next = now + TELL
+        if failed:
+            lasts = "" if now == float("inf") else "; it gets all the same when it is back"
+            yield f"--otlp: {self._url} has taken nothing for {failed} exports{f': {self._why}' if self._why else ''}{lasts}"
+        if refused > self._refused:
+            self._refused = refused
+            yield f"--otlp: {self._url} has refused {refused} points of what it took{f': {self._heard.why}' if self._heard.why else ''}"
+
+    def close(self) -> None:
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        self._thread.join(CLOSING)
+        if self._thread.is_alive():
+            self._failed += 1
+            self._why = "it does not answer"
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._newest or self._closing)
+                snapshot, self._newest = self._newest, None
+            if snapshot is None:
+                return
+            self._export(snapshot)
+
+    def _export(self, snapshot: Snapshot) -> None:
+        from opentelemetry.sdk.metrics.export import MetricExportResult
+
+        data = self._points.made(snapshot)
+        try:
+            result = self._exporter.export(data, timeout_millis=otlp_exporters.TIMEOUT * 1000)
+        except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
+            result, self._log.last = None, f"{type(error).__name__}: {error}"
+        if result is MetricExportResult.SUCCESS:
+            self._points.received()
+            self._failed = 0
+        else:
+            self._failed += 1
+            self._why = self._log.last
+
+
+class Log(logging.Handler):
+    """What the exporters say, in the place of the standard error.  last: the newest line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = ""
+        logger = logging.getLogger("opentelemetry")
+        logger.addHandler(self)
+        logger.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage().split("\n", 1)[0][:500]

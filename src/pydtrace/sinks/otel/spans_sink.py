@@ -1,0 +1,252 @@
+"""pydtrace --spans URL: pairs of records, as spans of OpenTelemetry's SDK that a receiver gets while tracing goes on.
+
+In: what a sink is given (driver/sink.py); a URL as --otlp has it (otlp_sink.py).  Which records are a pair: sinks/timeline/timeline_sink.py, Slices.
+Out: a span for each pair; docs/guide/timeline.md says what it holds.
+Always: the thread that traces waits for no receiver; what the receiver did not take, and what is too much to be kept, is counted and told.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.driver.sink import Sink
+from pydtrace.engine import EngineError
+from pydtrace.sinks.timeline.timeline_sink import Slices, shown
+
+from . import otlp_exporters, otlp_sink
+
+if TYPE_CHECKING:
+    from pydtrace.driver.sink import Info
+    from pydtrace.program.trace_clock import Clock
+    from pydtrace.results.records import Record
+    from pydtrace.sinks.output_file import Notify
+    from pydtrace.sinks.timeline.timeline_sink import Track, Values
+
+_WAITING = 20_000  # spans that have ended and are not sent yet
+_BATCH = 512  # spans of one request
+_TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+
+
+class Spans(Sink):
+    """The sink, which looks on beside another (sinks/tee.py).  EngineError at begin()."""
+
+    def __init__(self, notify: Notify, url: str) -> None:
+        self._notify, self._url = notify, url
+        self._sender: _Sender | None = None
+        self._lost = self._let_go = 0  # as it was told
+        self._tell_next = 0.0
+
+    def begin(self, info: Info) -> None:
+        try:
+            sender = _Sender(*otlp_exporters.exporter_for(self._url, "--spans", "trace"))
+            self._writer = _Writer(sender, info.clock)
+        except ImportError:
+            raise EngineError(otlp_exporters.LACKING.format("--spans")) from None
+        self._slices = Slices(self._writer, info.options.get("track"))
+        self._decoder = info.decoder()
+        self._sender = sender
+        sender.start()
+
+    def records(self, buffer: bytes) -> None:
+        if buffer:
+            self._decoder.decode(buffer, self)
+        if self._sender and time.monotonic() >= self._tell_next:
+            self._tell_losses(self._sender)
+
+    def append(self, record: Record) -> None:
+        """One of the decoder's."""
+        self._slices.tell(record)
+
+    def text(self, text: bytes) -> None:
+        """Shown by the other one."""
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """Likewise."""
+
+    def close(self) -> None:
+        sender, self._sender = self._sender, None
+        if sender is None:
+            return
+        sender.close()
+        self._writer.close()
+        self._tell_losses(sender)
+        self._tell(self._writer.begun, "", " have begun and not ended")
+
+    def _tell_losses(self, sender: _Sender) -> None:
+        """If there are more than when it was last told."""
+        lost, let_go = sender.lost, self._slices.let_go
+        if lost > self._lost:
+            self._tell(lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else "")
+        if let_go > self._let_go:
+            self._tell(let_go, "", " had not ended when too many others had begun")
+        if (lost, let_go) != (self._lost, self._let_go):
+            self._lost, self._let_go, self._tell_next = lost, let_go, time.monotonic() + otlp_sink.TELL
+
+    def _tell(self, count: int, before: str, behind: str) -> None:
+        if count:
+            self._notify(f"--spans:{before} {count} {'span' if count == 1 else 'spans'}{behind}")
+
+
+class _Writer:
+    """A timeline.Writer."""
+
+    def __init__(self, sender: _Sender, clock: Clock) -> None:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+        from .otlp_metrics import resource
+
+        class Processor(SynchronousMultiSpanProcessor):
+            def on_end(self, span: Any) -> None:
+                sender.send(span)
+
+        self._api = trace
+        processor = Processor()  # type: ignore[no-untyped-call]
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource(), shutdown_on_exit=False, active_span_processor=processor)
+        self._tracer = self._provider.get_tracer("pyusdt")
+        self._to_wall = int(clock.wall() * 1e9) - clock.now()
+        self._open: dict[Track, deque[Any]] = {}  # the innermost last
+        self._processes: dict[int, str] = {}
+        self.begun = 0
+
+    def process(self, pid: int, name: str) -> None:
+        self._processes[pid] = name
+
+    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+        span = self._start(track, time, name, values, flow)
+        self._open.setdefault(track, deque()).append(span)
+        self.begun += 1
+
+    def end(self, track: Track, time: int, values: Values) -> None:
+        span = self._without(track, -1)
+        span.set_attributes(_plain(values))
+        span.end(time + self._to_wall)
+
+    def forget(self, track: Track) -> None:
+        """A span that does not end is not sent."""
+        self._without(track, 0)
+
+    def _without(self, track: Track, place: int) -> Any:
+        spans = self._open[track]
+        span = spans[place]
+        del spans[place]
+        if not spans:
+            del self._open[track]
+        self.begun -= 1
+        return span
+
+    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+        self._start(track, time, name, values, flow).end(time + duration + self._to_wall)
+
+    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+        """An event of the span around it; without one it is nothing that OpenTelemetry has a place for."""
+        if (around := self._around(track)) is not None:
+            around.add_event(name, _plain(values), time + self._to_wall)
+
+    def counter(self, track: Track, time: int, value: float) -> None:
+        """Aggregations are metrics: --otlp."""
+
+    def close(self) -> None:
+        self._provider.shutdown()
+
+    def _around(self, track: Track) -> Any:
+        spans = self._open.get(track)
+        return spans[-1] if spans else None
+
+    def _start(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> Any:
+        around = self._around(track)
+        context = self._api.set_span_in_context(around) if around is not None else self._remote(flow[1] if flow else "")
+        where: Values = {"tag": flow[1]} if flow else {}
+        if track.pid:
+            where |= {"process.pid": track.pid, "process.executable.name": self._processes.get(track.pid, "")}
+            where[f"{track.kind}.id" if track.kind == "thread" else track.kind] = track.ident
+        return self._tracer.start_span(name, context, attributes={**where, **_plain(values)}, start_time=time + self._to_wall)
+
+    def _remote(self, tag: str) -> Any:
+        """The context of a tag that is W3C's traceparent; that of no span otherwise."""
+        from opentelemetry.context import Context
+
+        if not (found := _TRACEPARENT.match(tag)):
+            return Context()
+        trace_id, span_id, flags = (int(each, 16) for each in found.groups())
+        parent = self._api.SpanContext(trace_id, span_id, is_remote=True, trace_flags=self._api.TraceFlags(flags))
+        return self._api.set_span_in_context(self._api.NonRecordingSpan(parent), Context())
+
+
+def _plain(values: Values) -> Values:
+    """Whole numbers of 64 bits as they are, all else as text."""
+    return {shown(name): value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else shown(value)
+            for name, value in values.items()}
+
+
+class _Sender:
+    """The thread that sends.  lost: spans that were not sent, or not taken; why: what the exporter said last."""
+
+    def __init__(self, exporter: Any, heard: otlp_exporters.Heard) -> None:
+        self._exporter, self._heard, self._log = exporter, heard, otlp_sink.Log()
+        self._waiting: deque[Any] = deque()
+        self._condition = threading.Condition()
+        self._closing = False
+        self._sending = 0
+        self._lost, self._why = 0, ""
+        self._thread = threading.Thread(target=self._work, name="pyusdt-spans", daemon=True)
+
+    @property
+    def lost(self) -> int:
+        return self._lost + self._heard.refused
+
+    @property
+    def why(self) -> str:
+        return self._why or self._heard.why
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def send(self, span: Any) -> None:
+        with self._condition:
+            if len(self._waiting) >= _WAITING:
+                self._lost += 1
+                return
+            self._waiting.append(span)
+            if len(self._waiting) >= _BATCH:
+                self._condition.notify()
+
+    def close(self) -> None:
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        self._thread.join(otlp_sink.CLOSING)
+        with self._condition:
+            if self._thread.is_alive():
+                self._lost += len(self._waiting) + self._sending
+                self._why = self._why or "it does not answer"
+
+    def _work(self) -> None:
+        """Sends each second, or when there is enough for a request."""
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: len(self._waiting) >= _BATCH or self._closing, timeout=1)
+                batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+                self._sending = len(batch)
+                if not batch and self._closing:
+                    return
+            if batch:
+                self._export(batch)
+
+    def _export(self, batch: list[Any]) -> None:
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        try:
+            taken = self._exporter.export(batch) is SpanExportResult.SUCCESS
+        except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
+            taken, self._log.last = False, f"{type(error).__name__}: {error}"
+        with self._condition:
+            self._sending = 0
+            if not taken:
+                self._lost += len(batch)
+                self._why = self._log.last

@@ -1,0 +1,99 @@
+# mypy: ignore-errors
+"""pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
+
+In: what a sink is given (driver/sink.py), and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
+Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends, and come to
+their places then (atomic_file.py).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pydtrace.engine import EngineError
+from pydtrace.results import aggregation_values, arrow_tables
+
+from .atomic_file import Aside
+from .output_file import OutputSink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.sink import Info
+    from pydtrace.program.program import AggDef
+    from pydtrace.results.records import Record
+
+    from .output_file import Notify, Output
+
+_BATCH = 50_000  # records of a row group
+_AGGREGATIONS = (("aggregation", "string"), ("function", "string"), ("keys", "list"), ("n", "int64"), ("value", "int64"),
+                 ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"), ("percent", "float64"))
+
+
+class Parquet(OutputSink):
+    """Texts of printa() go to the output as ever."""
+
+    def __init__(self, output: Output, notify: Notify, path: str) -> None:
+        super().__init__(output, notify)
+        self._file = Aside(path)
+        self._writer: Any = None
+        self._rows: list[Record] = []
+
+    def begin(self, info: Info) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
+        self._arrow = pyarrow
+        self._decoder = info.decoder(self.fault)
+        self._columns = arrow_tables.columns(info.program)
+        self._schema = arrow_tables.schema(pyarrow, [*arrow_tables.FIXED, *self._columns.items()])
+        self._writer = self._open(self._file, self._schema)
+
+    def _open(self, file: Aside, schema: Any) -> Any:
+        with file.checked():
+            return self._arrow.parquet.ParquetWriter(file.make(), schema)
+
+    def records(self, buffer: bytes) -> None:
+        self._rows += self._decoder.decode(buffer)
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def close(self) -> None:
+        if self._writer:
+            with self._file.checked(), self._writer:
+                self._flush()
+            self._file.done()
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        with self._file.checked():
+            self._writer.write_table(arrow_tables.record_table(self._arrow, self._columns, self._schema, rows))
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        rows = [row for definition in aggregates.program.aggregations for row in self._aggregation_rows(definition, aggregates)]
+        schema = arrow_tables.schema(self._arrow, _AGGREGATIONS)
+        base, ending = os.path.splitext(self._file.path)
+        file = Aside(f"{base}.aggregations{ending}")
+        with file.checked(), self._open(file, schema) as writer:  # arrow's own write_table() removes what it could not write to
+            writer.write_table(self._arrow.Table.from_pylist(rows, schema=schema))
+        file.done()
+
+    @staticmethod
+    def _aggregation_rows(definition: AggDef, aggregates: Aggregates) -> Iterator[dict[str, Any]]:
+        for key, value in aggregates.snapshot(definition).items():
+            row = {"aggregation": definition.name, "function": value.function, "keys": list(map(arrow_tables.text, key)),
+                   "n": value.words[0]}
+            if isinstance(value, aggregation_values.Percentiles):
+                for _, percent in value.row.percents:
+                    yield {**row, "percent": percent, "value": value.percentile(percent)}
+            if isinstance(value, aggregation_values.Histogram):
+                for low, high, count in value.buckets:
+                    yield {**row, "low": low, "high": high, "count": count}
+            else:
+                yield {**row, "real": float(value)} if isinstance(value, float) else {**row, "value": int(value)}

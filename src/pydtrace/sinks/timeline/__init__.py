@@ -1,0 +1,1 @@
+"""Records as slices on a time line."""

@@ -1,0 +1,1 @@
+"""Names of addresses: ELF files, symbol tables, demangling, perf maps."""

@@ -1,0 +1,42 @@
+"""The command line of a Python that pyusdt starts for itself, as root, in whatever folder and environment that may be.
+
+In:      a program that imports from pyusdt; its arguments.
+Out:     the words of a command line.
+Always:  this package is imported from its full path; nothing is imported from the current folder, and no PYTHON… variable of the
+         environment has an effect (-I).  What else this process can import, the program can import, too: after the Python's own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of both packages
+_BEGINNING = """import sys
+sys.path += {path!r}
+from importlib import util
+class Packages:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in ("pydtrace", "pyusdt"):
+            package = {folder!r} + "/" + name
+            return util.spec_from_file_location(name, package + "/__init__.py", submodule_search_locations=[package])
+sys.meta_path.insert(0, Packages)
+import pydtrace
+"""
+
+
+def own_python(program: str, *arguments: str) -> list[str]:
+    """arguments: sys.argv[1:] of the program."""
+    beginning = _BEGINNING.format(path=_further_path(), folder=_FOLDER)
+    return [sys.executable, "-I", *["-B"] * sys.dont_write_bytecode, "-c", beginning + program, *arguments]
+
+
+def _further_path() -> list[str]:
+    """What PYTHONPATH and the user's own site-packages have added to this process's path, but never the current folder, which stands
+    there after `python -m`."""
+    try:
+        current = os.getcwd()
+    except FileNotFoundError:
+        current = ""
+    return [each for each in sys.path if os.path.isabs(each) and os.path.realpath(each) != current]

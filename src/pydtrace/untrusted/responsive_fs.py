@@ -1,0 +1,152 @@
+"""Whether a path that a stranger has named can be looked at in time: it may lie on a file system that does not answer.
+
+In: paths, and the process that has named them.  Out: whether; what was given up.
+Always: where no file system is mounted but those that need nobody to answer, nobody is asked, and nothing costs.  Elsewhere root asks a process of
+its own, which is left alone if it does not answer: a look that hangs can not be ended, and would keep root's tracer from ending, too.
+Others do not ask: they look at what is their own.  Who answers the helper and not the tracer, an NFS server that means harm, say, is not
+met by this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
+PATIENCE = 2.0  # seconds that a look may take
+_MOST = 8  # helpers that may hang; after that no path is looked at where a look could hang
+_AGAIN = 1.0  # seconds until mounts are read again
+_VIEWS = 1000  # that are remembered
+_ANSWERING = frozenset((  # file systems of this machine alone
+    "bcachefs", "binfmt_misc", "bpf", "btrfs", "cgroup", "cgroup2", "configfs", "cramfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
+    "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hugetlbfs", "iso9660", "jfs", "mqueue", "ntfs3", "nsfs", "overlay", "proc", "pstore",
+    "ramfs", "reiserfs", "romfs", "rootfs", "securityfs", "selinuxfs", "squashfs", "sysfs", "tmpfs", "tracefs", "ubifs", "udf", "vfat",
+    "xfs", "zfs",
+))
+_PROGRAM = """
+import os, stat
+def look(path):
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)  # as untrusted/safe_open.py: what is opened is what was looked at, whatever has its name then
+    try:
+        found = os.fstat(place)
+        if stat.S_ISREG(found.st_mode) and found.st_mode & stat.S_IROTH:  # what is not everybody's root opens for nobody's word
+            fd = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            os.pread(fd, 4096, 0)
+            os.close(fd)
+    finally:
+        os.close(place)
+data = b""
+while part := os.read(0, 65536):
+    data += part
+    while b"\\0" in data:
+        path, data = data.split(b"\\0", 1)
+        try:
+            look(path)
+        except OSError:
+            pass
+        os.write(1, b".")
+"""
+
+
+class Reachable:
+    """Called with a path and a process id."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._helper: subprocess.Popen[bytes] | None = None
+        self._hung: list[str] = []  # paths
+        self._told = 0
+        self._mounts: dict[tuple[str, str], tuple[float, bool]] = {}  # by view: when they were read, whether all answer
+
+    def __call__(self, path: str, pid: int) -> bool:
+        if os.geteuid() != 0 or (self._all_answer("self") and self._all_answer(str(pid))):
+            return True
+        if _view("self") == _view(str(pid)):
+            path = path.removeprefix(f"/proc/{pid}/root")
+        with self._lock:
+            return len(self._hung) < _MOST and not self._is_below_hung(path) and self._ask(path)
+
+    def news(self) -> list[str]:
+        """What has not been told yet."""
+        found = self._hung[self._told :]
+        self._told += len(found)
+        said = [f"{path}: its file system does not answer: nothing is looked up there" for path in found]
+        return [*said, f"{_MOST} file systems did not answer: no other is asked"] if found and len(self._hung) == _MOST else said
+
+    def _all_answer(self, pid: str) -> bool:
+        view = _view(pid)
+        if view is None:
+            return pid != "self"  # it has ended: nothing leads through it
+        when, found = self._mounts.get(view, (0.0, False))
+        if time.monotonic() - when > _AGAIN:
+            found = all(each in _ANSWERING for each in _mounted(pid))
+            self._mounts = {**(self._mounts if len(self._mounts) < _VIEWS else {}), view: (time.monotonic(), found)}
+        return found
+
+    def _is_below_hung(self, path: str) -> bool:
+        """In a folder in which a look has hung."""
+        return any(path.startswith(os.path.dirname(each) + "/") for each in self._hung)
+
+    def _ask(self, path: str) -> bool:
+        """Where there can be no helper the tracer looks itself, as it does where all answer."""
+        try:
+            helper = self._helper = self._helper or _started()
+            assert helper.stdin and helper.stdout
+            helper.stdin.write(os.fsencode(path) + b"\0")
+            if not select.select([helper.stdout], [], [], PATIENCE)[0]:
+                self._leave(helper)
+                self._hung.append(path)
+                return False
+            if helper.stdout.read(1):
+                return True
+        except OSError:
+            pass
+        if self._helper:  # it has ended
+            self._leave(self._helper)
+        return True
+
+    def _leave(self, helper: subprocess.Popen[bytes]) -> None:
+        """It may never end."""
+        self._helper = None
+        with contextlib.suppress(OSError):
+            helper.kill()
+        for file in (helper.stdin, helper.stdout):
+            if file:
+                file.close()
+        helper.returncode = helper.poll() or -9  # nobody waits for it
+
+
+def _started() -> subprocess.Popen[bytes]:
+    import subprocess
+
+    return subprocess.Popen([sys.executable, "-I", "-S", "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            bufsize=0, start_new_session=True)
+
+
+def _view(pid: str) -> tuple[str, str] | None:
+    """A process's mount namespace and its root in it: by what it sees files."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/mnt"), os.readlink(f"/proc/{pid}/root")
+    except OSError:
+        return None
+
+
+def _mounted(pid: str) -> list[str]:
+    """The kinds of the file systems that a process sees; "" for one that it does not: that of a root that is no mount (chroot), or all."""
+    try:
+        with open(f"/proc/{pid}/mountinfo", "rb") as file:
+            lines = [line.split(b" ") for line in file]
+    except OSError:
+        return [""]
+    kinds = [line[line.index(b"-") + 1].decode("ascii", "replace") for line in lines]
+    return kinds if any(line[4] == b"/" for line in lines) else [*kinds, ""]
+
+
+REACHABLE = Reachable()

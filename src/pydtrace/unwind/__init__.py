@@ -1,0 +1,1 @@
+"""Native stacks without frame pointers: DWARF tables, registers of stopped threads, merged frames."""

@@ -1,0 +1,417 @@
+# mypy: ignore-errors
+"""How to get from a native frame to the one that called it: the tables of .eh_frame that compilers write for exceptions.
+
+In: an engine.elf.File, an address as linked.  Out: a Row: where the caller's frame begins and which registers were saved where.
+Always: the file is believed in nothing: what makes no sense raises elf.BadFile or IndexError, every table is bounded, no loop is
+longer than its bytes.  Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read, and of it what is
+needed: a row costs a search in the index and one entry, whatever the size of the file; all of them (functions()) one look at each.  Static
+programs have no index: for them one is made, by a look at each entry.
+The formats: the Linux Standard Base's "Exception Frames", and DWARF 5, 6.4 (what is wanted) and 2.5 (expressions).
+"""
+
+import struct
+
+from pydtrace.symbols.elf import BadFile
+
+CFA = -1  # the place of the rule for where the caller's frame begins among those of registers
+OFFSET, VALUE, REGISTER, AT, EXPRESSION = "offset", "value", "register", "at", "expression"
+_ENTRY = 1 << 16  # bytes of one, at most
+_ENTRIES = 1 << 18  # of a file that has no index of them
+_INDEX = struct.Struct("=ii")
+_POINTERS = {0: "Q", 2: "H", 3: "I", 4: "Q", 10: "h", 11: "i", 12: "q"}
+_RELATIVE = 0x10
+_REGISTERS = 128
+_STATES = 256  # that are remembered at once
+_COMMONS = 256  # that are kept
+_INSTRUCTIONS = 1 << 16  # bytes of a function's, where all functions of a file are read: each may become a row
+_DEEP = 64  # values of an expression
+
+
+class Row:
+    """rules: {register: (kind, …)}, CFA among them; a register without a rule is the caller's as it is, one with None is lost.
+    returns: the register that holds the address to return to; signal: the frame is a signal's, and its caller no call;
+    start: of the function."""
+
+    __slots__ = ("returns", "rules", "signal", "start")
+
+    def __init__(self, rules, returns, signal, start):
+        self.rules, self.returns, self.signal, self.start = rules, returns, signal, start
+
+
+class _Bytes:
+    """Bytes that are read one after the other; IndexError, struct.error where there are no more.  address: of the first, as linked."""
+
+    def __init__(self, data, address=0):
+        self._data, self._address, self.at = data, address, 0
+
+    def __bool__(self):
+        return self.at < len(self._data)
+
+    def byte(self):
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def number(self, shape):
+        [value] = struct.unpack_from(f"={shape}", self._data, self.at)
+        self.at += struct.calcsize(f"={shape}")
+        return value
+
+    def uleb(self, signed=False):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if not byte & 128:
+                break
+            if shift > 63:
+                raise BadFile("a number of its tables is too large")
+        return value - (1 << shift) if signed and byte & 64 else value
+
+    def sleb(self):
+        return self.uleb(signed=True)
+
+    def register(self):
+        number = self.uleb()
+        if number >= _REGISTERS:
+            raise BadFile("a register of its tables is none")
+        return number
+
+    def pointer(self, encoding):
+        """An address, which may be relative to where it stands."""
+        shape, here = _POINTERS.get(encoding & 15), self._address + self.at
+        if shape is None or encoding & 0x60:
+            raise BadFile("a pointer of its tables has an unknown form")
+        return self.number(shape) + (here if encoding & 0x70 == _RELATIVE else 0) & (1 << 64) - 1
+
+    def block(self):
+        size = self.uleb()
+        if self.at + size > len(self._data):
+            raise BadFile("a part of its tables is cut off")
+        self.at += size
+        return self._data[self.at - size : self.at]
+
+    def text(self):
+        end = self._data.index(b"\0", self.at)
+        self.at, start = end + 1, self.at
+        return self._data[start:end]
+
+    def rest(self):
+        return self._data[self.at :]
+
+
+class _Common:
+    """What the entries of several functions have in common (a CIE)."""
+
+    def __init__(self, data):
+        self.encoding, self.signal, self.augmented = 0, False, False
+        if data.byte() not in (1, 3, 4):
+            raise BadFile("its tables are of an unknown version")
+        letters = data.text()
+        self.code, self.data, self.returns = data.uleb(), data.sleb(), data.uleb()
+        if letters[:1] == b"z":
+            self.augmented = True
+            self._augment(letters[1:], data)
+        elif letters:
+            raise BadFile("its tables have an unknown augmentation")
+        self.instructions = data.rest()
+
+    def _augment(self, letters, data):
+        size = data.uleb()
+        end = data.at + size
+        for letter in letters:
+            if letter == ord("R"):
+                self.encoding = data.byte()
+            elif letter == ord("P"):
+                data.pointer(data.byte() & 0x7F)
+            elif letter == ord("L"):
+                data.byte()
+            elif letter == ord("S"):
+                self.signal = True
+        data.at = end
+
+
+class _Held:
+    """Parts of a file, read once.  parts: [(offset, size)]."""
+
+    def __init__(self, file, parts):
+        self._parts = [(offset, file.read(offset, size)) for offset, size in parts]
+
+    def read(self, offset, size):
+        for start, data in self._parts:
+            if start <= offset and offset + size <= start + len(data):
+                return data[offset - start : offset - start + size]
+        raise BadFile("its tables lead elsewhere")
+
+
+class Tables:
+    """Of one file, which has to stay open.  Raises BadFile where it has none."""
+
+    def __init__(self, file):
+        self._file, self._commons = file, {}
+        sections = file.sections
+        if ".eh_frame" not in sections:
+            raise BadFile("it has no tables of frames")
+        _, self._address, self._offset, self._size, _ = sections[".eh_frame"]
+        self._made = None if ".eh_frame_hdr" in sections else self._index()
+        if self._made is not None:
+            self._count = len(self._made)
+            return
+        _, self._index_address, offset, size, _ = sections[".eh_frame_hdr"]
+        head = _Bytes(file.read(offset, min(size, 32)), self._index_address)
+        try:
+            version, frames, count, table = (head.byte() for _ in range(4))
+            if version != 1 or count != 3 or table != 0x3B:
+                raise BadFile("the index of its tables is of an unknown form")
+            head.pointer(frames)
+            self._count, self._first = head.number("I"), offset + head.at
+        except (IndexError, struct.error):
+            raise BadFile("the index of its tables is cut off") from None
+        if self._first + self._count * _INDEX.size > offset + size:
+            raise BadFile("the index of its tables is cut off")
+
+    def row(self, address):
+        """The Row for an address as linked; None where no function is known there.  Raises BadFile, IndexError, ValueError, struct.error."""
+        entry = self._entry_of(address)
+        if entry is None:
+            return None
+        common, start, size, instructions = self._function(entry)
+        if not start <= address < start + size:
+            return None
+        machine = _Machine(common, start)
+        for _, end in machine.steps(instructions):
+            if end > address:
+                break
+        return Row(machine.rules, common.returns, common.signal, start)
+
+    def functions(self):
+        """For each function, in the order of their addresses, its (begin, end, Row) one after the other, addresses as linked, ascending: of each
+        address in a part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises
+        BadFile where the file has too much."""
+        _, _, offset, size, _ = self._file.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
+        held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
+        try:
+            following = self._indexed(0) if self._count else None
+            for number in range(1, self._count + 1):
+                (start, entry), following = following, self._indexed(number) if number < self._count else (1 << 64, 0)
+                yield self._parts(entry, start, following[0])
+        finally:
+            self._file = held
+
+    def _parts(self, entry, first, last):
+        """Of the function of an entry, as far as it lies between two addresses.  One at a time: all rows of a function, each with a rule for
+        every register, are hundreds of megabytes."""
+        try:
+            common, start, size, instructions = self._function(entry)
+            if len(instructions) + len(common.instructions) > _INSTRUCTIONS:
+                raise BadFile("a function has too many instructions")
+            machine, end = _Machine(common, start), min(start + size, last)
+            for at, until in machine.steps(instructions):
+                begin, until = max(at, first), min(until, end)
+                if begin < until:
+                    yield begin, until, Row(dict(machine.rules), common.returns, common.signal, start)
+                if until >= end:
+                    break
+        except (BadFile, IndexError, KeyError, ValueError, struct.error):
+            pass  # what stands before it is true
+
+    def _entry_of(self, address):
+        """The address of the entry of the function that begins last before an address."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self._indexed(middle)[0] <= address else (low, middle)
+        return self._indexed(low - 1)[1] if low else None
+
+    def _index(self):
+        """[(where a function begins, the address of its entry)], ascending.  Raises BadFile."""
+        data, found, at = self._file.read(self._offset, self._size), [], 0
+        try:
+            while at + 8 <= len(data):
+                size, distance = struct.unpack_from("=II", data, at)
+                if size == 0 or size == 0xFFFFFFFF:  # the last one; one of more than 4 GiB
+                    break
+                if distance:
+                    entry = self._address + at
+                    common = self._common(entry, distance)
+                    found.append((_Bytes(data[at + 8 : at + 24], entry + 8).pointer(common.encoding), entry))
+                at += 4 + size
+                if len(found) > _ENTRIES:
+                    raise BadFile("it has too many tables of frames")
+        except (IndexError, struct.error):
+            raise BadFile("its tables are cut off") from None
+        if not found:
+            raise BadFile("it has no tables of frames")
+        return sorted(found)
+
+    def _indexed(self, number):
+        if self._made is not None:
+            return self._made[number]
+        start, entry = _INDEX.unpack(self._file.read(self._first + number * _INDEX.size, _INDEX.size))
+        return self._index_address + start, self._index_address + entry
+
+    def _entry(self, address):
+        """The bytes of an entry behind its length."""
+        at = address - self._address
+        if not 0 <= at <= self._size - 4:
+            raise BadFile("its tables lead elsewhere")
+        [size] = struct.unpack("=I", self._file.read(self._offset + at, 4))
+        if not 4 <= size <= min(_ENTRY, self._size - at - 4):
+            raise BadFile("an entry of its tables has no such length")
+        return _Bytes(self._file.read(self._offset + at + 4, size), address + 4)
+
+    def _function(self, entry):
+        """(_Common, where the function begins, its bytes, the instructions) of an entry."""
+        data = self._entry(entry)
+        common = self._common(entry, data.number("I"))
+        start = data.pointer(common.encoding)
+        size = data.pointer(common.encoding & 15)
+        if common.augmented:
+            data.block()
+        return common, start, size, data.rest()
+
+    def _common(self, entry, distance):
+        address = entry + 4 - distance
+        if address not in self._commons:
+            data = self._entry(address)
+            if data.number("I") != 0:
+                raise BadFile("its tables lead elsewhere")
+            if len(self._commons) >= _COMMONS:
+                self._commons.clear()
+            self._commons[address] = _Common(data)
+        return self._commons[address]
+
+
+class _Machine:
+    """What the instructions of an entry make of the rules, one address after the other."""
+
+    def __init__(self, common, start):
+        self._common, self._at = common, start
+        self.rules, self.initial, self._kept = {}, {}, []
+        self._begin = None  # (register, distance): the last CFA that was said so, which an expression leaves as it is
+
+    def steps(self, instructions):
+        """Each (begin, end) of addresses for which the rules are as they are then; the last has no end."""
+        yield from self._run(self._common.instructions)
+        self.initial = dict(self.rules)
+        yield from self._run(instructions)
+        yield self._at, 1 << 65
+
+    def _run(self, instructions):
+        data = _Bytes(instructions)
+        while data:
+            byte = data.byte()
+            high, low = byte >> 6, byte & 63
+            if high == 0 and low not in _ADVANCES:
+                self._other(low, data)
+            elif high == 2:
+                self.rules[low] = (OFFSET, data.uleb() * self._common.data)
+            elif high == 3:
+                self._restore(low)
+            else:
+                end = self._at + (low if high else data.number(_ADVANCES[low])) * self._common.code
+                yield self._at, end
+                self._at = end
+
+    def _restore(self, register):
+        if register in self.initial:
+            self.rules[register] = self.initial[register]
+        else:
+            self.rules.pop(register, None)
+
+    def _cfa(self, register, offset):
+        self.rules[CFA] = self._begin = (register, offset)
+
+    def _said(self):
+        if self._begin is None:
+            raise BadFile("its tables change what they have not said")
+        return self._begin
+
+    def _distance(self, offset):
+        """Of the register's; unwinders leave an expression in its place."""
+        self._begin = (self._said()[0], offset)
+        if self.rules[CFA][0] is not EXPRESSION:
+            self.rules[CFA] = self._begin
+
+    def _other(self, code, data):
+        factor = self._common.data
+        if code == 0x00:  # nothing, to fill up
+            return
+        if code in (0x05, 0x11, 0x14, 0x15):  # saved at, or is, the frame's begin and a distance; 0x11, 0x15: signed
+            register, number = data.register(), data.uleb(signed=code in (0x11, 0x15))
+            self.rules[register] = (OFFSET if code in (0x05, 0x11) else VALUE, number * factor)
+        elif code == 0x06:
+            self._restore(data.register())
+        elif code == 0x07:
+            self.rules[data.register()] = None
+        elif code == 0x08:
+            self.rules.pop(data.register(), None)
+        elif code == 0x09:
+            register = data.register()
+            self.rules[register] = (REGISTER, data.register())
+        elif code == 0x0A:
+            if len(self._kept) == _STATES:
+                raise BadFile("its tables remember too much")
+            self._kept.append((dict(self.rules), self._begin))
+        elif code == 0x0B:
+            self.rules, self._begin = self._kept.pop()
+        elif code in (0x0C, 0x12):
+            register = data.register()
+            self._cfa(register, data.sleb() * factor if code == 0x12 else data.uleb())
+        elif code == 0x0D:
+            self._cfa(data.register(), self._said()[1])
+        elif code in (0x0E, 0x13):
+            self._distance(data.sleb() * factor if code == 0x13 else data.uleb())
+        elif code == 0x0F:
+            self.rules[CFA] = (EXPRESSION, data.block())
+        elif code in (0x10, 0x16):
+            register = data.register()
+            self.rules[register] = (AT if code == 0x10 else EXPRESSION, data.block())
+        elif code == 0x2E:  # how much of the stack are arguments
+            data.uleb()
+        elif code != 0x2D:  # aarch64: whether the address to return to is signed
+            raise BadFile("its tables have an unknown instruction")
+
+
+_ADVANCES = {0x02: "B", 0x03: "H", 0x04: "I"}
+
+
+# --- expressions ---------------------------------------------------------------------------
+
+_TWO = {
+    0x1A: lambda a, b: a & b, 0x1C: lambda a, b: a - b, 0x1E: lambda a, b: a * b, 0x21: lambda a, b: a | b, 0x22: lambda a, b: a + b,
+    0x24: lambda a, b: a << min(b, 64), 0x25: lambda a, b: a >> b, 0x27: lambda a, b: a ^ b, 0x29: lambda a, b: a == b,
+    0x2A: lambda a, b: a >= b, 0x2B: lambda a, b: a > b, 0x2C: lambda a, b: a <= b, 0x2D: lambda a, b: a < b, 0x2E: lambda a, b: a != b,
+}
+_NUMBERS = {0x03: "Q", 0x08: "B", 0x09: "b", 0x0A: "H", 0x0B: "h", 0x0C: "I", 0x0D: "i", 0x0E: "Q", 0x0F: "q"}
+
+
+def value(expression, registers, word, first=None):
+    """Of a DWARF expression without jumps.  registers: {number: value}; word: what is at an address; first: what it begins with.
+    Raises BadFile, IndexError, KeyError, struct.error, and what word() does."""
+    data, stack = _Bytes(expression), [] if first is None else [first]
+    while data:
+        code = data.byte()
+        if len(stack) > _DEEP:
+            raise BadFile("an expression of its tables is too deep")
+        if 0x70 <= code <= 0x8F:
+            stack.append(registers[code - 0x70] + data.sleb())
+        elif 0x30 <= code <= 0x4F:
+            stack.append(code - 0x30)
+        elif code in _NUMBERS:
+            stack.append(data.number(_NUMBERS[code]))
+        elif code in (0x10, 0x11):
+            stack.append(data.uleb(signed=code == 0x11))
+        elif code == 0x06:
+            stack.append(word(stack.pop()))
+        elif code == 0x12:
+            stack.append(stack[-1])
+        elif code == 0x23:
+            stack.append(stack.pop() + data.uleb())
+        elif code in _TWO:
+            last = stack.pop()
+            stack.append(int(_TWO[code](stack.pop(), last)))
+        else:
+            raise BadFile("an expression of its tables has an unknown operation")
+        stack[-1] &= (1 << 64) - 1
+    return stack[-1]

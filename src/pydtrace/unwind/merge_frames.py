@@ -1,0 +1,41 @@
+# mypy: ignore-errors
+"""Native frames and an interpreter's, of one thread, as one stack.
+
+In: texts of both, innermost first, the words of the interpreter's (unwind/python_frame_words.py).  Out: texts.
+Always: no frame of the interpreter's is left out: those of whose call no native frame is there, since the native stack could not be followed
+so far, stand behind it.  Native frames end where they lead to no file's code: frame pointers, by which the kernel follows them, may be
+anything where a program is built without.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from . import python_frame_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class _Native:
+    """As stacks.native.merged() has them."""
+
+    __slots__ = ("begin", "end", "name", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text, self.name = text, text.partition("`")[2]
+        self.begin = self.end = None
+
+
+def beside(native: Sequence[str], texts: Sequence[str], words: Sequence[int]) -> list[str]:
+    from .native_unwinder import merged  # few scripts need it
+
+    calls: list[tuple[list[str], int]] = [([], 0)]
+    for text, word in zip(texts, words, strict=True):
+        calls[-1][0].append(text)
+        if python_frame_words.is_first(word):
+            calls.append(([], 0))
+    real = itertools.takewhile(lambda text: not text.startswith("0x"), native)
+    found = merged([_Native(text) for text in real], [call for call in calls if call[0]])
+    return [each if isinstance(each, str) else each.text for each in found]

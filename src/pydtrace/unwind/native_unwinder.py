@@ -1,0 +1,245 @@
+# mypy: ignore-errors
+"""The native frames of a thread: which functions of C called each other, without frame pointers.
+
+In: a copy of its registers and its stack (capture.Copy), the files that the process has mapped.  Out: NativeFrames, innermost first.
+Always: process and files are believed in nothing; each step leads further out, or it is the last; what is not known is said, not guessed:
+only where code has no tables at all (a vDSO, what a compiler made at run time) is the chain of frame pointers followed.
+"""
+
+import bisect
+import contextlib
+import os
+import struct
+
+from pydtrace.process import maps
+from pydtrace.symbols import elf
+from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.file_symbols import FILES
+from pydtrace.untrusted.cpu_time_budget import Allowance
+
+from . import dwarf_cfi
+
+MOST = 2000  # frames of a thread
+_FILES = 256  # that are open at once
+_ROWS = 1 << 16  # that are kept
+_NAMES = 30.0, 20  # seconds at once, and one of how many, to read the names of functions
+_WRONG = (OSError, elf.BadFile, IndexError, KeyError, ValueError, struct.error)
+
+if os.uname().machine == "aarch64":
+    SP, PC, FP, _LINK = 31, 32, 29, 30
+else:
+    SP, PC, FP, _LINK = 7, 16, 6, None
+_ADDRESS = (1 << 48) - 1 if _LINK else (1 << 64) - 1  # aarch64 signs addresses to return to in the bits above
+
+
+class NativeFrame:
+    """As code.Frame; file: of the machine code; address: as linked, or where no file is known as it is in memory; begin, end: its part
+    of the stack, end None where that is not known."""
+
+    __slots__ = ("address", "begin", "end", "file", "line", "name", "pc")
+    code = 0  # it is of no code object
+
+    def __init__(self, name, file, address, pc):
+        self.name, self.file, self.line = name, file, None
+        self.address, self.pc = address, pc
+        self.begin = self.end = None
+
+
+class _Module:
+    """A file that is mapped.  rows: of all modules; time: an Allowance for names."""
+
+    def __init__(self, pid, mapping, rows, time):
+        self.path = mapping.path
+        self._rows, self._time = rows, time
+        found = maps.find(pid, mapping)
+        self.file = elf.File(found[0], found[1].st_ino) if found else None
+        self._tables, self._named = None, []  # (path, status) of what has names of its functions
+        if self.file:
+            self._named = [(self.file.path, os.stat(self.file.path))]
+            with contextlib.suppress(*_WRONG):  # it has none
+                self._tables = dwarf_cfi.Tables(self.file)
+
+    def distance(self, mapping):
+        return elf.load_bias(self.file, mapping) if self.file else mapping.start - mapping.offset
+
+    def row(self, address):
+        key = self, address
+        if key not in self._rows:
+            if len(self._rows) >= _ROWS:
+                self._rows.clear()
+            self._rows[key] = self._read(address)
+        return self._rows[key]
+
+    def _read(self, address):
+        try:
+            return self._tables.row(address) if self._tables else None
+        except _WRONG:
+            return None
+
+    def name(self, address):
+        """Of the function, or where it has no name the address at which it begins, if that is known."""
+        for path, status in self._named:
+            file = FILES.get(path, status, self._time)
+            if file and (found := file.table.find(address)):
+                return demangled(found[1])
+        row = self.row(address)
+        return f"{row.start if row else address:#x}"
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+
+def mapped_code(pid):
+    """[(Mapping, whether it is a file's)] of the machine code that a process has mapped, ascending.  Raises OSError."""
+    parts = [(maps.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
+             for each in (line.rstrip("\n").split(None, 5) for line in maps.lines(pid)) if len(each) >= 5]
+    return sorted((each for each in parts if "x" in each[0].access), key=lambda each: each[0].start)
+
+
+class Code:
+    """The machine code that a process has mapped.  close() it."""
+
+    def __init__(self, pid):
+        self._pid, self._modules, self._rows, self._time = pid, {}, {}, Allowance(*_NAMES)
+        self.read_maps()
+
+    def read_maps(self):
+        """The process has loaded, or unloaded, files.  Raises OSError."""
+        self._parts = [(each.start, each.end, each, of_file) for each, of_file in mapped_code(self._pid)]
+        self._starts = [start for start, *_ in self._parts]
+
+    def part(self, pc):
+        """(Mapping, whether it is a file's) of the code at an address, or None."""
+        at = bisect.bisect_right(self._starts, pc) - 1
+        return self._parts[at][2:] if at >= 0 and pc < self._parts[at][1] else None
+
+    def module(self, mapping):
+        found = self._modules.get(mapping.file)
+        if found is None:
+            if len(self._modules) == _FILES:
+                self.close()
+            try:
+                found = _Module(self._pid, mapping, self._rows, self._time)
+            except _WRONG:
+                found = False
+            self._modules[mapping.file] = found
+        return found or None
+
+    def close(self):
+        for each in self._modules.values():
+            if each:
+                each.close()
+        self._modules.clear()
+        self._rows.clear()
+
+    def look(self, pc, called):
+        """(NativeFrame, cfi.Row or None, whether it has code at all); called: the address is one to return to, behind a call."""
+        part = self.part(pc - called)
+        if part is None:
+            return NativeFrame(f"{pc:#x}", "?", pc, pc), None, False
+        mapping, of_file = part
+        module = self.module(mapping) if of_file else None
+        try:
+            address = pc - called - module.distance(mapping) if module else pc
+        except elf.BadFile:
+            module, address = None, pc
+        if module is None:
+            return NativeFrame(f"{pc:#x}", mapping.path or "[made at run time]", pc, pc), None, True
+        return NativeFrame(module.name(address), module.path, address + called, pc), module.row(address), True
+
+
+class Unwinder:
+    """Of one process.  code: its Code."""
+
+    def __init__(self, code):
+        self._code = code
+
+    def frames(self, copy):
+        """([NativeFrame], why it ends before the outermost, or None)."""
+        registers, found, called = dict(copy.registers), [], 0
+        while len(found) < MOST:
+            frame, row, has_code = self._code.look(registers[PC], called)
+            frame.begin = registers[SP]
+            found.append(frame)
+            if not has_code:
+                return found, "it leads to where no code is"
+            try:
+                further = _by_table(registers, row, copy.word) if row else _by_pointer(registers, copy.word)
+            except KeyError:
+                return found, "a register is not known"
+            except _WRONG:
+                return found, "its memory, or the tables of its file, make no sense"
+            frame.end = further[SP]
+            if not further.get(PC):
+                return found, None if row else "this code has no tables"
+            if further[SP] <= registers[SP] and len(found) > 1:
+                return found, "it leads nowhere"
+            registers, called = further, 0 if row and row.signal else 1
+        return found, "there are more"
+
+
+def _by_table(registers, row, word):
+    """The registers of the caller, as far as they are known."""
+    rule = row.rules[dwarf_cfi.CFA]
+    begin = dwarf_cfi.value(rule[1], registers, word) if rule[0] is dwarf_cfi.EXPRESSION else registers[rule[0]] + rule[1]
+    found = dict(registers)
+    found.pop(PC, None)
+    for register, rule in row.rules.items():
+        if register == dwarf_cfi.CFA:
+            continue
+        known = _saved(rule, registers, begin, word)
+        if known is None:
+            found.pop(register, None)
+        else:
+            found[register] = known
+    found[SP] = begin
+    if row.returns in found:
+        found[PC] = found[row.returns] & _ADDRESS
+    return found
+
+
+def _saved(rule, registers, begin, word):
+    if rule is None:
+        return None
+    kind, what = rule
+    if kind is dwarf_cfi.OFFSET:
+        return word(begin + what)
+    if kind is dwarf_cfi.VALUE:
+        return begin + what
+    if kind is dwarf_cfi.REGISTER:
+        return registers.get(what)
+    value = dwarf_cfi.value(what, registers, word, begin)
+    return word(value) if kind is dwarf_cfi.AT else value
+
+
+def _by_pointer(registers, word):
+    pointer = registers[FP]
+    return {**registers, FP: word(pointer), PC: word(pointer + 8) & _ADDRESS, SP: pointer + 16}
+
+
+# --- beside Python's -----------------------------------------------------------------------
+
+_EVAL = "_PyEval_EvalFrameDefault"
+
+
+def merged(native, calls):
+    """Frames of both, innermost first: in the place of each call of the interpreter's C function those that it runs.  calls: snapshot.Raw's
+    calls().  That function is found by what it keeps on its stack, or else by its name, which not every program has."""
+    if not calls:
+        return native
+    found, left = [], list(reversed(calls))
+    for frame in native:
+        if left and _runs(frame, left[-1][1]):
+            found += left.pop()[0]
+        elif not frame.name.startswith(_EVAL):
+            found.append(frame)
+    for frames, _ in reversed(left):
+        found += frames
+    return found
+
+
+def _runs(frame, entry):
+    if entry:
+        return frame.end is not None and frame.begin <= entry < frame.end
+    return frame.name.startswith(_EVAL)

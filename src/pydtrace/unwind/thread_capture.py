@@ -1,0 +1,153 @@
+# mypy: ignore-errors
+"""Registers and stacks of threads, copied so that all of them are of one moment.
+
+In: the memory of a process, its threads.  Out: a Copy for each.
+Always: a thread that waits in the kernel is left alone: the kernel tells where its stack is, though not all of its registers.  One that
+runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here: a process of its own holds
+it (c/stacks/holder.h).  Only where more registers are needed, and its system call starts again by itself, is a thread that waits stopped, too.
+"""
+
+import errno
+import os
+import struct
+
+from pydtrace import _tracer
+
+from .native_unwinder import PC, SP
+
+LARGEST = 1 << 20  # bytes of a stack
+ALL = 1 << 28  # of all stacks together
+_STEP = 1 << 16
+# Those that give EINTR when a thread was stopped in them (man 7 signal), epoll_wait for one, are not among them.
+_STARTS_AGAIN = {"futex", "select", "pselect6", "poll", "ppoll", "nanosleep", "clock_nanosleep", "wait4", "waitid"}
+
+
+class Copy:
+    """registers: {number in DWARF: value}, all of them or those that the kernel tells; data: the stack from its pointer on."""
+
+    __slots__ = ("data", "registers", "start", "told")
+
+    def __init__(self, registers, data, told):
+        self.registers, self.data, self.start, self.told = registers, data, registers[SP], told
+
+    def word(self, address):
+        """Raises IndexError, struct.error where it is not in the copy."""
+        if address < self.start:
+            raise IndexError("it lies outside of its stack")
+        return struct.unpack_from("=Q", self.data, address - self.start)[0]
+
+
+class Capture:
+    """Of one process.  child: it was started by this one, which waits for its end."""
+
+    def __init__(self, memory, child=False):
+        self._memory, self._child = memory, child
+        self._late = set()  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
+
+    @property
+    def late(self):
+        """Whether a thread may stand still by and by, for HOLD_LIMIT, that the next still(), copies() or close() lets go on."""
+        return bool(self._late)
+
+    def close(self):
+        """Those that were late go on."""
+        if self._late:
+            late = self._late
+            _tracer.go_on({*self._stop(late), *late})
+
+    def still(self, tids, read):
+        """({threads that stood still meanwhile}, what read() gave)."""
+        stopped = {}
+        try:
+            stopped = self._stop({*tids, *self._late})
+            found = read()
+        finally:
+            stood = _tracer.go_on(stopped)
+        return stood, found
+
+    def copies(self, tids, waiting, read):
+        """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
+        No copy is of a thread that went on before all was read."""
+        told = {tid: ["running"] if tid in self._late else self._told(tid) for tid in {*tids, *self._late}}
+        waits = {tid: words for tid, words in told.items() if words and words[0].lstrip("-").isdigit()}
+        stopped, stood = {}, set()
+        try:
+            stopped = self._stop([tid for tid, words in told.items() if words and tid not in waits])
+            registers = dict(stopped)
+            if waiting:
+                registers.update((tid, {SP: int(words[-2], 16), PC: int(words[-1], 16)}) for tid, words in waits.items())
+            found = read()
+            most = min(LARGEST, ALL // max(len(registers), 1))
+            kept = {tid: Copy(each, self._stack(each[SP], most), waits.get(tid)) for tid, each in registers.items()}
+        finally:
+            if stopped:
+                stood = _tracer.go_on(stopped)
+        return {tid: copy for tid, copy in kept.items() if (tid in stood if copy.told is None else copy.told == self._told(tid))}, found
+
+    def _stop(self, tids):
+        """{thread that stands still: its registers}."""
+        tids = [*tids][: _tracer.MOST_STOPPED]
+        self._late.difference_update(tids)
+        if not tids:
+            return {}
+        try:
+            stopped, failed = _tracer.stop(self._memory, tids, self._child)
+        except OSError:
+            return {}
+        self._late.update(tid for tid, number in failed.items() if number == errno.EAGAIN)
+        return {tid: dict(enumerate(registers)) for tid, registers in stopped.items()}
+
+    def _told(self, tid):
+        """The words of what the kernel says of a thread's system call; None where it may not be read."""
+        try:
+            with open(f"/proc/{self._memory.pid}/task/{tid}/syscall") as file:
+                return file.read().split() or None
+        except OSError:
+            return None
+
+    def all_registers(self, tid, copy, call):
+        """Of a thread that waits in a system call of this name: the Copy with all its registers, or None where that may not be."""
+        if copy.told is None or not self._starts_again(tid, copy.told, call):
+            return None
+        stopped = self._stop([tid])
+        _tracer.go_on(stopped)
+        registers = stopped.get(tid)
+        if registers is None or (registers[SP], registers[PC]) != (copy.registers[SP], copy.registers[PC]):
+            return None
+        return Copy(registers, copy.data, copy.told)
+
+    def _starts_again(self, tid, told, call):
+        """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
+        if call != "read":
+            return call in _STARTS_AGAIN
+        try:
+            return not os.readlink(f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}").startswith(("socket:", "anon_inode:"))
+        except (OSError, LookupError, ValueError):
+            return False
+
+    def _stack(self, start, most):
+        """As much of it as there is, up to about `most` bytes."""
+        data, at = [], start
+        while at - start < most:
+            size = _STEP - at % _STEP
+            try:
+                data.append(self._memory.read(at, size))
+            except OSError as error:
+                if error.errno != errno.EFAULT:
+                    break
+                data.append(self._pages(at, size))
+                break
+            at += size
+        return b"".join(data)
+
+    def _pages(self, at, size):
+        """What is there of a part that is not there as a whole."""
+        data, end = [], at + size
+        while at < end:
+            step = 4096 - at % 4096
+            try:
+                data.append(self._memory.read(at, step))
+            except OSError:
+                break
+            at += step
+        return b"".join(data)

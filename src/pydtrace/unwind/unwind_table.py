@@ -1,0 +1,126 @@
+# mypy: ignore-errors
+"""A file's tables of frames, all of them, as programs in the kernel look things up in them (unwind/unwind_rows.py).
+
+In: an engine.elf.File.  Out: a Table.
+Always: what the rules of x86-64 that matter (where a frame begins, where rbp is) can not be said in a row is left to the chain of frame
+pointers, and so is code that has no tables; a file takes so much time and room, and no more.
+"""
+
+from __future__ import annotations
+
+import array
+import time
+
+from . import dwarf_cfi, unwind_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from pydtrace.symbols import elf
+
+_PATIENCE = 20.0  # seconds of a processor
+_RULES = 1 << 12  # different ones whose meaning is kept: the C library has 300
+_BP, _SP, _PC = 6, 7, 16
+_WORD = 8
+_RETURNS = (dwarf_cfi.OFFSET, -_WORD)
+# rsp + 8, and 8 more from the 11th byte of 16 on, where a jump of the linker's has pushed its number
+_JUMP = bytes((0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22))
+
+
+class Left(Exception):
+    """The file has no table; the message says why."""
+
+
+class Table:
+    """base: the address, as linked, that the rows count from; rows: bytes, unwound.ROW each; segments: of the file."""
+
+    __slots__ = ("base", "rows", "segments")
+
+    def __init__(self, base: int, rows: bytes, segments: list[elf.Segment]) -> None:
+        self.base, self.rows, self.segments = base, rows, segments
+
+    def __len__(self) -> int:
+        return len(self.rows) // unwind_rows.ROW.size
+
+
+def compiled(file: Any, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None) -> Table:
+    """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
+    words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE
+    known: dict[object, int] = {}
+    for function in dwarf_cfi.Tables(file).functions():
+        beat()
+        if time.thread_time() > until:
+            raise Left("its tables take too long to read")
+        for begin, following, row in function:
+            base = begin if base is None else base
+            if begin < end or following - base >= 1 << 32:
+                raise Left("its tables are not in order, or of too much code")
+            if begin > end and words and last != unwind_rows.POINTER:
+                words.extend((end - base, unwind_rows.POINTER))
+                last = unwind_rows.POINTER
+            key = row.rules.get(dwarf_cfi.CFA), row.rules.get(_BP), row.rules.get(row.returns, 0), row.returns, row.signal
+            rule = known.get(key)
+            if rule is None:
+                if len(known) == _RULES:  # a stranger's file may have millions
+                    known.clear()
+                rule = known[key] = rule_of(row)
+            if rule != last:
+                words.extend((begin - base, rule))
+                last = rule
+            end = following
+        if len(words) > 2 * most - 4:
+            raise Left(f"its tables have more than {most:,} rows")
+    if base is None:
+        raise Left("it has no tables")
+    words.extend((end - base, unwind_rows.POINTER))
+    return Table(base, words.tobytes(), file.segments)
+
+
+def rule_of(row: dwarf_cfi.Row) -> int:
+    """What a row says, for a program."""
+    rules, begin = row.rules, row.rules.get(dwarf_cfi.CFA)
+    if row.signal:
+        return unwind_rows.SIGNAL if begin == _kept(unwind_rows.SIGNAL_SP) and _are_a_signal_s(row) else unwind_rows.POINTER
+    if row.returns == _PC and rules.get(_PC, _RETURNS) is None:
+        return unwind_rows.OUTERMOST
+    if begin is None or row.returns != _PC or rules.get(_PC) != _RETURNS:
+        return unwind_rows.POINTER
+    saved = _saved(rules.get(_BP))
+    if saved is None:
+        return unwind_rows.POINTER
+    if begin[0] is dwarf_cfi.EXPRESSION:
+        return unwind_rows.rule(unwind_rows.JUMP, 0, saved) if begin[1] == _JUMP else unwind_rows.POINTER
+    register, distance = begin
+    if register not in (_SP, _BP) or distance % _WORD:
+        return unwind_rows.POINTER
+    try:
+        return unwind_rows.rule(unwind_rows.BY_SP if register == _SP else unwind_rows.BY_BP, distance // _WORD, saved)
+    except ValueError:
+        return unwind_rows.POINTER
+
+
+def _saved(rule: Any) -> int | None:
+    """How many words below the frame's begin rbp is, 0: it is the caller's; None where it is elsewhere."""
+    if rule is None:
+        return 0
+    kind, where = rule
+    if kind is not dwarf_cfi.OFFSET or where >= 0 or where % _WORD or -where // _WORD > unwind_rows.SAVED_MOST:
+        return None
+    return -where // _WORD
+
+
+def _kept(offset: int) -> tuple[str, bytes]:
+    """The rule of a frame that begins where a word at this distance from rsp says."""
+    return dwarf_cfi.EXPRESSION, _above(offset) + b"\x06"
+
+
+def _above(offset: int) -> bytes:
+    """An expression: rsp, and so much more, as the C library writes it."""
+    return bytes((0x77, offset & 0x7F | 0x80, offset >> 7)) if offset > 63 else bytes((0x77, offset))
+
+
+def _are_a_signal_s(row: dwarf_cfi.Row) -> bool:
+    return all(row.rules.get(register) == (dwarf_cfi.AT, _above(offset)) for register, offset in (
+        (_BP, unwind_rows.SIGNAL_BP), (_PC, unwind_rows.SIGNAL_PC)))

@@ -1,0 +1,80 @@
+"""@tag("…"): a function, coroutine function or generator function, each run of which has a tag.
+
+In: the tag as the context has it, and the function.  Out: one that behaves alike.  Always: the tag is that of the run only: a generator's
+caller keeps its own between two steps.  Loaded by tag.__call__() only.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from typing import Any
+
+from ._core import tag_variable
+
+
+class _Tagged:
+    """`with` it around one run."""
+
+    __slots__ = ("_data", "_token")
+
+    def __init__(self, data: bytes | None) -> None:
+        self._data = data
+
+    def __enter__(self) -> None:
+        self._token = tag_variable.set(self._data)
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            tag_variable.reset(self._token)
+        except ValueError:
+            pass  # another context, as tag.__exit__() has it
+
+
+def tagged(data: bytes | None, function: Any) -> Any:
+    """The function with the tag.  TypeError for what can not be called."""
+    if not callable(function):
+        raise TypeError(f"tag() decorates a function, not {type(function).__name__}")
+    if isasyncgenfunction(function):
+        raise TypeError("tag() does not decorate asynchronous generators: use `with` in them")
+    if iscoroutinefunction(function):
+        return wraps(function)(_coroutine(data, function))
+    return wraps(function)(_generator(data, function) if isgeneratorfunction(function) else _function(data, function))
+
+
+def _function(data: bytes | None, function: Any) -> Any:
+    def run(*args: Any, **keywords: Any) -> Any:
+        with _Tagged(data):
+            return function(*args, **keywords)
+
+    return run
+
+
+def _coroutine(data: bytes | None, function: Any) -> Any:
+    async def run(*args: Any, **keywords: Any) -> Any:
+        with _Tagged(data):
+            return await function(*args, **keywords)
+
+    return run
+
+
+def _generator(data: bytes | None, function: Any) -> Any:
+    def run(*args: Any, **keywords: Any) -> Any:
+        generator = function(*args, **keywords)
+        step, given = generator.send, None
+        while True:
+            try:
+                with _Tagged(data):
+                    value = step(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                step, given = generator.send, (yield value)
+            except GeneratorExit:
+                with _Tagged(data):
+                    generator.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is thrown on
+                step, given = generator.throw, error
+
+    return run

@@ -1,0 +1,104 @@
+"""How spread_tag(True) carries a tag to where contexts do not go: threads, executors, child processes.
+
+In:      the context's tag at the moment of Thread.start(), Executor.submit() or Process.start().
+Out:     the same tag, and spreading on, around what is run there.
+Always:  the methods are replaced once, at the first spread_tag(True), and do what they did before in every
+         context that does not spread.  Loaded by spread_tag() only.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from ._core import tag_variable
+
+_spreading: ContextVar[bool] = ContextVar("pyusdt_spreading", default=False)
+_installed = False
+
+
+def spread(on: bool) -> bool:
+    """Turn spreading on or off in this context; returns what it was."""
+    before = _spreading.get()
+    if on:
+        _install()
+    _spreading.set(on)
+    return before
+
+
+class _Tagged:
+    """A call under a tag.  Picklable where the function is, so it goes to other processes too."""
+
+    __slots__ = ("function", "data")
+
+    def __init__(self, function: Any, data: bytes | None) -> None:
+        self.function = function
+        self.data = data
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        token = tag_variable.set(self.data)
+        before = spread(True)
+        try:
+            return self.function(*args, **keywords)
+        finally:
+            spread(before)
+            tag_variable.reset(token)
+
+
+class _TaggedRun:
+    """A thread's or process's run() under a tag; it stands in the instance until it is called."""
+
+    __slots__ = ("owner", "data")
+
+    def __init__(self, owner: Any, data: bytes | None) -> None:
+        self.owner = owner
+        self.data = data
+
+    def __call__(self) -> None:
+        del self.owner.run  # the class's again
+        _Tagged(self.owner.run, self.data)()
+
+
+def _starting(start: Any) -> Any:
+    def start_tagged(self: Any) -> None:
+        if not _spreading.get() or "run" in vars(self):
+            start(self)
+            return
+        self.run = _TaggedRun(self, tag_variable.get())
+        try:
+            start(self)
+        except BaseException:
+            vars(self).pop("run", None)
+            raise
+
+    return start_tagged
+
+
+def _submitting(submit: Any) -> Any:
+    def submit_tagged(self: Any, fn: Any, /, *args: Any, **keywords: Any) -> Any:
+        if not _spreading.get():
+            return submit(self, fn, *args, **keywords)
+        token = _spreading.set(False)  # a worker that is started now serves others too: only the call is tagged
+        try:
+            return submit(self, _Tagged(fn, tag_variable.get()), *args, **keywords)
+        finally:
+            _spreading.reset(token)
+
+    return submit_tagged
+
+
+def _install() -> None:
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    import functools
+    import threading
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from multiprocessing.process import BaseProcess
+
+    for cls, name, wrap in ((threading.Thread, "start", _starting), (BaseProcess, "start", _starting),
+                            (ThreadPoolExecutor, "submit", _submitting),
+                            (ProcessPoolExecutor, "submit", _submitting)):
+        original = getattr(cls, name)
+        setattr(cls, name, functools.wraps(original)(wrap(original)))

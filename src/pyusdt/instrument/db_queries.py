@@ -1,0 +1,78 @@
+"""db:::query-start and query-done around one query of a database, for the parts that see queries.
+
+In:      the cursor, the statement, and what runs it.
+Out:     what that returns or raises, and the events; rows: what the cursor counts, -1 where it can not tell.
+Always:  a query that runs another one, as Django's cursor runs psycopg's, fires once.  Values of parameters are never looked at.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from time import perf_counter_ns
+from typing import Any
+
+from .core import harmless, name_of
+from .probes import probes
+
+__all__ = ["Query", "around_query", "around_query_async", "begin"]
+
+_start, _done = probes("db")
+_inside: ContextVar[bool] = ContextVar("pyusdt.query", default=False)
+
+
+def _text(statement: Any, cursor: Any) -> str:
+    """Of an object that stands for a statement; psycopg's and psycopg2's sql.SQL and their like have a method for it."""
+    return str(statement.as_string(cursor) if hasattr(statement, "as_string") else statement)
+
+
+class Query:
+    """One query that is traced, until it is done."""
+
+    __slots__ = ("began", "statement", "token")
+
+    def __init__(self, statement: Any, cursor: Any) -> None:
+        self.statement = statement if isinstance(statement, (str, bytes)) else _text(statement, cursor)
+        _start(self.statement)
+        self.began = perf_counter_ns()
+        self.token = _inside.set(True)  # last: what fails before leaves nothing behind
+
+    @harmless
+    def done(self, cursor: Any, error: BaseException | None = None) -> None:
+        took = perf_counter_ns() - self.began
+        _inside.reset(self.token)
+        rows = -1 if error is not None or cursor is None else cursor.rowcount
+        _done(self.statement, rows, took, name_of(type(error)) if error is not None else "")
+
+
+@harmless
+def begin(statement: Any, cursor: Any) -> Query | None:
+    """The query, if it is to be traced."""
+    return Query(statement, cursor) if (_start or _done) and not _inside.get() else None
+
+
+def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+    """execute(*arguments, **named) with the probes around it."""
+    query = begin(statement, cursor) if _start or _done else None
+    if query is None:
+        return execute(*arguments, **named)
+    try:
+        result = execute(*arguments, **named)
+    except BaseException as error:
+        query.done(cursor, error)
+        raise
+    query.done(cursor)
+    return result
+
+
+async def around_query_async(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+    """The same of a coroutine."""
+    query = begin(statement, cursor) if _start or _done else None
+    if query is None:
+        return await execute(*arguments, **named)
+    try:
+        result = await execute(*arguments, **named)
+    except BaseException as error:
+        query.done(cursor, error)
+        raise
+    query.done(cursor)
+    return result

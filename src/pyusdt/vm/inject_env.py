@@ -1,0 +1,23 @@
+"""Bringing the provider `python` into a program that does not know it: what its environment must be.
+
+In:      who is to have it.
+Out:     variables for the environment of a Python that is about to start; start/sitecustomize.py takes them back before any code
+         of the program's runs.
+Always:  nothing is written anywhere, and an interpreter that takes nothing from its environment is told of.
+"""
+
+from __future__ import annotations
+
+import os
+
+DEAF = "with %s Python takes nothing from its environment"
+START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start")
+
+
+def environment(pid: int, *, audit: bool = False, children: bool = False, hooks: bool = False) -> dict[str, str]:
+    """The variables for a process; pid: the one that is meant, 0: whatever Python the command starts first.  children: they stay in
+    the environment, for all that it starts.  hooks: not the provider python, but pyusdt itself, as its own variables ask for it."""
+    before = os.environ.get("PYTHONPATH")
+    into = {"PYUSDT_VM_INTO": " ".join(["children" if children else str(pid), *["audit"] * audit, *["hooks"] * hooks]),
+            "PYTHONPATH": os.pathsep.join([START, before] if before else [START])}
+    return into if before is None else {**into, "PYUSDT_VM_PYTHONPATH": before}

@@ -1,0 +1,118 @@
+# mypy: ignore-errors
+"""System calls that need a process of one thread, or that restrict only the thread that makes them: the watcher ends before them.
+
+In:      os.unshare() and os.setns() of CPython 3.12 and later, as enable() finds them; the C functions of these calls, as ctypes
+         finds them after enable(); paused(), around calls that go another way.
+Out:     the same calls.  The watcher's thread begins again after them, so it inherits the restriction.  After a seccomp filter for
+         one thread it does not, since the filter may kill the program for it.
+Always:  arguments, results and errors are the same as without pyusdt.  docs/security.md, "The watcher", says why it is a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+
+from pyusdt._core import vm_leave, vm_pause, vm_resume, vm_return
+from pyusdt.import_callbacks import call_when_imported
+
+_CALLS = ("unshare", "setns")
+
+_INHERITED = frozenset((*_CALLS, "capset", "cap_set_proc", "landlock_restrict_self"))
+_NAMES = frozenset((*_INHERITED, "prctl", "seccomp", "seccomp_load", "syscall"))
+_PR_SET_SECCOMP = 22
+_SECCOMP_FILTER_FLAG_TSYNC = 1
+
+_NUMBERS = {
+    "x86_64": {126: "capset", 157: "prctl", 272: "unshare", 308: "setns", 317: "seccomp", 446: "landlock_restrict_self"},
+    "aarch64": {91: "capset", 97: "unshare", 167: "prctl", 268: "setns", 277: "seccomp", 446: "landlock_restrict_self"},
+}.get(os.uname().machine, {})
+
+
+class paused:
+    """`with paused():` no thread of pyusdt's is in this process, and what traces it is noticed when the block has ended."""
+
+    def __enter__(self) -> None:
+        vm_pause()
+
+    def __exit__(self, *_of: object) -> None:
+        vm_resume()
+
+
+def wrap_calls() -> None:
+    for name in _CALLS:
+        call = getattr(os, name, None)
+        if call is not None and not hasattr(call, "__wrapped__"):
+            setattr(os, name, _wrapped(call))
+    call_when_imported("ctypes", _wrap_ctypes, lambda _error: None)
+
+
+def _wrapped(call):
+    @wraps(call)
+    def alone(*values, **named):
+        with paused():
+            return call(*values, **named)
+
+    return alone
+
+
+# ---- ctypes ----
+
+
+def _wrap_ctypes(ctypes):
+    find = ctypes.CDLL.__getitem__
+
+    @wraps(find)
+    def find_function(library, name):
+        function = find(library, name)
+        if not isinstance(name, str) or name not in _NAMES or type(function) is not library._FuncPtr:
+            return function
+        function = _function_type(library._FuncPtr, name)((name, library))
+        function.__name__ = name
+        return function
+
+    ctypes.CDLL.__getitem__ = find_function
+
+
+def _function_type(base, name):
+    class _FuncPtr(base):
+        _flags_ = base._flags_
+        _restype_ = base._restype_
+
+        def __call__(self, *values, **named):
+            call, numbers = name, [getattr(value, "value", value) for value in values[:3]]
+            if call == "syscall":
+                call, numbers = _syscall_name(numbers), numbers[1:]
+            if call in _INHERITED:
+                with paused():
+                    return super().__call__(*values, **named)
+            if _sets_filter(call, numbers):
+                return _leave_before(super().__call__, values, named)
+            return super().__call__(*values, **named)
+
+    return _FuncPtr
+
+
+def _syscall_name(numbers):
+    return _NUMBERS.get(numbers[0]) if numbers and isinstance(numbers[0], int) else None
+
+
+def _sets_filter(call, numbers):
+    """A seccomp filter for the calling thread only."""
+    if call == "prctl":
+        return numbers[:1] == [_PR_SET_SECCOMP]
+    if call == "seccomp":
+        return numbers[:1] in ([0], [1]) and not (len(numbers) > 1 and isinstance(numbers[1], int) and numbers[1] & _SECCOMP_FILTER_FLAG_TSYNC)
+    return call == "seccomp_load"
+
+
+def _leave_before(call, values, named):
+    vm_leave()
+    try:
+        result = call(*values, **named)
+    except BaseException:
+        vm_return()
+        raise
+    if isinstance(result, int) and result < 0:
+        vm_return()
+    return result

@@ -1,0 +1,61 @@
+# mypy: ignore-errors
+"""The provider `python` into this process, whatever it knows of pyusdt: for start/sitecustomize.py, and for `pyusdt attach`.
+
+In:      whether the probe audit is wanted.
+Out:     the provider; a line on the standard error where that can not be.
+Always:  nothing is raised.  Run by its path, without pyusdt, by any Python: Python 2 can read it, too.
+"""
+
+import os
+import sys
+
+
+def is_of_environment(spec):
+    """Not what lies in the current folder and is found only because `python -c` searches there: anybody may have put it there."""
+    if spec is None or not spec.origin or not spec.submodule_search_locations:
+        return False
+    place = os.path.dirname(os.path.dirname(os.path.abspath(spec.origin)))
+    return place in sys.path or place not in [os.path.abspath(each) for each in sys.path]
+
+
+def load():
+    """The pyusdt of this environment; where it has none, the one that this file is part of."""
+    from importlib import util
+
+    if "pyusdt" in sys.modules or is_of_environment(util.find_spec("pyusdt")):
+        return
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    spec = util.spec_from_file_location("pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    sys.modules["pyusdt"] = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules["pyusdt"])
+    except BaseException:
+        del sys.modules["pyusdt"]
+        raise
+
+
+def refuse(what):
+    sys.stderr.write("pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
+                     % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))
+
+
+def bring(audit, asked="", folder=""):
+    """asked: the value of PYUSDT_VM_INTO, where the provider is to go on into what this program starts."""
+    try:
+        load()
+        from pyusdt import vm
+
+        vm.enable(audit=audit)
+        if asked and hasattr(vm, "follow"):  # the environment's own pyusdt may be an older one
+            vm.follow(asked, folder)
+    except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
+        refuse("the provider python")
+
+
+def bring_hooks():
+    """For `pyusdt run`: pyusdt itself reads PYUSDT_INSTRUMENT."""
+    try:
+        load()
+        __import__("pyusdt")
+    except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
+        refuse("probes")
