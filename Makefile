@@ -48,8 +48,10 @@ bench: packages build ## the performance budgets, measured beside their peers
 bench-pythons: packages build ## what an application pays while nobody traces, on every CPython here
 	$(VENV)/python benchmarks/pythons.py
 
-lint: build ## ruff, mypy on what pyproject.toml lists, gcc's and clang's warnings
+lint: build ## ruff, mypy, both formatters, gcc's and clang's warnings
 	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	git ls-files '*.[ch]' | xargs $(VENV)/clang-format --dry-run -Werror
 	$(VENV)/mypy
 	.ci/lint-c
 

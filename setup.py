@@ -42,10 +42,16 @@ def core_files(folders: list[str]) -> list[str]:
 
 def dtrace_sites() -> "build_sites.Way | None":
     """How dtrace(1) makes the probe sites, or None: they are our own (Linux), or there are none."""
-    if on("PYUSDT_NO_PROBES") or (sys.platform == "linux" and os.environ.get("PYUSDT_SITES") != "dtrace"):
+    if on("PYUSDT_NO_PROBES") or (
+        sys.platform == "linux" and os.environ.get("PYUSDT_SITES") != "dtrace"
+    ):
         return None
     way = build_sites.way()
-    failed = build_sites.make_header(DTRACE, SOURCE, HEADER) if way else f"no way to make them on {sys.platform}"
+    failed = (
+        build_sites.make_header(DTRACE, SOURCE, HEADER)
+        if way
+        else f"no way to make them on {sys.platform}"
+    )
     if failed and on("PYUSDT_REQUIRE_PROBES"):
         raise SystemExit(f"PYUSDT_REQUIRE_PROBES: no USDT probe sites: {failed}")
     if failed:
@@ -55,9 +61,16 @@ def dtrace_sites() -> "build_sites.Way | None":
 
 def flags() -> tuple[list[str], list[str]]:
     """Options of the compiler and of the linker."""
-    compile_args = ["-std=gnu11", "-fvisibility=hidden", "-Wall", "-fno-omit-frame-pointer"]  # ustack() goes through it
+    compile_args = [
+        "-std=gnu11",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-fno-omit-frame-pointer",
+    ]  # ustack() goes through it
     link_args = []
-    if sys.platform == "linux":  # the first call of a function of libc's, as others', takes no stack for finding it: spare_stack.c
+    if (
+        sys.platform == "linux"
+    ):  # the first call of a function of libc's, as others', takes no stack for finding it: spare_stack.c
         link_args += ["-Wl,-z,now"]
     if on("PYUSDT_DEBUG"):
         compile_args += ["-O0", "-g", "-UNDEBUG"]
@@ -68,7 +81,10 @@ def flags() -> tuple[list[str], list[str]]:
     if on("PYUSDT_COVERAGE"):
         compile_args += ["--coverage", "-O0", "-UNDEBUG"]
         link_args += ["--coverage"]
-    for name, macro in (("PYUSDT_REQUIRE_PROBES", "PYUSDT_REQUIRE_SITES"), ("PYUSDT_NO_PROBES", "PYUSDT_NO_SITES")):
+    for name, macro in (
+        ("PYUSDT_REQUIRE_PROBES", "PYUSDT_REQUIRE_SITES"),
+        ("PYUSDT_NO_PROBES", "PYUSDT_NO_SITES"),
+    ):
         if on(name):
             compile_args.append(f"-D{macro}=1")
     return compile_args, link_args
@@ -77,25 +93,48 @@ def flags() -> tuple[list[str], list[str]]:
 def extensions(way: "build_sites.Way | None") -> list[Extension]:
     compile_args, link_args = flags()
     macros = [("CYTHON_USE_MODULE_STATE", "1")]  # sub-interpreters
-    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/include/*") + glob("src/pyusdt/native/*.h") + glob("src/py*/*.p[xy][di]")
-    common = {"include_dirs": ["include", "c", "src/pyusdt", "src/pydtrace", "src/pyusdt/include"], "depends": sorted(headers),
-              "extra_compile_args": compile_args, "extra_link_args": link_args}
+    headers = (
+        glob("c/*/*.h")
+        + glob("include/*")
+        + glob("src/pyusdt/include/*")
+        + glob("src/pyusdt/native/*.h")
+        + glob("src/py*/*.p[xy][di]")
+    )
+    common = {
+        "include_dirs": ["include", "c", "src/pyusdt", "src/pydtrace", "src/pyusdt/include"],
+        "depends": sorted(headers),
+        "extra_compile_args": compile_args,
+        "extra_link_args": link_args,
+    }
     ours = sorted(glob("src/pyusdt/native/*.c"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
     if way:
         compile_args += way.compile_args
         libraries += way.libraries
         macros.append(tuple(build_sites.MACRO.split("=")))
-    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/stacks/layout.c"],
-                      libraries=libraries, define_macros=macros, **common)]
-    made.append(Extension("pydtrace._tracer", ["src/pydtrace/_tracer.pyx", *core_files(TRACER)], **common))
+    made = [
+        Extension(
+            "pyusdt._core",
+            ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/stacks/layout.c"],
+            libraries=libraries,
+            define_macros=macros,
+            **common,
+        )
+    ]
+    made.append(
+        Extension("pydtrace._tracer", ["src/pydtrace/_tracer.pyx", *core_files(TRACER)], **common)
+    )
     return made
 
 
 def generate() -> None:
     """Everything that is made before a compiler runs; see c/generate*.py."""
     for script in sorted(glob("c/generate*.py")):
-        options = ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/guide/probes.md"] if script == "c/generate.py" else []
+        options = (
+            ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/guide/probes.md"]
+            if script == "c/generate.py"
+            else []
+        )
         subprocess.run([sys.executable, script, *options], check=True)
 
 
@@ -115,7 +154,11 @@ class Build(build_ext):
             made = os.path.join(self.build_temp, "user_trace_dtrace.o")
 
             def link_with_probes(objects, *args, **options):
-                link(build_sites.make_object(DTRACE, self.way, SOURCE, made, objects), *args, **options)
+                link(
+                    build_sites.make_object(DTRACE, self.way, SOURCE, made, objects),
+                    *args,
+                    **options,
+                )
 
             self.compiler.link_shared_object = link_with_probes
         try:
@@ -137,11 +180,24 @@ def long_description():
 
 def links():
     """What an index shows beside the description."""
-    return {"Source": URL, "Documentation": f"{URL}/docs/README.md", "Changelog": f"{URL}/CHANGELOG.md"} if URL else {}
+    return (
+        {
+            "Source": URL,
+            "Documentation": f"{URL}/docs/README.md",
+            "Changelog": f"{URL}/CHANGELOG.md",
+        }
+        if URL
+        else {}
+    )
 
 
 os.chdir(Path(__file__).resolve().parent)
 generate()
 Build.way = dtrace_sites()
-setup(ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"), cmdclass={"build_ext": Build},
-      project_urls=links(), long_description=long_description(), long_description_content_type="text/markdown")
+setup(
+    ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"),
+    cmdclass={"build_ext": Build},
+    project_urls=links(),
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
+)

@@ -16,7 +16,10 @@ SPENT = {}
 def busy(name, turns):
     """A function of that name which takes so many turns."""
     names = {}
-    exec(f"def {name}():\n    total = 0\n    for i in range({turns}):\n        total += i * i\n    return total", names)  # noqa: S102
+    exec(  # noqa: S102
+        f"def {name}():\n    total = 0\n    for i in range({turns}):\n        total += i * i\n    return total",
+        names,
+    )
     return names[name]
 
 
@@ -24,7 +27,13 @@ def nothing():
     pass
 
 
-FUNCTIONS = [nothing, *(busy(f"takes_{tenths}", int(sys.argv[2]) * tenths) for tenths in (300, 245, 180, 120, 90, 40, 20, 5))]
+FUNCTIONS = [
+    nothing,
+    *(
+        busy(f"takes_{tenths}", int(sys.argv[2]) * tenths)
+        for tenths in (300, 245, 180, 120, 90, 40, 20, 5)
+    ),
+]
 order = random.Random(1)
 end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:

@@ -15,7 +15,11 @@ class Comparison:
 
     def row(self) -> str:
         start = f"{self.title:52} {self.ours:8.1f} {self.peer:8.1f} {self.ratio:7.2f}"
-        return start if self.budget is None else f"{start} {self.budget:7.2f}  {'OVER' if self.is_over() else 'ok'}"
+        return (
+            start
+            if self.budget is None
+            else f"{start} {self.budget:7.2f}  {'OVER' if self.is_over() else 'ok'}"
+        )
 
     def is_over(self) -> bool:
         return self.budget is not None and self.ratio > self.budget

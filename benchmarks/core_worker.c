@@ -30,7 +30,8 @@ static void set_string(struct pyusdt_args *args, unsigned i, const char *text)
 }
 
 /* volatile: the compiler does not know the texts, as it does not where LTTng's tracepoint is, so both measure their length */
-static const char *volatile proc = "<12345.12345>", *volatile tag = "bench", *volatile a = "a", *volatile none = "";
+static const char *volatile proc = "<12345.12345>", *volatile tag = "bench", *volatile a = "a",
+                            *volatile none = "";
 
 static void fire_one(int64_t i1, int64_t i2)
 {

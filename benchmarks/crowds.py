@@ -15,7 +15,9 @@ from curve import Curve
 BURST = 2_000  # events, by all together
 PAUSE = 0.02  # seconds, in which they are consumed
 BURSTS = 10  # for one figure
-COUNT = 'pyusdt*:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
+COUNT = (
+    'pyusdt*:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
+)
 
 
 def figures(subject, operation: str, n: int, rounds: int) -> tuple[list[float], list[float]]:

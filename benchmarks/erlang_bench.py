@@ -39,19 +39,39 @@ def build() -> str:
     sources = os.path.join(subjects.HERE, "erlang")
     os.makedirs(folder, exist_ok=True)
     include = os.path.join(erl("code:root_dir()"), "usr", "include")
-    subjects.build("erlang/empty_nif.so", ["erlang/empty_nif.c"], "-shared", "-fPIC", "-isystem", include)
-    subprocess.run(["erlc", "-o", folder, f"{sources}/empty_nif.erl", f"{sources}/bench_node.erl"], check=True)
+    subjects.build(
+        "erlang/empty_nif.so", ["erlang/empty_nif.c"], "-shared", "-fPIC", "-isystem", include
+    )
+    subprocess.run(
+        ["erlc", "-o", folder, f"{sources}/empty_nif.erl", f"{sources}/bench_node.erl"], check=True
+    )
     return folder
 
 
 class Node:
     """A node with our dyntrace in the path, or, path being None, with OTP's own; more: other folders in it."""
 
-    def __init__(self, folder: str, path: str | None, schedulers: int = 2, more: Sequence[str] = ()):
+    def __init__(
+        self, folder: str, path: str | None, schedulers: int = 2, more: Sequence[str] = ()
+    ):
         ours = [word for each in (path, *more) if each for word in ("-pa", each)]
         self.process = subprocess.Popen(
-            ["erl", "-noshell", "+S", f"{schedulers}:{schedulers}", "-pa", folder, *ours, "-s", "bench_node", "main"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [
+                "erl",
+                "-noshell",
+                "+S",
+                f"{schedulers}:{schedulers}",
+                "-pa",
+                folder,
+                *ours,
+                "-s",
+                "bench_node",
+                "main",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self.asked = 0  # calls
 
     def per_call(self, operation: str, n: int, processes: int = 1) -> float:
@@ -69,8 +89,12 @@ def traced(node: Node, script: str):
     """All arguments of the node's probes are read while the block runs, and each event arrives. One call first, which loads
     the library."""
     node.per_call("p", 10)
-    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-n", script, "-p", str(node.process.pid)],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    tracer = subprocess.Popen(
+        [subjects.PYDTRACE, "-q", "-b", "16m", "-n", script, "-p", str(node.process.pid)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         while not enabled(node):
             assert tracer.poll() is None, "pydtrace has ended"
@@ -86,28 +110,43 @@ def traced(node: Node, script: str):
 
 def enabled(node: Node) -> bool:
     """An event costs several times a call that is off."""
-    return min(node.per_call("p", 100) for _ in range(5)) > 3 * min(node.per_call("empty", 1000) for _ in range(5))
+    return min(node.per_call("p", 100) for _ in range(5)) > 3 * min(
+        node.per_call("empty", 1000) for _ in range(5)
+    )
 
 
 def measure_off(folder: str, rounds: int) -> list[Comparison]:
     samples: dict[str, list[float]] = {"empty": [], "ours": [], "otp": []}
-    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as ours, contextlib.closing(Node(folder, None)) as otp:
+    with (
+        contextlib.closing(Node(folder, f"{NIF}/ebin")) as ours,
+        contextlib.closing(Node(folder, None)) as otp,
+    ):
         for kept in range(-5, rounds):
-            figures = {"empty": ours.per_call("empty", 100_000), "ours": ours.per_call("p", 100_000),
-                       "otp": otp.per_call("p", 100_000)}
+            figures = {
+                "empty": ours.per_call("empty", 100_000),
+                "ours": ours.per_call("p", 100_000),
+                "otp": otp.per_call("p", 100_000),
+            }
             if kept >= 0:
                 for name, figure in figures.items():
                     samples[name].append(figure)
     return [
-        Comparison("Erlang dyntrace:p/3, off, tag set / empty NIF", 1.3, samples["ours"], samples["empty"]),
-        Comparison("Erlang dyntrace:p/3, off, tag set / OTP's own", 0.7, samples["ours"], samples["otp"]),
+        Comparison(
+            "Erlang dyntrace:p/3, off, tag set / empty NIF", 1.3, samples["ours"], samples["empty"]
+        ),
+        Comparison(
+            "Erlang dyntrace:p/3, off, tag set / OTP's own", 0.7, samples["ours"], samples["otp"]
+        ),
     ]
 
 
 def measure_on(folder: str, rounds: int) -> list[Comparison]:
     on: list[float] = []
     empty: list[float] = []
-    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as node, traced(node, ALL_TEN.replace("pyusdt", "erlang")):
+    with (
+        contextlib.closing(Node(folder, f"{NIF}/ebin")) as node,
+        traced(node, ALL_TEN.replace("pyusdt", "erlang")),
+    ):
         for _ in range(rounds):
             on.append(node.per_call("p", BURST))
             empty.append(node.per_call("empty", 10 * BURST))
@@ -127,8 +166,18 @@ def measure_parallel(folder: str, rounds: int) -> list[Comparison]:
                 samples["on"].append(node.per_call("p", BURST, processes=8))
                 time.sleep(8 * PAUSE)
     return [
-        Comparison("Erlang dyntrace:p/3, off, 8 schedulers / empty NIF", 1.3, samples["off"], samples["empty"]),
-        Comparison("Erlang dyntrace:p/3, on, 8 schedulers / empty NIF", NO_BUDGET, samples["on"], samples["empty"]),
+        Comparison(
+            "Erlang dyntrace:p/3, off, 8 schedulers / empty NIF",
+            1.3,
+            samples["off"],
+            samples["empty"],
+        ),
+        Comparison(
+            "Erlang dyntrace:p/3, on, 8 schedulers / empty NIF",
+            NO_BUDGET,
+            samples["on"],
+            samples["empty"],
+        ),
     ]
 
 
@@ -154,8 +203,23 @@ def per_event(node: Node, operation: str, rounds: int) -> list[float]:
 @contextlib.contextmanager
 def offered(node: Node, clause: str, question: str = "armed"):
     """What the clause reads goes into a ring while the block runs; question: what the node answers with 1 when it does."""
-    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-x", "engine=embedded", "-n", clause, "-p", str(node.process.pid)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    tracer = subprocess.Popen(
+        [
+            subjects.PYDTRACE,
+            "-q",
+            "-b",
+            "16m",
+            "-x",
+            "engine=embedded",
+            "-n",
+            clause,
+            "-p",
+            str(node.process.pid),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         while not tell(node, question):
             assert tracer.poll() is None, "pydtrace has ended"
@@ -176,7 +240,9 @@ def measure_vm(folder: str, rounds: int) -> list[Comparison]:
         tell(node, "offer")
         for operation, probe in EVENTS.items():
             off = statistics.median(per_event(node, operation, rounds))
-            with offered(node, f"erlang*:::{probe} {{ @[copyinstr(arg0), copyinstr(arg1)] = count(); }}"):
+            with offered(
+                node, f"erlang*:::{probe} {{ @[copyinstr(arg0), copyinstr(arg1)] = count(); }}"
+            ):
                 ours = per_event(node, operation, rounds)
             while tell(node, "armed"):
                 time.sleep(0.05)
@@ -184,8 +250,14 @@ def measure_vm(folder: str, rounds: int) -> list[Comparison]:
                 tell(node, f"{tool} {operation}")
                 peer = per_event(node, operation, rounds)
                 tell(node, f"{tool} none")
-                found.append(Comparison(f"Erlang {probe} into a ring / {tool}'s tracer", 0.5,
-                                        [each - off for each in ours], [each - off for each in peer]))
+                found.append(
+                    Comparison(
+                        f"Erlang {probe} into a ring / {tool}'s tracer",
+                        0.5,
+                        [each - off for each in ours],
+                        [each - off for each in peer],
+                    )
+                )
     return found
 
 
@@ -197,8 +269,10 @@ def measure_hooks(folder: str, rounds: int) -> list[Comparison]:
         empty, off = per_event(node, "empty", rounds), per_event(node, "request", rounds)
         with offered(node, clause, "wanted"):
             on = per_event(node, "request", rounds)
-    return [Comparison("Erlang, a request of Phoenix', off / empty NIF", NO_BUDGET, off, empty),
-            Comparison("Erlang, a request of Phoenix', on / empty NIF", NO_BUDGET, on, empty)]
+    return [
+        Comparison("Erlang, a request of Phoenix', off / empty NIF", NO_BUDGET, off, empty),
+        Comparison("Erlang, a request of Phoenix', on / empty NIF", NO_BUDGET, on, empty),
+    ]
 
 
 def main() -> int:

@@ -42,8 +42,13 @@ def run(folder, events):
     with open(script, "w", encoding="utf-8") as file:
         file.write(FIRES)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([PYDTRACE, "-q", "-n", SCRIPT, "-c", f"{PYTHON} {script} {events}"], check=True, capture_output=True,
-                          text=True, timeout=600)
+    done = subprocess.run(
+        [PYDTRACE, "-q", "-n", SCRIPT, "-c", f"{PYTHON} {script} {events}"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     all_of_it = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9 / events
     program = float(re.search(r"(?m)^[\d.]+$", done.stderr)[0])
@@ -60,16 +65,33 @@ def rows(rounds):
         _, _, start = run(folder, 1)
         found = [run(folder, EVENTS) for _ in range(rounds)]
     lost, program, tracer = zip(*found)
-    return [("10 million at full speed, keyed quantize: lost in the worst run / all", 0.0, [max(lost)], [1.0]),
-            ("the same, pydtrace's CPU time / the program's", None, [ns - start / EVENTS for ns in tracer], list(program))]
+    return [
+        (
+            "10 million at full speed, keyed quantize: lost in the worst run / all",
+            0.0,
+            [max(lost)],
+            [1.0],
+        ),
+        (
+            "the same, pydtrace's CPU time / the program's",
+            None,
+            [ns - start / EVENTS for ns in tracer],
+            list(program),
+        ),
+    ]
 
 
 def main():
-    events, runs = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, EVENTS), (2, 20)))
+    events, runs = (
+        int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, EVENTS), (2, 20))
+    )
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(runs):
             lost, program, tracer = run(folder, events)
-            print(f"{100 * lost:5.1f} % lost; ns of an event: program {program:6.1f}, pydtrace {tracer:6.1f}", flush=True)
+            print(
+                f"{100 * lost:5.1f} % lost; ns of an event: program {program:6.1f}, pydtrace {tracer:6.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

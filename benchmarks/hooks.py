@@ -32,7 +32,11 @@ from pyusdt.instrument.http import WSGI
 
 REQUESTS = 2000
 PROVIDERS = ("http", "db", "loop", "pool", "log")
-SCRIPT = 'BEGIN { printf("on\\n"); } ' + ", ".join(f"{name}$target:::" for name in PROVIDERS) + " { @[probename] = count(); }"
+SCRIPT = (
+    'BEGIN { printf("on\\n"); } '
+    + ", ".join(f"{name}$target:::" for name in PROVIDERS)
+    + " { @[probename] = count(); }"
+)
 
 
 def application(_environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -44,8 +48,15 @@ def once(called: Callable[..., Any]) -> float:
     """Nanoseconds a request."""
     started = time.perf_counter_ns()
     for _ in range(REQUESTS):
-        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "SERVER_NAME": "here", "SERVER_PORT": "80", "SCRIPT_NAME": "",
-                   "wsgi.url_scheme": "http", "SERVER_PROTOCOL": "HTTP/1.1"}
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/",
+            "SERVER_NAME": "here",
+            "SERVER_PORT": "80",
+            "SCRIPT_NAME": "",
+            "wsgi.url_scheme": "http",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+        }
         for _piece in called(environ, lambda *_: None):
             pass
     return (time.perf_counter_ns() - started) / REQUESTS
@@ -97,28 +108,40 @@ def records(factory: Any) -> None:
 
 def other_hooks() -> dict[str, tuple[Callable[[Any], None], Any, Any]]:
     """{what: (the work, what it takes without the hook, and with it)}."""
-    run, submit, factory = asyncio.events.Handle._run, concurrent.futures.ThreadPoolExecutor.submit, logging.getLogRecordFactory()
+    run, submit, factory = (
+        asyncio.events.Handle._run,
+        concurrent.futures.ThreadPoolExecutor.submit,
+        logging.getLogRecordFactory(),
+    )
     instrument.enable("asyncio", "pools", "logging")
-    return {"a statement of sqlite3": (statements, sqlite3.Cursor, cursor(sqlite3.Cursor)),
-            "a callback of a loop": (callbacks, run, asyncio.events.Handle._run),
-            "a call by a pool": (calls, submit, concurrent.futures.ThreadPoolExecutor.submit),
-            "a record of logging": (records, factory, logging.getLogRecordFactory())}
+    return {
+        "a statement of sqlite3": (statements, sqlite3.Cursor, cursor(sqlite3.Cursor)),
+        "a callback of a loop": (callbacks, run, asyncio.events.Handle._run),
+        "a call by a pool": (calls, submit, concurrent.futures.ThreadPoolExecutor.submit),
+        "a record of logging": (records, factory, logging.getLogRecordFactory()),
+    }
 
 
-def added_by(hooks: dict[str, tuple[Callable[[Any], None], Any, Any]], rounds: int) -> dict[str, float]:
+def added_by(
+    hooks: dict[str, tuple[Callable[[Any], None], Any, Any]], rounds: int
+) -> dict[str, float]:
     def took(work: Callable[[Any], None], way: Any) -> float:
         started = time.perf_counter_ns()
         work(way)
         return (time.perf_counter_ns() - started) / REQUESTS
 
-    return {what: statistics.median(took(work, hooked) - took(work, bare) for _ in range(rounds))
-            for what, (work, bare, hooked) in hooks.items()}
+    return {
+        what: statistics.median(took(work, hooked) - took(work, bare) for _ in range(rounds))
+        for what, (work, bare, hooked) in hooks.items()
+    }
 
 
 @contextlib.contextmanager
 def traced() -> Iterator[None]:
     pydtrace = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-    with subprocess.Popen([pydtrace, "-q", "-n", SCRIPT, "-p", str(os.getpid())], stdout=subprocess.PIPE, text=True) as tracer:
+    with subprocess.Popen(
+        [pydtrace, "-q", "-n", SCRIPT, "-p", str(os.getpid())], stdout=subprocess.PIPE, text=True
+    ) as tracer:
         assert tracer.stdout is not None and tracer.stdout.readline() == "on\n"
         yield
         tracer.terminate()
@@ -144,12 +167,21 @@ def of_ddtrace() -> dict[str, Callable[..., Any]]:
 def main() -> None:
     rounds, hooks = int(sys.argv[1]) if sys.argv[1:] else 15, other_hooks()
     found = added({"pyusdt, nobody traces: a request": WSGI(application)}, rounds)
-    found |= {f"pyusdt, nobody traces: {what}": each for what, each in added_by(hooks, rounds).items()}
+    found |= {
+        f"pyusdt, nobody traces: {what}": each for what, each in added_by(hooks, rounds).items()
+    }
     with traced():
         found |= added({"pyusdt, traced: a request": WSGI(application)}, rounds)
         found |= {f"pyusdt, traced: {what}": each for what, each in added_by(hooks, rounds).items()}
-    found |= added({f"OpenTelemetry, {what}: a request": OpenTelemetryMiddleware(application, tracer_provider=TracerProvider(sampler=sampler))
-                    for what, sampler in (("nothing sampled", ALWAYS_OFF), ("all sampled", ALWAYS_ON))}, rounds)
+    found |= added(
+        {
+            f"OpenTelemetry, {what}: a request": OpenTelemetryMiddleware(
+                application, tracer_provider=TracerProvider(sampler=sampler)
+            )
+            for what, sampler in (("nothing sampled", ALWAYS_OFF), ("all sampled", ALWAYS_ON))
+        },
+        rounds,
+    )
     if peers := of_ddtrace():
         found |= added(peers, rounds)
     else:

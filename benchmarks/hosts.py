@@ -31,7 +31,11 @@ from pydtrace.results.aggregations import pack_key
 from pydtrace.sinks.host_protocol_sink import Lines
 from pydtrace.sinks.output_file import Output
 
-FUNCTIONS = {"count()": [57], "avg(arg2)": [57, 12345], "quantize(arg2)": [57, *(part for k in range(8) for part in (70 + k, 7))]}
+FUNCTIONS = {
+    "count()": [57],
+    "avg(arg2)": [57, 12345],
+    "quantize(arg2)": [57, *(part for k in range(8) for part in (70 + k, 7))],
+}
 BUDGET = 10  # % of a core, for 50 hosts, 1,000 keys each, once a second, count()
 
 
@@ -66,20 +70,36 @@ def dense(definition, words):
 def epoch_of(definition, number, keys, words):
     """The lines of one epoch of one host."""
     rows = [[[f"/route/number/{key}"], words] for key in range(keys)]
-    return [line("delta", epoch=number, name=definition.name, function=definition.row.called, params=[], rows=rows[at : at + 500])
-            for at in range(0, keys, 500)] + [line("heartbeat", epoch=number, time=1)]
+    return [
+        line(
+            "delta",
+            epoch=number,
+            name=definition.name,
+            function=definition.row.called,
+            params=[],
+            rows=rows[at : at + 500],
+        )
+        for at in range(0, keys, 500)
+    ] + [line("heartbeat", epoch=number, time=1)]
 
 
 class Coordinator:
     def __init__(self, function, hosts):
-        program = compile_program(f"pyusdt*:::user_trace-n1 {{ @[copyinstr(arg6)] = {function}; }}", "x.d", Options(), macros={"target": 1},
-                                  arguments=["x.d"])
+        program = compile_program(
+            f"pyusdt*:::user_trace-n1 {{ @[copyinstr(arg6)] = {function}; }}",
+            "x.d",
+            Options(),
+            macros={"target": 1},
+            arguments=["x.d"],
+        )
         self.engine = RemoteEngine(program, {"hosts": Request([], [], {})})
         (self.definition,) = program.aggregations
         self.hosts = [Host(f"h{i}", i, self.engine, Fed()) for i in range(hosts)]
         for host in self.hosts:
             host.state = OPENED
-            host.link.lines = [line("hello", schema=2, aggregations=[{"name": self.definition.name}])]
+            host.link.lines = [
+                line("hello", schema=2, aggregations=[{"name": self.definition.name}])
+            ]
             host.take()
         self.whole = 0  # epochs that must count
 
@@ -107,9 +127,15 @@ class Coordinator:
 
     def check(self, keys, words):
         read = unpacked(dense(self.definition, words))
-        found = [aggregation_values.unpack(self.definition, value).words for _, value in self.engine.items(self.definition.map)]
+        found = [
+            aggregation_values.unpack(self.definition, value).words
+            for _, value in self.engine.items(self.definition.map)
+        ]
         assert len(found) == keys
-        assert all(each == tuple(self.whole * word for word in read) for each in found), (found[0], self.whole)
+        assert all(each == tuple(self.whole * word for word in read) for each in found), (
+            found[0],
+            self.whole,
+        )
 
 
 def measured(function, words, hosts, keys, epochs):
@@ -124,15 +150,31 @@ def measured(function, words, hosts, keys, epochs):
 
 def of_a_host(function, words, keys, epochs):
     """Seconds that a host takes to make the lines of an epoch, the median."""
-    program = compile_program(f"pyusdt*:::user_trace-n1 {{ @[copyinstr(arg6)] = {function}; }}", "x.d", Options(), macros={"target": 1},
-                              arguments=["x.d"])
+    program = compile_program(
+        f"pyusdt*:::user_trace-n1 {{ @[copyinstr(arg6)] = {function}; }}",
+        "x.d",
+        Options(),
+        macros={"target": 1},
+        arguments=["x.d"],
+    )
     engine, (definition,) = EmbeddedEngine(program, {}), program.aggregations
     sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
-    sink.begin(Info(program, {}, Actions(program, engine, sink, Options()), engine.probe, "simulated", clock=engine))
+    sink.begin(
+        Info(
+            program,
+            {},
+            Actions(program, engine, sink, Options()),
+            engine.probe,
+            "simulated",
+            clock=engine,
+        )
+    )
     value, taken = dense(definition, words), []
     for _ in range(epochs):
         for key in range(keys):
-            engine._machines.vms[0].update(definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value)
+            engine._machines.vms[0].update(
+                definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value
+            )
         begun = time.process_time()
         sink.epoch()
         taken.append(time.process_time() - begun)
@@ -144,7 +186,16 @@ def of_a_relay(function, words, hosts, keys, epochs):
     coordinator, merging_, sending = Coordinator(function, hosts), [], []
     engine, definition = coordinator.engine, coordinator.definition
     sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
-    sink.begin(Info(engine.program, {}, Actions(engine.program, engine, sink, Options()), engine.probe, "relay", clock=engine))
+    sink.begin(
+        Info(
+            engine.program,
+            {},
+            Actions(engine.program, engine, sink, Options()),
+            engine.probe,
+            "relay",
+            clock=engine,
+        )
+    )
     for number in range(epochs):
         for host in coordinator.hosts:
             host.link.lines = epoch_of(definition, number, keys, words)
@@ -161,14 +212,20 @@ def of_a_relay(function, words, hosts, keys, epochs):
 
 
 def main(hosts=50, keys=1000, epochs=10):
-    print(f"{hosts} hosts, {keys} keys each, an epoch a second; a tenth vanish, a tenth send an epoch twice: what is merged is exact")
+    print(
+        f"{hosts} hosts, {keys} keys each, an epoch a second; a tenth vanish, a tenth send an epoch twice: what is merged is exact"
+    )
     over = False
     for function, words in FUNCTIONS.items():
         seconds, size = measured(function, words, hosts, keys, epochs)
-        over = over or (function == "count()" and (hosts, keys) == (50, 1000) and 100 * seconds > BUDGET)
-        print(f"{function:16} {100 * seconds:6.1f} % of a core  {1e9 * seconds / hosts / keys:6.0f} ns a row  {size} bytes a host, which takes "
-              f"{100 * of_a_host(function, words, keys, epochs):.1f} % of a core; a relay sends on for "
-              f"{100 * of_a_relay(function, words, hosts, keys, epochs):.0f} % of its time")
+        over = over or (
+            function == "count()" and (hosts, keys) == (50, 1000) and 100 * seconds > BUDGET
+        )
+        print(
+            f"{function:16} {100 * seconds:6.1f} % of a core  {1e9 * seconds / hosts / keys:6.0f} ns a row  {size} bytes a host, which takes "
+            f"{100 * of_a_host(function, words, keys, epochs):.1f} % of a core; a relay sends on for "
+            f"{100 * of_a_relay(function, words, hosts, keys, epochs):.0f} % of its time"
+        )
     return int(over)
 
 

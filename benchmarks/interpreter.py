@@ -43,11 +43,32 @@ class Run:
         script, counts = os.path.join(folder, "fires.py"), os.path.join(folder, "callgrind.out")
         with open(script, "w", encoding="utf-8") as file:
             file.write(FIRES)
-        subprocess.run(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", PYTHON, PYDTRACE, "-q", "-n",
-                        PROBE + clause, "-c", f"{PYTHON} {script} {events} {seconds}"], check=True, timeout=300,
-                       capture_output=True, env={**os.environ, "PYTHONHASHSEED": "0", "PYUSDT_RUNDIR": folder})
-        self._text = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", "--tree=caller", counts],
-                                    check=True, capture_output=True, text=True, timeout=300).stdout
+        subprocess.run(
+            [
+                "valgrind",
+                "-q",
+                "--tool=callgrind",
+                f"--callgrind-out-file={counts}",
+                PYTHON,
+                PYDTRACE,
+                "-q",
+                "-n",
+                PROBE + clause,
+                "-c",
+                f"{PYTHON} {script} {events} {seconds}",
+            ],
+            check=True,
+            timeout=300,
+            capture_output=True,
+            env={**os.environ, "PYTHONHASHSEED": "0", "PYUSDT_RUNDIR": folder},
+        )
+        self._text = subprocess.run(
+            ["callgrind_annotate", "--inclusive=yes", "--threshold=100", "--tree=caller", counts],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        ).stdout
         self.interpreter = self._found(r"(?m)^ *([\d,]+) .*\* .*:pyusdt_run\b")
         self.all = self._found(r"([\d,]+) .*PROGRAM TOTALS")
         self.watching = self._found(r"(?m)^ *([\d,]+) .*\* .*Consumer_\d+watch\b")
@@ -71,8 +92,15 @@ def rows():
         found = []
         for what, clause in CLAUSES.items():
             few, many = (Run(folder, clause, events, 0) for events in EVENTS)
-            found.append((what, *((b - a) / (EVENTS[1] - EVENTS[0])
-                                  for a, b in ((few.interpreter, many.interpreter), (few.all, many.all)))))
+            found.append(
+                (
+                    what,
+                    *(
+                        (b - a) / (EVENTS[1] - EVENTS[0])
+                        for a, b in ((few.interpreter, many.interpreter), (few.all, many.all))
+                    ),
+                )
+            )
         return found
 
 

@@ -23,7 +23,12 @@ from subjects import PYDTRACE
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
-DTRACE = [ORACLE, "run", "dtrace", "-xsyslibdir=/opt/dlib"]  # as it is: the tests' ends sooner (tests/oracle/keep_types.c)
+DTRACE = [
+    ORACLE,
+    "run",
+    "dtrace",
+    "-xsyslibdir=/opt/dlib",
+]  # as it is: the tests' ends sooner (tests/oracle/keep_types.c)
 PYTHON = sys.executable
 MORE_PROBES = {"BPFTRACE_MAX_PROBES": "4000", "BPFTRACE_MAX_BPF_PROGS": "4000"}
 WORKER = os.path.join(HERE, "kernel_worker.py")
@@ -32,7 +37,10 @@ WORKER = os.path.join(HERE, "kernel_worker.py")
 CLAUSES = {
     "count": ("{ @ = count(); }", "{ @ = count(); }"),
     "false predicate": ("/arg2 == -1/ { @ = count(); }", "/arg2 == 99999999/ { @ = count(); }"),
-    "keyed quantize": ("{ @[copyinstr(arg0)] = quantize(arg2); }", "{ @[str(arg0)] = hist(arg2); }"),  # Debian's has arg0 to arg5
+    "keyed quantize": (
+        "{ @[copyinstr(arg0)] = quantize(arg2); }",
+        "{ @[str(arg0)] = hist(arg2); }",
+    ),  # Debian's has arg0 to arg5
 }
 D_PROBE = "pyusdt$target:::user_trace-i4s4"
 FOREIGN = "foreign"  # count() on a C program's probe, made by systemtap's header
@@ -43,8 +51,12 @@ PATIENCE = 40  # s; who takes longer is taken to have taken so long
 
 def module():
     """The file that has pyusdt's sites."""
-    return subprocess.run([PYTHON, "-c", "import pyusdt._core as c; print(c.__file__)"], check=True,
-                          capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [PYTHON, "-c", "import pyusdt._core as c; print(c.__file__)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
 
 
 class Tracer:
@@ -64,7 +76,11 @@ def tracers():
     found = [Tracer("pydtrace", dtrace_like(PYDTRACE, "-x", "engine=kernel"))]
     if shutil.which("bpftrace"):
         found.append(Tracer("bpftrace", bpftrace_like("bpftrace")))
-    return [*found, Tracer("bpftrace sid", bpftrace_like(ORACLE, "bpftrace")), Tracer("dtrace", dtrace_like(*DTRACE))]
+    return [
+        *found,
+        Tracer("bpftrace sid", bpftrace_like(ORACLE, "bpftrace")),
+        Tracer("dtrace", dtrace_like(*DTRACE)),
+    ]
 
 
 OURS = (D_PROBE, f"usdt:{module()}:pyusdt:user_trace__i4s4")
@@ -73,7 +89,9 @@ OURS = (D_PROBE, f"usdt:{module()}:pyusdt:user_trace__i4s4")
 def foreign_program(folder):
     """Builds the C program; its probe in both languages."""
     path = os.path.join(folder, "foreign")
-    subprocess.run(["gcc", "-O2", "-o", path, os.path.join(HERE, "peers", "kernel_foreign.c")], check=True)
+    subprocess.run(
+        ["gcc", "-O2", "-o", path, os.path.join(HERE, "peers", "kernel_foreign.c")], check=True
+    )
     return path, ("foreign$target:::fired", f"usdt:{path}:foreign:fired")
 
 
@@ -83,13 +101,21 @@ def measure(tracer, probe, clause, worker, events):
         out = os.path.join(folder, "figures")
         worker = subprocess.Popen([*worker, out, str(events)], stdout=subprocess.PIPE)
         worker.stdout.readline()  # it has its probes
-        reaper = threading.Thread(target=worker.communicate)  # a zombie would keep the tracers waiting
+        reaper = threading.Thread(
+            target=worker.communicate
+        )  # a zombie would keep the tracers waiting
         reaper.start()
         with open(os.path.join(folder, "out"), "wb") as printed:
             began = time.perf_counter()
             try:
-                done = subprocess.run(tracer.command(probe, clause, str(worker.pid)), check=False, stdout=printed,
-                                      stderr=subprocess.PIPE, timeout=PATIENCE, env={**os.environ, **MORE_PROBES})
+                done = subprocess.run(
+                    tracer.command(probe, clause, str(worker.pid)),
+                    check=False,
+                    stdout=printed,
+                    stderr=subprocess.PIPE,
+                    timeout=PATIENCE,
+                    env={**os.environ, **MORE_PROBES},
+                )
             except subprocess.TimeoutExpired:
                 print(f"{tracer.name}: not done after {PATIENCE} s", file=sys.stderr)
                 worker.kill()
@@ -115,7 +141,10 @@ def measure(tracer, probe, clause, worker, events):
 def reason(done):
     """Why a tracer failed, in one line of its own."""
     lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return next((line for line in lines if "ERROR" in line), lines[-1] if lines else f"exit status {done.returncode}")[:200]
+    return next(
+        (line for line in lines if "ERROR" in line),
+        lines[-1] if lines else f"exit status {done.returncode}",
+    )[:200]
 
 
 def case(what, events, folder):
@@ -169,7 +198,10 @@ def _whole(row):
 
 # what: (title, budget, the figure of a row of measure())
 FIGURES = {
-    **{what: [(f"kernel: {what}", 0.9 if "keyed" in what else 0.85, _per_event)] for what in CLAUSES},
+    **{
+        what: [(f"kernel: {what}", 0.9 if "keyed" in what else 0.85, _per_event)]
+        for what in CLAUSES
+    },
     FOREIGN: [("kernel: count on a foreign binary", 1.0, _per_event)],
     START: [("kernel: whole run, one probe", 0.35, _whole)],
     ALL: [("kernel: whole run, 951 probes", 0.2, _whole)],
@@ -177,19 +209,26 @@ FIGURES = {
 
 
 def report(what, events, samples):
-    found = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
+    found = {
+        name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()
+    }
     ours, others = found.pop("pydtrace"), found
     if not events:
         texts = [f"{name} {figures[1]:.3f}" for name, figures in others.items()]
         best = min((f[1] for f in others.values()), default=0)
-        print(f"{what:16} whole run, s: pydtrace {ours[1]:.3f}, {', '.join(texts)}; ratio {ours[1] / best if best else 0:.2f}")
+        print(
+            f"{what:16} whole run, s: pydtrace {ours[1]:.3f}, {', '.join(texts)}; ratio {ours[1] / best if best else 0:.2f}"
+        )
         return
     texts = [f"{name} {figures[0]:.0f}" for name, figures in others.items()]
     line = f"{what:16} ns/event: pydtrace {ours[0]:.0f}, {', '.join(texts)}"
     if others:
         line += f"; ratio {ours[0] / min(f[0] for f in others.values()):.2f} (budget {FIGURES[what][0][1]})"
     print(line)
-    print(f"{'':16} whole run, s: pydtrace {ours[1]:.2f}, " + ", ".join(f"{n} {f[1]:.2f}" for n, f in others.items()))
+    print(
+        f"{'':16} whole run, s: pydtrace {ours[1]:.2f}, "
+        + ", ".join(f"{n} {f[1]:.2f}" for n, f in others.items())
+    )
 
 
 def main():

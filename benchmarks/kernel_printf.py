@@ -21,9 +21,14 @@ import threading
 import kernel
 
 FIELDS = {  # what: (D, bpftrace's language)
-    "ints": ('{ printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6)); }', '{ printf("%d %d %s\\n", arg2, arg3, str(arg6)); }'),
-    "strings": ('{ printf("%s %s %s\\n", copyinstr(arg0), copyinstr(arg1), copyinstr(arg6)); }',
-                '{ printf("%s %s %s\\n", str(arg0), str(arg1), str(arg6)); }'),
+    "ints": (
+        '{ printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6)); }',
+        '{ printf("%d %d %s\\n", arg2, arg3, str(arg6)); }',
+    ),
+    "strings": (
+        '{ printf("%s %s %s\\n", copyinstr(arg0), copyinstr(arg1), copyinstr(arg6)); }',
+        '{ printf("%s %s %s\\n", str(arg0), str(arg1), str(arg6)); }',
+    ),
 }
 END = b" user@example.org\n"  # of every line
 FULL = max(2, os.cpu_count() or 1)  # threads
@@ -36,15 +41,22 @@ TITLES = {"ints": "two integers and a string", "strings": "three strings"}
 def build(folder):
     path = os.path.join(folder, "kernel_threads")
     includes = [f"-I{os.path.join(kernel.ROOT, name)}" for name in ("include", "c", "c/generated")]
-    sources = [os.path.join(kernel.HERE, "kernel_threads.c"), os.path.join(kernel.ROOT, "c", "target", "sites.c")]
-    subprocess.run(["gcc", "-O2", "-mno-red-zone", "-o", path, *includes, *sources, "-pthread"], check=True)
+    sources = [
+        os.path.join(kernel.HERE, "kernel_threads.c"),
+        os.path.join(kernel.ROOT, "c", "target", "sites.c"),
+    ]
+    subprocess.run(
+        ["gcc", "-O2", "-mno-red-zone", "-o", path, *includes, *sources, "-pthread"], check=True
+    )
     return path
 
 
 def lines_of(path):
     """How many lines of the clause's a file has; it may be large."""
     with open(path, "rb") as file:
-        return sum(chunk.count(END) for chunk in iter(lambda: b"".join(file.readlines(1 << 20)), b""))
+        return sum(
+            chunk.count(END) for chunk in iter(lambda: b"".join(file.readlines(1 << 20)), b"")
+        )
 
 
 def measure(tracer, program, fields, threads, milliseconds, folder):
@@ -53,14 +65,22 @@ def measure(tracer, program, fields, threads, milliseconds, folder):
     if os.path.exists(out):
         os.unlink(out)
     probe = kernel.D_PROBE, f"usdt:{program}:pyusdt:user_trace__i4s4"
-    worker = subprocess.Popen([program, out, str(milliseconds), str(threads)], stdout=subprocess.PIPE)
+    worker = subprocess.Popen(
+        [program, out, str(milliseconds), str(threads)], stdout=subprocess.PIPE
+    )
     worker.stdout.readline()
     reaper = threading.Thread(target=worker.communicate)  # a zombie would keep the tracers waiting
     reaper.start()
     with open(printed, "wb") as file:
         try:
-            subprocess.run(tracer.command(probe, FIELDS[fields], str(worker.pid)), check=False, stdout=file,
-                           stderr=subprocess.DEVNULL, timeout=PATIENCE, env={**os.environ, **kernel.MORE_PROBES})
+            subprocess.run(
+                tracer.command(probe, FIELDS[fields], str(worker.pid)),
+                check=False,
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+                timeout=PATIENCE,
+                env={**os.environ, **kernel.MORE_PROBES},
+            )
         except subprocess.TimeoutExpired:
             worker.kill()
     reaper.join()
@@ -89,7 +109,11 @@ def median(samples, which):
 
 def best(found):
     """Which of the others delivers most."""
-    return max((name for name in found if name != "pydtrace"), key=lambda name: median(found[name], 0), default=None)
+    return max(
+        (name for name in found if name != "pydtrace"),
+        key=lambda name: median(found[name], 0),
+        default=None,
+    )
 
 
 def rows(rounds, quick=False):
@@ -103,8 +127,11 @@ def rows(rounds, quick=False):
                 peer = best(found)
                 if "pydtrace" in found and peer:
                     lost = [f"{median(found[name], 1):.0%} lost" for name in ("pydtrace", peer)]
-                    yield (f"kernel: printf, {fields}, {threads} threads, {lost[0]} / {peer}, {lost[1]}", budget,
-                           *[[1e9 / row[0] for row in found[name]] for name in ("pydtrace", peer)])
+                    yield (
+                        f"kernel: printf, {fields}, {threads} threads, {lost[0]} / {peer}, {lost[1]}",
+                        budget,
+                        *[[1e9 / row[0] for row in found[name]] for name in ("pydtrace", peer)],
+                    )
 
 
 def main():
@@ -117,11 +144,20 @@ def main():
         for fields in [arguments.only] if arguments.only else FIELDS:
             for threads in THREADS:
                 found = compare(program, fields, threads, arguments.rounds, MILLISECONDS, folder)
-                texts = [f"{name} {median(samples, 0):,.0f}/s (lost {median(samples, 1):.0%}, {median(samples, 2):.0f} ns a firing)"
-                         for name, samples in found.items()]
+                texts = [
+                    f"{name} {median(samples, 0):,.0f}/s (lost {median(samples, 1):.0%}, {median(samples, 2):.0f} ns a firing)"
+                    for name, samples in found.items()
+                ]
                 peer = best(found)
-                ratio = median(found["pydtrace"], 0) / median(found[peer], 0) if peer and "pydtrace" in found else 0
-                print(f"{TITLES[fields]}, {threads} threads: {', '.join(texts)}: {ratio:.1f} times", flush=True)
+                ratio = (
+                    median(found["pydtrace"], 0) / median(found[peer], 0)
+                    if peer and "pydtrace" in found
+                    else 0
+                )
+                print(
+                    f"{TITLES[fields]}, {threads} threads: {', '.join(texts)}: {ratio:.1f} times",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

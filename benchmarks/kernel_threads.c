@@ -13,7 +13,11 @@
 
 #include "target/sites.h"
 
-enum { PROBE = 1, MOST_THREADS = 64, BETWEEN_LOOKS = 100 }; /* user_trace-i4s4 is the provider file's second probe */
+enum {
+    PROBE = 1,
+    MOST_THREADS = 64,
+    BETWEEN_LOOKS = 100
+}; /* user_trace-i4s4 is the provider file's second probe */
 
 extern unsigned short pyusdt_semaphores[] __attribute__((visibility("hidden")));
 
@@ -32,7 +36,8 @@ static double seconds(clockid_t clock)
 
 static void *fire(void *number)
 {
-    char proc[] = "<4711.4712>", tag[] = "GET /index.html", user[] = "user@example.org"; /* resident: nothing faults */
+    char proc[] = "<4711.4712>", tag[] = "GET /index.html",
+         user[] = "user@example.org"; /* resident: nothing faults */
     uint64_t values[12] = {(uintptr_t)proc, (uintptr_t)tag, 0, 2, 0, 0, (uintptr_t)user};
     double cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
     while (!atomic_load_explicit(&over, memory_order_relaxed)) {

@@ -30,18 +30,25 @@ for line in sys.stdin:
 
 def rows(n: int) -> bytes:
     """The default columns, with an integer and a string."""
-    return b"".join(b"%3d %6d %24s:%-8s %16d  %-33s\n" % (i % 4, 80_000, b"main", b"user_trace-i4s4", i * 37, b"item %d" % (i % 1000))
-                    for i in range(n))
+    return b"".join(
+        b"%3d %6d %24s:%-8s %16d  %-33s\n"
+        % (i % 4, 80_000, b"main", b"user_trace-i4s4", i * 37, b"item %d" % (i % 1000))
+        for i in range(n)
+    )
 
 
 def tables(n: int) -> bytes:
     """An aggregation's table with two keys."""
-    return b"".join(b"  %-50b %16d %16d\n" % (b"/route/%d" % (i % 1000), i % 100, i * 37) for i in range(n))
+    return b"".join(
+        b"  %-50b %16d %16d\n" % (b"/route/%d" % (i % 1000), i % 100, i * 37) for i in range(n)
+    )
 
 
 def histograms(n: int) -> bytes:
     """quantize() by a key: ten buckets each."""
-    buckets = b"".join(b"%16d |%-40b %-9d\n" % (1 << k, b"@" * (4 * k), 1000 * k) for k in range(10))
+    buckets = b"".join(
+        b"%16d |%-40b %-9d\n" % (1 << k, b"@" * (4 * k), 1000 * k) for k in range(10)
+    )
     title = b"           value  ------------- Distribution ------------- count    \n"
     return b"".join(b"\n  %-50b\n%b%b" % (b"/route/%d" % i, title, buckets) for i in range(n // 13))
 
@@ -60,12 +67,25 @@ def read(text: bytes) -> list:
 def as_json(item) -> str | None:
     """The data of an item, as JSON; None where it is an empty line."""
     if isinstance(item, Row):
-        return json.dumps({"cpu": item.cpu, "id": item.id, "function": item.function, "name": item.name, "values": item.values})
+        return json.dumps(
+            {
+                "cpu": item.cpu,
+                "id": item.id,
+                "function": item.function,
+                "name": item.name,
+                "values": item.values,
+            }
+        )
     if isinstance(item, Total):
         return json.dumps({"keys": item.keys, "value": item.value})
     if isinstance(item, Distribution):
         bounds = dict(aggregation_values.bounds(AGGREGATIONS["quantize"], ()))
-        return json.dumps({"keys": item.keys, "buckets": [(low, bounds[low], count) for low, count in item.buckets]})
+        return json.dumps(
+            {
+                "keys": item.keys,
+                "buckets": [(low, bounds[low], count) for low, count in item.buckets],
+            }
+        )
     return None
 
 

@@ -64,8 +64,21 @@ def per_event(subject, operation: str, n: int) -> float:
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
     samples: dict[str, list[float]] = {
-        name: [] for name in ("empty", "p", "if probe", "if False", "lazy", "empty lambda", "own", "function", "wrapped",
-                              "put_tag", "set", *subjects.peers())
+        name: []
+        for name in (
+            "empty",
+            "p",
+            "if probe",
+            "if False",
+            "lazy",
+            "empty lambda",
+            "own",
+            "function",
+            "wrapped",
+            "put_tag",
+            "set",
+            *subjects.peers(),
+        )
     }
     with closing(subjects.PythonSubject()) as subject:
         for operation in samples:  # warm up: CPython specialises code after some runs
@@ -74,15 +87,47 @@ def measure_off(rounds: int) -> list[Comparison]:
             for operation, figures in samples.items():
                 figures.append(per_event(subject, operation, 100_000))
     return [
-        Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
-        Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
-        Comparison("for comparison, `if` of a local False / empty builtin", None, samples["if False"], samples["empty"]),
-        Comparison("probe.lazy(lambda: (1, 2)), off / empty(the same)", None, samples["lazy"], samples["empty lambda"]),
+        Comparison(
+            'Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]
+        ),
+        Comparison(
+            "Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]
+        ),
+        Comparison(
+            "for comparison, `if` of a local False / empty builtin",
+            None,
+            samples["if False"],
+            samples["empty"],
+        ),
+        Comparison(
+            "probe.lazy(lambda: (1, 2)), off / empty(the same)",
+            None,
+            samples["lazy"],
+            samples["empty lambda"],
+        ),
         Comparison('own(1, 2, "a"), off / empty builtin', None, samples["own"], samples["empty"]),
-        Comparison("@probe.wrap'ped function, off / the function", None, samples["wrapped"], samples["function"]),
-        Comparison("put_tag(text) / ContextVar.set(bytes), both new", None, samples["put_tag"], samples["set"]),
-        *(Comparison(f'own(1, 2, "a"), off / the same of PyPI\'s {name}', 1.0, samples["own"], samples[name])
-          for name in ("stapsdt", "usdt") if name in samples),
+        Comparison(
+            "@probe.wrap'ped function, off / the function",
+            None,
+            samples["wrapped"],
+            samples["function"],
+        ),
+        Comparison(
+            "put_tag(text) / ContextVar.set(bytes), both new",
+            None,
+            samples["put_tag"],
+            samples["set"],
+        ),
+        *(
+            Comparison(
+                f'own(1, 2, "a"), off / the same of PyPI\'s {name}',
+                1.0,
+                samples["own"],
+                samples[name],
+            )
+            for name in ("stapsdt", "usdt")
+            if name in samples
+        ),
     ]
 
 
@@ -96,10 +141,17 @@ def measure_start(rounds: int) -> list[Comparison]:
             ours.append(pair[0])
             peer.append(pair[1])
             provider.append(made)
-    times, memories = ([[figures[i] for figures in samples] for samples in (ours, peer)] for i in (0, 1))
+    times, memories = (
+        [[figures[i] for figures in samples] for samples in (ours, peer)] for i in (0, 1)
+    )
     return [
         Comparison("import pyusdt / import of an empty extension", 5.0, *times),
-        Comparison("KiB of the process then, over the empty one's / 64", 1.0, [a - b for a, b in zip(*memories)], [64]),
+        Comparison(
+            "KiB of the process then, over the empty one's / 64",
+            1.0,
+            [a - b for a, b in zip(*memories)],
+            [64],
+        ),
         Comparison("Provider.probe(int, str) / import of an empty one", None, provider, times[1]),
     ]
 
@@ -107,11 +159,18 @@ def measure_start(rounds: int) -> list[Comparison]:
 def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
     """The C program with the tracepoint, in a session that ends with `stack`."""
     program = subjects.build(
-        "lttng_fire", ["peers/lttng_fire.c"], f"-I{subjects.HERE}/peers", "-llttng-ust", "-ldl", "-pthread"
+        "lttng_fire",
+        ["peers/lttng_fire.c"],
+        f"-I{subjects.HERE}/peers",
+        "-llttng-ust",
+        "-ldl",
+        "-pthread",
     )
     stack.callback(subjects.LttngSession().close)
     # the program waits until the session daemon has enabled the tracepoint
-    return stack.enter_context(closing(subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"})))
+    return stack.enter_context(
+        closing(subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"}))
+    )
 
 
 def measure_on(rounds: int) -> list[Comparison]:
@@ -131,9 +190,18 @@ def measure_on(rounds: int) -> list[Comparison]:
                 if kept >= 0:
                     figures.append(figure)
     return [
-        Comparison('Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"]),
-        Comparison('own(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["own"], samples["lttng"]),
-        Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]),
+        Comparison(
+            'Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"]
+        ),
+        Comparison(
+            'own(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["own"], samples["lttng"]
+        ),
+        Comparison(
+            "the C core's firing, on / LTTng-UST tracepoint",
+            0.35,
+            samples["core"],
+            samples["lttng"],
+        ),
     ]
 
 
@@ -152,8 +220,15 @@ def measure_threads(rounds: int) -> list[Comparison]:
                 if kept >= 0:
                     ours[count].append(pair[0])
                     peer[count].append(pair[1])
-    return [Comparison(f"the C core's firing, {count} threads / LTTng-UST, as many", 1.0, ours[count], peer[count])
-            for count in counts]
+    return [
+        Comparison(
+            f"the C core's firing, {count} threads / LTTng-UST, as many",
+            1.0,
+            ours[count],
+            peer[count],
+        )
+        for count in counts
+    ]
 
 
 def measure_stopped(rounds: int) -> list[Comparison]:
@@ -172,8 +247,15 @@ def measure_stopped(rounds: int) -> list[Comparison]:
             if kept >= 0:
                 live.append(pair[0])
                 stopped.append(pair[1])
-    return [Comparison("Python p, its tracer stopped / live", 1.0, stopped, live),
-            Comparison("KiB of a traced process's files / its rings' bound", 1.1, [memory / 1024], [subjects.RINGS / 1024])]
+    return [
+        Comparison("Python p, its tracer stopped / live", 1.0, stopped, live),
+        Comparison(
+            "KiB of a traced process's files / its rings' bound",
+            1.1,
+            [memory / 1024],
+            [subjects.RINGS / 1024],
+        ),
+    ]
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:
@@ -183,7 +265,9 @@ def measure_consumer(rounds: int) -> list[Comparison]:
     rows = []
     with contextlib.ExitStack() as stack:
         lttng = start_lttng(stack)
-        lines = stack.enter_context(closing(subjects.CSubject([program, os.path.join(subjects.BUILD, "lines")])))
+        lines = stack.enter_context(
+            closing(subjects.CSubject([program, os.path.join(subjects.BUILD, "lines")]))
+        )
         for what, (small, large), script, operation, peer in (
             ("@ = count() / LTTng", (1.0, 0.4), COUNT, "p", lttng),
             ("keyed quantize / LTTng", (2.0, 0.65), QUANTIZE, "p", lttng),
@@ -204,9 +288,14 @@ def measure_reading(rounds: int) -> list[Comparison]:
 
 def measure_interpreter(_: int) -> list[Comparison]:
     """Machine instructions, which are the same in each round: of the clause, and of all that pydtrace does for its event."""
-    events = [Comparison(f"interpreter (instr.), {what} / all", None, [ours], [total])
-              for what, ours, total in interpreter.rows()]
-    return [*events, Comparison("a look that finds nothing (instr.) / 2,000", 1.0, [interpreter.idle()], [2000])]
+    events = [
+        Comparison(f"interpreter (instr.), {what} / all", None, [ours], [total])
+        for what, ours, total in interpreter.rows()
+    ]
+    return [
+        *events,
+        Comparison("a look that finds nothing (instr.) / 2,000", 1.0, [interpreter.idle()], [2000]),
+    ]
 
 
 def measure_full_speed(rounds: int) -> list[Comparison]:
@@ -214,7 +303,9 @@ def measure_full_speed(rounds: int) -> list[Comparison]:
     return [Comparison(*row) for row in full_speed.rows(rounds)]
 
 
-def consumer_samples(subject, operation: str, peer, rounds: int, burst: int = BURST) -> tuple[list[float], list[float]]:
+def consumer_samples(
+    subject, operation: str, peer, rounds: int, burst: int = BURST
+) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
         before = subject.consumer_nanoseconds()
@@ -247,8 +338,13 @@ def write_results(rows: list[Comparison]) -> str:
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, "
         f"{platform.python_implementation()} {platform.python_version()}",
         "nanoseconds": [
-            {"what": row.title, "ours": round(row.ours, 1), "peer": round(row.peer, 1),
-             "ratio": round(row.ratio, 3), "budget": row.budget}
+            {
+                "what": row.title,
+                "ours": round(row.ours, 1),
+                "peer": round(row.peer, 1),
+                "ratio": round(row.ratio, 3),
+                "budget": row.budget,
+            }
             for row in rows
         ],
         "growth": [curve.as_json() for curve in curves_of(rows)],
@@ -270,7 +366,11 @@ def measure_kernel(rounds: int) -> list[Comparison]:
     found = [Comparison(*row) for row in kernel.rows(rounds, quick)]
     if not found:
         return []
-    return found + [Comparison(*row) for row in kernel_printf.rows(1 if quick else 3, quick)] + whole.measure(rounds)
+    return (
+        found
+        + [Comparison(*row) for row in kernel_printf.rows(1 if quick else 3, quick)]
+        + whole.measure(rounds)
+    )
 
 
 def measure_vm(rounds: int) -> list[Comparison]:
@@ -280,18 +380,33 @@ def measure_vm(rounds: int) -> list[Comparison]:
 
 # What is measured and in how many rounds; `--only` takes these names.
 PARTS = {
-    "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
-    "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "workers": (measure_workers, 9),
+    "off": (measure_off, 101),
+    "start": (measure_start, 31),
+    "on": (measure_on, 301),
+    "threads": (measure_threads, 101),
+    "stopped": (measure_stopped, 21),
+    "consumer": (measure_consumer, 21),
+    "workers": (measure_workers, 9),
     "reading": (measure_reading, 21),
-    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "growth": (measure_growth, 5), "full": (measure_full_speed, 20),
+    "vm": (measure_vm, 5),
+    "interpreter": (measure_interpreter, 1),
+    "growth": (measure_growth, 5),
+    "full": (measure_full_speed, 20),
     "kernel": (measure_kernel, 5),
 }
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="few rounds, nothing written: does it run at all?")
-    options.add_argument("--only", nargs="+", choices=PARTS, help="these parts; of `growth` the chart is written, no results")
+    options.add_argument(
+        "--quick", action="store_true", help="few rounds, nothing written: does it run at all?"
+    )
+    options.add_argument(
+        "--only",
+        nargs="+",
+        choices=PARTS,
+        help="these parts; of `growth` the chart is written, no results",
+    )
     given = options.parse_args()
     subjects.build_empty()
     rows: list[Comparison] = []

@@ -29,9 +29,16 @@ import subjects
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
-NEWEST = os.path.join(os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons")), "3.15", "usr")
+NEWEST = os.path.join(
+    os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons")), "3.15", "usr"
+)
 PYTHON_15 = os.path.join(NEWEST, "bin", "python3.15")
-TURNS = {"fib": 2000, "richards": 600, "deltablue": 700, "jinja2": 1000}  # more than a second of a processor
+TURNS = {
+    "fib": 2000,
+    "richards": 600,
+    "deltablue": 700,
+    "jinja2": 1000,
+}  # more than a second of a processor
 GUNICORN, REQUESTS = "gunicorn", 1200
 ALONE = "alone", "alone, 3.15"
 
@@ -41,8 +48,17 @@ def tools() -> str:
     folder = os.path.join(subjects.BUILD, "sampling")
     if not os.path.exists(os.path.join(folder, "bin", "austin")):
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([os.path.join(folder, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r",
-                        os.path.join(HERE, "sampling.txt")], check=True)
+        subprocess.run(
+            [
+                os.path.join(folder, "bin", "pip"),
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "-r",
+                os.path.join(HERE, "sampling.txt"),
+            ],
+            check=True,
+        )
     return os.path.join(folder, "bin")
 
 
@@ -51,34 +67,88 @@ def commands(name: str, program: list[str]) -> dict[str, list[str]]:
     bin_, workers = tools(), name == GUNICORN
     python = os.path.join(bin_, "python")
     children = ["--subprocesses"] * workers
-    py_spy = [os.path.join(bin_, "py-spy"), "record", "--rate", "97", "--format", "raw", "--output", "/dev/null", *children]
+    py_spy = [
+        os.path.join(bin_, "py-spy"),
+        "record",
+        "--rate",
+        "97",
+        "--format",
+        "raw",
+        "--output",
+        "/dev/null",
+        *children,
+    ]
     profile = [PYUSDT, "profile", "--folded", *children]
     out = {name: os.path.join(subjects.BUILD, name) for name in ("sampled.txt", "memray.bin")}
-    found = {"alone": [python, *program], "pyusdt profile": [*profile, "--", python, *program],
-             "pyusdt profile --no-stop": [*profile, "--no-stop", "--", python, *program], "py-spy record": [*py_spy, "--", python, *program],
-             "py-spy --nonblocking": [*py_spy, "--nonblocking", "--", python, *program]}
+    found = {
+        "alone": [python, *program],
+        "pyusdt profile": [*profile, "--", python, *program],
+        "pyusdt profile --no-stop": [*profile, "--no-stop", "--", python, *program],
+        "py-spy record": [*py_spy, "--", python, *program],
+        "py-spy --nonblocking": [*py_spy, "--nonblocking", "--", python, *program],
+    }
     if os.path.exists(PYTHON_15):
-        loader = [os.path.join(NEWEST, "lib64", "ld-linux-x86-64.so.2"), "--library-path", os.path.join(NEWEST, "lib", "x86_64-linux-gnu")]
-        found["austin"] = [*loader, os.path.join(bin_, "austin"), "-i", "10309", "-o", "/dev/null", *["-C"] * workers, python, *program]
-        sampling = [PYTHON_15, "-m", "profiling.sampling", "run", "-r", "97", "--collapsed", "-o", out["sampled.txt"], *children]
+        loader = [
+            os.path.join(NEWEST, "lib64", "ld-linux-x86-64.so.2"),
+            "--library-path",
+            os.path.join(NEWEST, "lib", "x86_64-linux-gnu"),
+        ]
+        found["austin"] = [
+            *loader,
+            os.path.join(bin_, "austin"),
+            "-i",
+            "10309",
+            "-o",
+            "/dev/null",
+            *["-C"] * workers,
+            python,
+            *program,
+        ]
+        sampling = [
+            PYTHON_15,
+            "-m",
+            "profiling.sampling",
+            "run",
+            "-r",
+            "97",
+            "--collapsed",
+            "-o",
+            out["sampled.txt"],
+            *children,
+        ]
         found["alone, 3.15"] = [PYTHON_15, *program]
         found["pyusdt profile, 3.15"] = [*profile, "--", PYTHON_15, *program]
         found["profiling.sampling, 3.15"] = [*sampling, *program]
         found["profiling.sampling --blocking, 3.15"] = [*sampling, "--blocking", *program]
-    found["memray"] = [python, "-m", "memray", "run", "--quiet", "--force", "--output", out["memray.bin"], *["--follow-fork"] * workers, *program]
+    found["memray"] = [
+        python,
+        "-m",
+        "memray",
+        "run",
+        "--quiet",
+        "--force",
+        "--output",
+        out["memray.bin"],
+        *["--follow-fork"] * workers,
+        *program,
+    ]
     return found
 
 
 def environment() -> dict[str, str]:
     """Programs find jinja2 and gunicorn, which are written in Python, whatever their version is."""
-    packages = glob.glob(os.path.join(os.path.dirname(tools()), "lib", "python3.*", "site-packages"))
+    packages = glob.glob(
+        os.path.join(os.path.dirname(tools()), "lib", "python3.*", "site-packages")
+    )
     return {**os.environ, "PYTHONPATH": os.pathsep.join([HERE, *packages])}
 
 
 def measured(command: list[str]) -> tuple[float, float, float]:
     """(wall, processor time of the program, processor time beside it), in seconds."""
     before = os.times()
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment()
+    ).stdout
     after = os.times()
     wall, cpu = json.loads(next(line for line in printed.splitlines() if line.startswith("[")))
     return wall, cpu, sum(after[2:4]) - sum(before[2:4]) - cpu
@@ -105,7 +175,12 @@ def load(address: str) -> tuple[float, float, int]:
     """(wall, processor time of the workers in the requests, the process above the workers)."""
     ready(address)
     answers: list[list[float]] = []
-    clients = [threading.Thread(target=lambda: answers.extend(asked(address) for _ in range(REQUESTS // 4))) for _ in range(4)]
+    clients = [
+        threading.Thread(
+            target=lambda: answers.extend(asked(address) for _ in range(REQUESTS // 4))
+        )
+        for _ in range(4)
+    ]
     for _ in range(20):  # both workers have rendered
         asked(address)
     began = time.perf_counter()
@@ -113,14 +188,20 @@ def load(address: str) -> tuple[float, float, int]:
         client.start()
     for client in clients:
         client.join()
-    wall, times = time.perf_counter() - began, {pid: [cpu for each, _, cpu in answers if each == pid] for pid, _, _ in answers}
+    wall, times = (
+        time.perf_counter() - began,
+        {pid: [cpu for each, _, cpu in answers if each == pid] for pid, _, _ in answers},
+    )
     return wall, sum(max(each) - min(each) for each in times.values()), int(answers[0][1])
 
 
 def under_load(command: list[str], port: int) -> tuple[float, float, float]:
     """As measured()."""
     before = os.times()
-    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said, stderr=said, env=environment()) as process:
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdout=said, stderr=said, env=environment()) as process,
+    ):
         master = process.pid
         try:
             wall, cpu, master = load(f"http://127.0.0.1:{port}/")
@@ -139,25 +220,46 @@ def free_port() -> int:
 
 def once(name: str, profiler: str) -> tuple[float, float, float]:
     if name != GUNICORN:
-        return measured(commands(name, [os.path.join(HERE, "sampling_program.py"), name, str(TURNS[name])])[profiler])
+        return measured(
+            commands(name, [os.path.join(HERE, "sampling_program.py"), name, str(TURNS[name])])[
+                profiler
+            ]
+        )
     port = free_port()
-    server = ["-m", "gunicorn", "--workers", "2", "--bind", f"127.0.0.1:{port}", "sampling_program:application"]
+    server = [
+        "-m",
+        "gunicorn",
+        "--workers",
+        "2",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "sampling_program:application",
+    ]
     return under_load(commands(name, server)[profiler], port)
 
 
 def show(name: str, rounds: int) -> None:
-    runs: dict[str, list[tuple[float, float, float]]] = {profiler: [] for profiler in commands(name, [])}
+    runs: dict[str, list[tuple[float, float, float]]] = {
+        profiler: [] for profiler in commands(name, [])
+    }
     for _ in range(rounds):
         for profiler, rows in runs.items():
             try:
                 rows.append(once(name, profiler))
             except (OSError, subprocess.SubprocessError, StopIteration, IndexError) as error:
                 print(f"{name}: {profiler}: {error!r}"[:200])
-    medians = {profiler: [statistics.median(column) for column in zip(*rows, strict=True)] for profiler, rows in runs.items() if rows}
+    medians = {
+        profiler: [statistics.median(column) for column in zip(*rows, strict=True)]
+        for profiler, rows in runs.items()
+        if rows
+    }
     for profiler, (wall, cpu, beside) in medians.items():
         alone = medians[ALONE["3.15" in profiler]]
-        print(f"{name:10} {profiler:36} wall {wall / alone[0]:.3f}  processor {cpu / alone[1]:.3f}  "
-              f"beside it {(beside - alone[2]) / wall:.3f} of a processor", flush=True)
+        print(
+            f"{name:10} {profiler:36} wall {wall / alone[0]:.3f}  processor {cpu / alone[1]:.3f}  "
+            f"beside it {(beside - alone[2]) / wall:.3f} of a processor",
+            flush=True,
+        )
 
 
 def main() -> None:

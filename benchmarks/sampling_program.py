@@ -20,7 +20,9 @@ def application(_, start_response):
         _rendered.append(vm_programs.jinja2())
     _rendered[0]()
     body = json.dumps([os.getpid(), os.getppid(), time.process_time()]).encode()
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    start_response(
+        "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    )
     return [body]
 
 

@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterator
 from curve import Curve
 from subjects import PYDTRACE
 
-FEW, MORE = 20_000, 200_000  # events of the shorter recording, at least; by which the longer one has more
+FEW, MORE = (
+    20_000,
+    200_000,
+)  # events of the shorter recording, at least; by which the longer one has more
 FIRES = """import pyusdt, sys, time
 while not (pyusdt.probe("user_trace-i4s4") and pyusdt.probe("user_trace-n0")):
     time.sleep(0.01)
@@ -37,16 +40,24 @@ def record(folder: str, fire: str, events: int) -> str:
     script = os.path.join(folder, "fires.py")
     with open(script, "w", encoding="utf-8") as file:
         file.write(FIRES.format(fire=fire, events=events))
-    subprocess.run([PYDTRACE, "-q", "--record", path, "-n", RECORDED, "-c", f"{sys.executable} {script}"], check=True,
-                   stdout=subprocess.DEVNULL, timeout=120)
+    subprocess.run(
+        [PYDTRACE, "-q", "--record", path, "-n", RECORDED, "-c", f"{sys.executable} {script}"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=120,
+    )
     return path
 
 
 def seconds(recording: str, script: str) -> float:
     """CPU time of a replay."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([PYDTRACE, "-q", "-x", "aggsize=512m", "--replay", recording, "-n", script], check=True,
-                   stdout=subprocess.DEVNULL, timeout=120)
+    subprocess.run(
+        [PYDTRACE, "-q", "-x", "aggsize=512m", "--replay", recording, "-n", script],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=120,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -56,7 +67,9 @@ def costs(fire: str, script: str, rounds: int, least: int = 0) -> list[float]:
     few = max(FEW, least)
     with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
         shorter, longer = (record(folder, fire, events) for events in (few, few + MORE))
-        return [(seconds(longer, script) - seconds(shorter, script)) / MORE * 1e9 for _ in range(rounds)]
+        return [
+            (seconds(longer, script) - seconds(shorter, script)) / MORE * 1e9 for _ in range(rounds)
+        ]
 
 
 def clauses(n: int) -> tuple[str, str]:
@@ -72,8 +85,15 @@ def keys(n: int) -> tuple[str, str]:
     return f"pyusdt.p(i, 2, 'text%d' % (i % {n}))", COUNTED_BY_KEY
 
 
-def curve(of: Callable[[int], tuple[str, str]], sizes: tuple[int, ...], rounds: int, **expected) -> Curve:
-    return Curve(of.__name__, "consumer", {size: costs(*of(size), rounds, size) for size in sizes}, **expected)
+def curve(
+    of: Callable[[int], tuple[str, str]], sizes: tuple[int, ...], rounds: int, **expected
+) -> Curve:
+    return Curve(
+        of.__name__,
+        "consumer",
+        {size: costs(*of(size), rounds, size) for size in sizes},
+        **expected,
+    )
 
 
 def curves(rounds: int) -> Iterator[Curve]:

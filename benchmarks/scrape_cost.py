@@ -14,24 +14,50 @@ import time
 import urllib.request
 
 HERE = os.path.dirname(sys.executable)
-PROGRAM = "import pyusdt, sys\nsys.stdin.readline()\nfor i in range(20000):\n    pyusdt.p(1, i, '/a')"
+PROGRAM = (
+    "import pyusdt, sys\nsys.stdin.readline()\nfor i in range(20000):\n    pyusdt.p(1, i, '/a')"
+)
 SCRIPT = "#pragma D metric n name=n\n#pragma D metric q name=q\npyusdt*:::user_trace-i4s4 { @n[copyinstr(arg6)] = count(); @q = quantize(arg3); }"
 
 
 def main() -> None:
     for asked in (False, True):
         with tempfile.TemporaryDirectory(prefix="pyusdt-scrape-", dir="/dev/shm") as rundir:
-            print(*measured(asked, {**os.environ, "PYUSDT_RUNDIR": rundir, "PYTHONHASHSEED": "0"}, rundir))
+            print(
+                *measured(
+                    asked, {**os.environ, "PYUSDT_RUNDIR": rundir, "PYTHONHASHSEED": "0"}, rundir
+                )
+            )
 
 
 def measured(asked: bool, environment: dict[str, str], rundir: str) -> tuple[int, int]:
     """(scrapes, instructions of the program)"""
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", PROGRAM]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    command = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        sys.executable,
+        "-c",
+        PROGRAM,
+    ]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
         while not any(str(program.pid) in name for name in os.listdir(rundir)):
             time.sleep(0.1)
-        tracing = [os.path.join(HERE, "pydtrace"), "-q", "--metrics=0", "--ready", "-p", str(program.pid), "-n", SCRIPT]
-        with subprocess.Popen(tracing, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as tracer:
+        tracing = [
+            os.path.join(HERE, "pydtrace"),
+            "-q",
+            "--metrics=0",
+            "--ready",
+            "-p",
+            str(program.pid),
+            "-n",
+            SCRIPT,
+        ]
+        with subprocess.Popen(
+            tracing, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as tracer:
             address = re.search(r"http://\S+", tracer.stderr.readline() if tracer.stderr else "")
             assert address and tracer.stderr and tracer.stderr.readline() == "dtrace: ready\n"
             over, scrapes = threading.Event(), [0]

@@ -40,14 +40,26 @@ def build(target: str, sources: list[str], *options: str) -> str:
 def build_empty() -> None:
     """The extension module with the empty builtin."""
     include = sysconfig.get_paths()["include"]
-    build("empty" + sysconfig.get_config_var("EXT_SUFFIX"), ["peers/empty.c"], "-shared", "-fPIC", f"-I{include}")
+    build(
+        "empty" + sysconfig.get_config_var("EXT_SUFFIX"),
+        ["peers/empty.c"],
+        "-shared",
+        "-fPIC",
+        f"-I{include}",
+    )
 
 
 def peers() -> list[str]:
     """Of PyPI's stapsdt and usdt, those that this Python can import: neither is installed by `make`, stapsdt needs a
     libstapsdt.so that no package has, and usdt on Linux is a function that does nothing."""
-    return [name for name in ("stapsdt", "usdt")
-            if subprocess.run([sys.executable, "-c", f"import {name}"], check=False, stderr=subprocess.DEVNULL).returncode == 0]
+    return [
+        name
+        for name in ("stapsdt", "usdt")
+        if subprocess.run(
+            [sys.executable, "-c", f"import {name}"], check=False, stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    ]
 
 
 class CSubject:
@@ -55,7 +67,11 @@ class CSubject:
 
     def __init__(self, command: list[str], environment: dict[str, str] | None = None):
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
         )
 
     def ask(self, operation: str, n: int) -> int:
@@ -126,7 +142,10 @@ def start_folder() -> str:
     """A folder with pyusdt and the empty extension in it: first on the path, it makes finding either cost the same."""
     folder = os.path.join(BUILD, "start")
     os.makedirs(folder, exist_ok=True)
-    for path in (*glob(os.path.join(ROOT, "src", "py*", "")), *glob(os.path.join(BUILD, "empty.*.so"))):
+    for path in (
+        *glob(os.path.join(ROOT, "src", "py*", "")),
+        *glob(os.path.join(BUILD, "empty.*.so")),
+    ):
         link = os.path.join(folder, os.path.basename(path.rstrip("/")))
         if not os.path.lexists(link):
             os.symlink(path, link)
@@ -135,17 +154,28 @@ def start_folder() -> str:
 
 def start_cost(module: str) -> tuple[int, int]:
     """What the import of a module costs a new process: nanoseconds of CPU time, and KiB of memory that it has to itself then."""
-    done = subprocess.run([sys.executable, "-c", START.format(module=module)], capture_output=True, text=True, check=True,
-                          env={**os.environ, "PYTHONPATH": start_folder(), "PYTHONDONTWRITEBYTECODE": ""})
+    done = subprocess.run(
+        [sys.executable, "-c", START.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": start_folder(), "PYTHONDONTWRITEBYTECODE": ""},
+    )
     nanoseconds, kibibytes = map(int, done.stdout.split())
     return nanoseconds, kibibytes
 
 
 def provider_cost(n: int) -> float:
     """Nanoseconds of CPU time that a new probe of one's own takes in a process that makes n of them, its file being in the cache."""
-    code = (f"import time, pyusdt; shop = pyusdt.Provider('bench_made'); start = time.process_time_ns()\n"
-            f"for i in range({n}): shop.probe(f'probe-{{i}}', int, str)\nprint((time.process_time_ns() - start) / {n})")
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    code = (
+        f"import time, pyusdt; shop = pyusdt.Provider('bench_made'); start = time.process_time_ns()\n"
+        f"for i in range({n}): shop.probe(f'probe-{{i}}', int, str)\nprint((time.process_time_ns() - start) / {n})"
+    )
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 def cpu_nanoseconds(pid: int) -> int:
@@ -172,9 +202,20 @@ class TracedSubject(PythonSubject):
         super().__init__()
 
     def start(self, command: str) -> subprocess.Popen:
-        command_line = [PYDTRACE, "-Zq", "-x", f"bufsize={BUFSIZE}", "-n", self.script, "-c", command]
+        command_line = [
+            PYDTRACE,
+            "-Zq",
+            "-x",
+            f"bufsize={BUFSIZE}",
+            "-n",
+            self.script,
+            "-c",
+            command,
+        ]
         with open(self.path("output"), "w") as output, open(self.path("errors"), "w") as errors:
-            return subprocess.Popen(command_line, env=self.environment(), stdout=output, stderr=errors)
+            return subprocess.Popen(
+                command_line, env=self.environment(), stdout=output, stderr=errors
+            )
 
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)
@@ -196,7 +237,10 @@ class TracedSubject(PythonSubject):
 
     def shared_bytes(self) -> int:
         """Memory that the files of the session and of the traced process take."""
-        return sum(os.stat(os.path.join(self.path("run"), name)).st_blocks * 512 for name in os.listdir(self.path("run")))
+        return sum(
+            os.stat(os.path.join(self.path("run"), name)).st_blocks * 512
+            for name in os.listdir(self.path("run"))
+        )
 
     def consumer_nanoseconds(self) -> int:
         """CPU time that pydtrace has used so far."""
@@ -225,7 +269,9 @@ class StoppedSubject(TracedSubject):
         os.kill(self.process.pid, signal.SIGCONT)
 
     def accounted(self, said: str) -> int:
-        return super().accounted(said) + sum(map(int, re.findall(r"^dtrace: (\d+) drops?\b", said, re.MULTILINE)))
+        return super().accounted(said) + sum(
+            map(int, re.findall(r"^dtrace: (\d+) drops?\b", said, re.MULTILINE))
+        )
 
 
 class TracedCoreSubject(TracedSubject):
@@ -239,9 +285,22 @@ class TracedCoreSubject(TracedSubject):
         return super().ask(operation, n)
 
     def worker(self, path: str) -> str:
-        sources = ["core_worker.c", *sorted(path for folder in ("target", "shared") for path in glob(f"{ROOT}/c/{folder}/*.c"))]
+        sources = [
+            "core_worker.c",
+            *sorted(
+                path for folder in ("target", "shared") for path in glob(f"{ROOT}/c/{folder}/*.c")
+            ),
+        ]
         includes = [f"-I{ROOT}/{folder}" for folder in ("include", "c", "c/generated")]
-        program = build("core_worker", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
+        program = build(
+            "core_worker",
+            sources,
+            "-std=gnu11",
+            "-fvisibility=hidden",
+            "-DPYUSDT_NO_SITES=1",
+            *includes,
+            "-pthread",
+        )
         return f"{program} {path}"
 
 
@@ -272,10 +331,21 @@ class SharedSubject(PythonSubject):
 
     def environment(self) -> dict[str, str]:
         """CPU time: with that many tracers the process waits for a processor most of the time."""
-        return {**super().environment(), "PYUSDT_RUNDIR": os.path.join(self.folder, "run"), "PYUSDT_BENCH_CPU": "1"}
+        return {
+            **super().environment(),
+            "PYUSDT_RUNDIR": os.path.join(self.folder, "run"),
+            "PYUSDT_BENCH_CPU": "1",
+        }
 
     def tracer(self) -> subprocess.Popen:
-        command = [PYDTRACE, "-q", "-n", 'BEGIN { printf("ready\\n"); } ' + self.script, "-p", str(self.process.pid)]
+        command = [
+            PYDTRACE,
+            "-q",
+            "-n",
+            'BEGIN { printf("ready\\n"); } ' + self.script,
+            "-p",
+            str(self.process.pid),
+        ]
         return subprocess.Popen(command, env=self.environment(), stdout=subprocess.PIPE, text=True)
 
     def ask(self, operation: str, n: int) -> int:
@@ -292,7 +362,9 @@ class SharedSubject(PythonSubject):
         shutil.rmtree(self.folder)
         for said in outputs:
             if delivered(said) != self.asked:
-                raise RuntimeError(f"{self.asked} events asked for, one of {len(self.tracers)} tracers said: {said[-500:]}")
+                raise RuntimeError(
+                    f"{self.asked} events asked for, one of {len(self.tracers)} tracers said: {said[-500:]}"
+                )
 
 
 class LttngSession:
@@ -308,7 +380,9 @@ class LttngSession:
         self.pid_file = os.path.join(tempfile.mkdtemp(prefix="pyusdt-lttng-"), "pid")
         if self.lttng("list", check=False):
             subprocess.run(
-                ["lttng-sessiond", "--daemonize", "--no-kernel", "--pidfile", self.pid_file], check=True, timeout=30
+                ["lttng-sessiond", "--daemonize", "--no-kernel", "--pidfile", self.pid_file],
+                check=True,
+                timeout=30,
             )
             with open(self.pid_file) as file:
                 self.daemon = int(file.read())
@@ -322,7 +396,12 @@ class LttngSession:
     def lttng(*arguments: str, check: bool = True) -> int:
         command = ["lttng", "--no-sessiond", *arguments]
         done = subprocess.run(
-            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+            command,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
         )
         if check and done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stdout}")

@@ -30,15 +30,37 @@ class Counted(vm.Interpreter):
     def ways_in(self, name: str, rounds: int) -> dict[str, list[str]]:
         program = [*CALLGRIND, self.python, RUNS, f"--rounds={rounds}", name]
 
-        def traced(script: str) -> list[str]:  # a pattern: valgrind is the process that -c starts, whatever it becomes
-            return [self.pydtrace, "-q", "-n", script.replace("$target", "*"), "-c", " ".join(program)]
+        def traced(
+            script: str,
+        ) -> list[str]:  # a pattern: valgrind is the process that -c starts, whatever it becomes
+            return [
+                self.pydtrace,
+                "-q",
+                "-n",
+                script.replace("$target", "*"),
+                "-c",
+                " ".join(program),
+            ]
 
-        provided = [*CALLGRIND, "--trace-children=yes", self.python, "-m", "pyusdt", *program[4:]]  # it becomes the program by exec
-        return {"untraced": program, vm.LOADED: provided, **{way: traced(script) for way, script in vm.SCRIPTS.items()},
-                **{tool: [*program, tool] for tool in vm_programs.TOOLS}}
+        provided = [
+            *CALLGRIND,
+            "--trace-children=yes",
+            self.python,
+            "-m",
+            "pyusdt",
+            *program[4:],
+        ]  # it becomes the program by exec
+        return {
+            "untraced": program,
+            vm.LOADED: provided,
+            **{way: traced(script) for way, script in vm.SCRIPTS.items()},
+            **{tool: [*program, tool] for tool in vm_programs.TOOLS},
+        }
 
     def instructions(self, command: list[str]) -> int:
-        run = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=True
+        )
         return int(re.findall(r"Collected : (\d+)", run.stderr)[-1])
 
     def a_round(self, name: str) -> dict[str, int]:
@@ -48,7 +70,9 @@ class Counted(vm.Interpreter):
         for way in many:
             try:
                 found[way] = (self.instructions(many[way]) - self.instructions(one[way])) // 2
-            except subprocess.CalledProcessError as error:  # a tool that this interpreter is too old or too new for
+            except (
+                subprocess.CalledProcessError
+            ) as error:  # a tool that this interpreter is too old or too new for
                 vm.left_out(way, ((error.stderr or "").strip().splitlines() or ["failed"])[-1])
         return found
 
@@ -60,13 +84,19 @@ def main() -> None:
     chosen = parser.parse_args()
     interpreter = Counted(chosen.python)
     for name in chosen.programs:
-        found, calls = interpreter.a_round(name), interpreter.measured([chosen.python, RUNS, name])["calls"]
+        found, calls = (
+            interpreter.a_round(name),
+            interpreter.measured([chosen.python, RUNS, name])["calls"],
+        )
         base = found.pop("untraced")
         peer = found.get("viztracer", 0) - base
         print(f"{name}: {calls} calls a round, {base / calls:.0f} instructions a call untraced")
         for way, taken in found.items():
             part = f"{(taken - base) / peer:8.2f} of viztracer's" if peer > 0 else ""
-            print(f"  {way:25} {(taken - base) / calls:+8.0f} a call  {taken / base:6.3f} of untraced {part}", flush=True)
+            print(
+                f"  {way:25} {(taken - base) / calls:+8.0f} a call  {taken / base:6.3f} of untraced {part}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -143,7 +143,8 @@ def jinja2():
     import jinja2
 
     template = jinja2.Environment(autoescape=True).from_string(
-        "<table>{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell | upper }}</td>{% endfor %}</tr>{% endfor %}</table>")
+        "<table>{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell | upper }}</td>{% endfor %}</tr>{% endfor %}</table>"
+    )
     rows = [[f"cell {i} <{k}>" for k in range(8)] for i in range(60)]
     return lambda: [template.render(rows=rows) for _ in range(4)]
 
@@ -155,15 +156,24 @@ def django():
     from django.test import RequestFactory
     from django.urls import path, resolve
 
-    settings.configure(ROOT_URLCONF=__name__, DEBUG=False, ALLOWED_HOSTS=["*"], SECRET_KEY="bench",
-                       TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates"}])
+    settings.configure(
+        ROOT_URLCONF=__name__,
+        DEBUG=False,
+        ALLOWED_HOSTS=["*"],
+        SECRET_KEY="bench",
+        TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates"}],
+    )
     django.setup()
     from django.template import engines
 
-    template = engines["django"].from_string("{% for item in items %}{{ item.name|upper }}: {{ item.n }}\n{% endfor %}")
+    template = engines["django"].from_string(
+        "{% for item in items %}{{ item.name|upper }}: {{ item.n }}\n{% endfor %}"
+    )
 
     def view(request, n):
-        return HttpResponse(template.render({"items": [{"name": f"item {i}", "n": i} for i in range(n)]}, request))
+        return HttpResponse(
+            template.render({"items": [{"name": f"item {i}", "n": i} for i in range(n)]}, request)
+        )
 
     globals()["urlpatterns"] = [path("items/<int:n>/", view)]
     requests = RequestFactory()
@@ -177,7 +187,13 @@ def django():
     return serve
 
 
-PROGRAMS = {"fib": lambda: lambda: fib(20), "richards": lambda: richards, "deltablue": lambda: deltablue, "jinja2": jinja2, "django": django}
+PROGRAMS = {
+    "fib": lambda: lambda: fib(20),
+    "richards": lambda: richards,
+    "deltablue": lambda: deltablue,
+    "jinja2": jinja2,
+    "django": django,
+}
 
 
 # --- tools that trace from inside ---------------------------------------------------------------------------
@@ -232,7 +248,13 @@ def memray():
         yield
 
 
-TOOLS = {"viztracer": viztracer, "cProfile": cprofile, "yappi": yappi, "coverage (sysmon)": coverage, "memray": memray}
+TOOLS = {
+    "viztracer": viztracer,
+    "cProfile": cprofile,
+    "yappi": yappi,
+    "coverage (sysmon)": coverage,
+    "memray": memray,
+}
 
 
 # --- measuring --------------------------------------------------------------------------------------------------
@@ -268,7 +290,11 @@ def main(name, tool=None):
             began = time.process_time_ns()
             work()
             times.append(time.process_time_ns() - began)
-    print("measured", json.dumps({"best": min(times), "calls": 0 if tool else calls_of(work)}), flush=True)
+    print(
+        "measured",
+        json.dumps({"best": min(times), "calls": 0 if tool else calls_of(work)}),
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

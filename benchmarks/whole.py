@@ -41,9 +41,13 @@ def target():
 
 def seconds(command):
     """How long a command takes."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     begun = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, env=environment, cwd=ROOT)
+    subprocess.run(
+        command, check=True, capture_output=True, timeout=PATIENCE, env=environment, cwd=ROOT
+    )
     return time.monotonic() - begun
 
 
@@ -53,7 +57,11 @@ def long_script():
 /last[{0}] < {0} && execname != "x{0}"/
 {{ this->n = {0} * 3 + arg0; last[this->n] = timestamp; printf("%d %s %x\\n", this->n, strjoin("a", "b{0}"), {0} >> 1);
   @times["key", this->n % 7] = quantize(timestamp - last[{0}]); @n = count(); self->x = this->n ? {0} : 0; }}"""
-    return "int last[int64_t];\n" + "\n".join(clause.format(i) for i in range(LINES // 4)) + "\nBEGIN { exit(0); }\n"
+    return (
+        "int last[int64_t];\n"
+        + "\n".join(clause.format(i) for i in range(LINES // 4))
+        + "\nBEGIN { exit(0); }\n"
+    )
 
 
 def measure(rounds):
@@ -75,12 +83,22 @@ def measure(rounds):
                 took = 1000 * seconds(command)
                 if kept >= 0:
                     samples[name].append(took)
-    chroot = statistics.median(samples.pop("chroot"))  # what entering the oracle's chroot takes is not the tracers'
-    peers = {name: [took - chroot for took in samples[name]] for name in ("bpftrace", "dtrace", "dtrace compiles")}
+    chroot = statistics.median(
+        samples.pop("chroot")
+    )  # what entering the oracle's chroot takes is not the tracers'
+    peers = {
+        name: [took - chroot for took in samples[name]]
+        for name in ("bpftrace", "dtrace", "dtrace compiles")
+    }
     return [
         Comparison("ms, one probe, one event / bpftrace", 0.35, samples["run"], peers["bpftrace"]),
         Comparison("ms, one probe, one event / dtrace", 0.06, samples["run"], peers["dtrace"]),
-        Comparison(f"ms, a script of {LINES} lines compiled / dtrace", 1.0, samples["compile"], peers["dtrace compiles"]),
+        Comparison(
+            f"ms, a script of {LINES} lines compiled / dtrace",
+            1.0,
+            samples["compile"],
+            peers["dtrace compiles"],
+        ),
     ]
 
 

@@ -57,10 +57,14 @@ def peers() -> list:
         import stapsdt
 
         provider = stapsdt.Provider("stapsdtpeer")
-        probe = provider.add_probe("fired", stapsdt.ArgTypes.int64, stapsdt.ArgTypes.int64, stapsdt.ArgTypes.uint64)
+        probe = provider.add_probe(
+            "fired", stapsdt.ArgTypes.int64, stapsdt.ArgTypes.int64, stapsdt.ArgTypes.uint64
+        )
         provider.load()
         fire[0] = probe.fire
-    with contextlib.suppress(ImportError):  # without its library (there is none for Linux) a function that does nothing
+    with contextlib.suppress(
+        ImportError
+    ):  # without its library (there is none for Linux) a function that does nothing
         import usdt
 
         fire[1] = usdt.Probe("fired", "fire", ["int", "int", "char *"]).fire
@@ -76,8 +80,17 @@ def main() -> None:
     def function():
         pass
 
-    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag,
-                contextvars.ContextVar("bench"), *peers())
+    subjects = (
+        empty.empty,
+        pyusdt.p,
+        probe,
+        own,
+        probe.wrap(function),
+        function,
+        pyusdt.put_tag,
+        contextvars.ContextVar("bench"),
+        *peers(),
+    )
     clock = time.thread_time_ns if "PYUSDT_BENCH_CPU" in os.environ else time.perf_counter_ns
     operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
     pyusdt.put_tag("bench")

@@ -36,7 +36,12 @@ SCRIPTS = {
 
 def drain(script: str, consumers: int) -> float:
     """Wall time of an event, ns."""
-    targets = [subprocess.Popen([sys.executable, "-c", FIRES], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(PROCESSES)]
+    targets = [
+        subprocess.Popen(
+            [sys.executable, "-c", FIRES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(PROCESSES)
+    ]
     options = {"bufsize": 64 << 20, "workers": consumers}
     try:
         for target in targets:

@@ -19,7 +19,9 @@ class Way:
 
     __slots__ = ("object", "compile_args", "libraries", "bits")
 
-    def __init__(self, makes_object: bool, compile_args: list[str], libraries: list[str], bits: list[str]) -> None:
+    def __init__(
+        self, makes_object: bool, compile_args: list[str], libraries: list[str], bits: list[str]
+    ) -> None:
         self.object = makes_object  # does `dtrace -G` make one? The linker of macOS needs none
         self.compile_args = compile_args
         self.libraries = libraries
@@ -46,7 +48,9 @@ def header_command(dtrace: str, source: str, header: str) -> list[str]:
     return [dtrace, "-h", "-s", source, "-o", header]
 
 
-def object_command(dtrace: str, how: Way, source: str, output: str, objects: list[str]) -> list[str]:
+def object_command(
+    dtrace: str, how: Way, source: str, output: str, objects: list[str]
+) -> list[str]:
     return [dtrace, "-G", *how.bits, "-s", source, "-o", output, *objects]
 
 
@@ -67,7 +71,9 @@ def make_object(dtrace: str, how: Way, source: str, output: str, objects: list[s
 
 def _run(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
     return "" if done.returncode == 0 else f"{' '.join(command[:2])}: {done.stdout.strip()[-500:]}"

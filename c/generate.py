@@ -22,15 +22,28 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_ARGS = 12  # PYUSDT_MAX_ARGS: what a site has registers for, and what DTrace and bpftrace can read
+MAX_ARGS = (
+    12  # PYUSDT_MAX_ARGS: what a site has registers for, and what DTrace and bpftrace can read
+)
 
 PROVIDER_RE = re.compile(r"\bprovider\s+(\w+)\s*\{(.*)\}\s*;", re.DOTALL)
 PROBE_RE = re.compile(r"\bprobe\s+(\w+)\s*\(([^)]*)\)\s*;")
 COMMENT_RE = re.compile(r"/\*((?:(?!\*/).)*)\*/\s*probe\s+(\w+)\s*\(", re.DOTALL)
 INTEGER_RE = re.compile(r"(u?)int(8|16|32|64)_t")
-C_INTEGERS = {"char": -1, "short": -2, "int": -4, "long": -8, "long long": -8,
-              "unsigned char": 1, "unsigned short": 2, "unsigned": 4, "unsigned int": 4,
-              "unsigned long": 8, "uintptr_t": 8, "size_t": 8}
+C_INTEGERS = {
+    "char": -1,
+    "short": -2,
+    "int": -4,
+    "long": -8,
+    "long long": -8,
+    "unsigned char": 1,
+    "unsigned short": 2,
+    "unsigned": 4,
+    "unsigned int": 4,
+    "unsigned long": 8,
+    "uintptr_t": 8,
+    "size_t": 8,
+}
 
 
 class ProviderError(Exception):
@@ -137,16 +150,23 @@ def c_probes(provider: Provider) -> str:
     lines = [f"/* {provider.made_from} */"]
     for probe in provider.probes:
         operands = ' " " '.join(
-            f'PYUSDT_OPERAND("{argument.size}", {i})' for i, argument in enumerate(probe.arguments))
-        lines.append(f'PYUSDT_PROBE({probe.index}, "{probe.note_name}", {probe.function}, '
-                     f'{operands or chr(34) * 2})')
+            f'PYUSDT_OPERAND("{argument.size}", {i})' for i, argument in enumerate(probe.arguments)
+        )
+        lines.append(
+            f'PYUSDT_PROBE({probe.index}, "{probe.note_name}", {probe.function}, '
+            f"{operands or chr(34) * 2})"
+        )
     return "\n".join(lines) + "\n"
 
 
 def dtrace_source(provider: Provider) -> str:
     """The provider file without macros and comments: not every dtrace -h finds a C preprocessor."""
-    probes = [f"    probe {probe.note_name}({', '.join(probe.signature)});" for probe in provider.probes]
-    return "\n".join([f"/* {provider.made_from} */", f"provider {provider.name} {{", *probes, "};", ""])
+    probes = [
+        f"    probe {probe.note_name}({', '.join(probe.signature)});" for probe in provider.probes
+    ]
+    return "\n".join(
+        [f"/* {provider.made_from} */", f"provider {provider.name} {{", *probes, "};", ""]
+    )
 
 
 def dtrace_probes(provider: Provider) -> str:
@@ -154,7 +174,9 @@ def dtrace_probes(provider: Provider) -> str:
     lines = [f"/* {provider.made_from} */"]
     for probe in provider.probes:
         macro = f"{provider.name}_{probe.function}".upper()
-        arguments = ", ".join(f"({argument.type})values[{i}]" for i, argument in enumerate(probe.arguments))
+        arguments = ", ".join(
+            f"({argument.type})values[{i}]" for i, argument in enumerate(probe.arguments)
+        )
         lines.append(f"PYUSDT_PROBE({probe.function}, {macro}, ({arguments}))")
     return "\n".join(lines) + "\n"
 
@@ -164,9 +186,13 @@ def families(provider: Provider) -> list[list[Probe]]:
     groups: list[list[Probe]] = []
     for probe in provider.probes:
         stem, number = split_number(probe.note_name)
-        if (number is not None and groups and len(groups[-1]) == number
-                and split_number(groups[-1][0].note_name) == (stem, 0)
-                and groups[-1][0].signature == probe.signature):
+        if (
+            number is not None
+            and groups
+            and len(groups[-1]) == number
+            and split_number(groups[-1][0].note_name) == (stem, 0)
+            and groups[-1][0].signature == probe.signature
+        ):
             groups[-1].append(probe)
         else:
             groups.append([probe])
@@ -185,30 +211,36 @@ def c_header(provider: Provider) -> str:
     for family in families(provider):
         first, count = family[0], len(family)
         number = -len("0") if count > 1 else None
-        indices.append(f"#define PYUSDT_{first.function.upper()} {first.index}u"
-                       + (f" /* and so on, to {family[-1].function} */" if count > 1 else ""))
-        rows.append(f'    {{PYUSDT_PROVIDER, module, "{first.function[:number]}", "{first.d_name[:number]}", '
-                    f"{count}, 0x{first.string_mask:03x}, {len(first.arguments)}, 0, NULL}},")
+        indices.append(
+            f"#define PYUSDT_{first.function.upper()} {first.index}u"
+            + (f" /* and so on, to {family[-1].function} */" if count > 1 else "")
+        )
+        rows.append(
+            f'    {{PYUSDT_PROVIDER, module, "{first.function[:number]}", "{first.d_name[:number]}", '
+            f"{count}, 0x{first.string_mask:03x}, {len(first.arguments)}, 0, NULL}},"
+        )
     numbered = max(map(len, families(provider)))
-    return "\n".join([
-        f"/* {provider.made_from} */",
-        f"#ifndef PYUSDT_GENERATED_{stem}_H",
-        f"#define PYUSDT_GENERATED_{stem}_H",
-        "",
-        "#ifndef PYUSDT_PROVIDER /* who builds it for another language names it himself */",
-        f'#define PYUSDT_PROVIDER "{provider.name}"',
-        "#endif",
-        f"#define PYUSDT_PROBE_COUNT {len(provider.probes)}",
-        f"#define PYUSDT_NUMBERED {numbered} /* members of the largest family */",
-        *indices,
-        "",
-        "/* What pyusdt_publish() takes: struct pyusdt_probe_desc, one a family. */",
-        f"#define PYUSDT_{stem}_FAMILIES(module) \\",
-        " \\\n".join(rows),
-        "",
-        "#endif",
-        "",
-    ])
+    return "\n".join(
+        [
+            f"/* {provider.made_from} */",
+            f"#ifndef PYUSDT_GENERATED_{stem}_H",
+            f"#define PYUSDT_GENERATED_{stem}_H",
+            "",
+            "#ifndef PYUSDT_PROVIDER /* who builds it for another language names it himself */",
+            f'#define PYUSDT_PROVIDER "{provider.name}"',
+            "#endif",
+            f"#define PYUSDT_PROBE_COUNT {len(provider.probes)}",
+            f"#define PYUSDT_NUMBERED {numbered} /* members of the largest family */",
+            *indices,
+            "",
+            "/* What pyusdt_publish() takes: struct pyusdt_probe_desc, one a family. */",
+            f"#define PYUSDT_{stem}_FAMILIES(module) \\",
+            " \\\n".join(rows),
+            "",
+            "#endif",
+            "",
+        ]
+    )
 
 
 def python_stub(provider: Provider) -> str:
@@ -217,7 +249,10 @@ def python_stub(provider: Provider) -> str:
     names = [f'    "{probe.d_name}",' for probe in provider.probes]
     general = next(probe for probe in provider.probes if probe.d_name == "user_trace-i4s4")
     own = [argument for argument in general.arguments if argument.name != "proc"]
-    parameters = [f'{argument.name}: {"Text" if argument.is_string else "Integer"} = None, ' for argument in own]
+    parameters = [
+        f"{argument.name}: {'Text' if argument.is_string else 'Integer'} = None, "
+        for argument in own
+    ]
     replaced = {
         "@MADE_FROM@": provider.made_from,
         "@PROBE_NAMES@": "ProbeName: TypeAlias = Literal[\n" + "\n".join(names) + "\n]",
@@ -231,20 +266,29 @@ def python_stub(provider: Provider) -> str:
 
 def docs_page(provider: Provider) -> str:
     """docs/guide/probes.md: each documented probe; those that share its arguments follow it."""
-    lines = [f"<!-- {provider.made_from} -->", "# The user-trace probes", "",
-             f"Provider `{provider.name}` (`{provider.name}<pid>` in D), {len(provider.probes)} probes.",
-             "Every string ends with a NUL and is in memory when the probe fires;",
-             "an absent string is NULL, an absent integer 0.", ""]
+    lines = [
+        f"<!-- {provider.made_from} -->",
+        "# The user-trace probes",
+        "",
+        f"Provider `{provider.name}` (`{provider.name}<pid>` in D), {len(provider.probes)} probes.",
+        "Every string ends with a NUL and is in memory when the probe fires;",
+        "an absent string is NULL, an absent integer 0.",
+        "",
+    ]
     for title, probe in documented_groups(provider):
         text = re.split(r"\n\s*\n", probe.comment)
-        described = dict(line.split(": ", 1) for part in text[1:] for line in part.splitlines() if ": " in line)
+        described = dict(
+            line.split(": ", 1) for part in text[1:] for line in part.splitlines() if ": " in line
+        )
         lines += [f"## {title}", "", *textwrap.wrap(text[0], 118), ""]
         if described:
             lines += ["| D | type | name | |", "| --- | --- | --- | --- |"]
             for i, argument in enumerate(probe.arguments):
                 read = f"copyinstr(arg{i})" if argument.is_string else f"arg{i}"
-                lines.append(f"| `{read}` | `{argument.type}` | {argument.name} "
-                             f"| {described.get(argument.name, '').replace('<', '&lt;')} |")
+                lines.append(
+                    f"| `{read}` | `{argument.type}` | {argument.name} "
+                    f"| {described.get(argument.name, '').replace('<', '&lt;')} |"
+                )
             lines.append("")
     return "\n".join(lines)
 
@@ -258,9 +302,13 @@ def documented_groups(provider: Provider) -> list[tuple[str, Probe]]:
         elif probe.signature == groups[-1][0].signature:
             groups[-1].append(probe)
         else:
-            raise ProviderError(f"{probe.note_name}: other arguments than the probe before it, and no comment")
-    return [(f"`{group[0].d_name}`" + (f" to `{group[-1].d_name}`" if len(group) > 1 else ""), group[0])
-            for group in groups]
+            raise ProviderError(
+                f"{probe.note_name}: other arguments than the probe before it, and no comment"
+            )
+    return [
+        (f"`{group[0].d_name}`" + (f" to `{group[-1].d_name}`" if len(group) > 1 else ""), group[0])
+        for group in groups
+    ]
 
 
 def write(path: Path, text: str, check: bool) -> bool:
@@ -273,13 +321,22 @@ def write(path: Path, text: str, check: bool) -> bool:
     return True
 
 
-def generate(source: Path, out: Path, provider_name: str | None = None, stub: Path | None = None,
-             docs: Path | None = None, check: bool = False) -> list[Path]:
+def generate(
+    source: Path,
+    out: Path,
+    provider_name: str | None = None,
+    stub: Path | None = None,
+    docs: Path | None = None,
+    check: bool = False,
+) -> list[Path]:
     """Make the files; returns those that were (checking: would be) changed."""
     provider = read_provider(source, provider_name)
-    made = {out / f"{source.stem}.inc": c_probes(provider), out / f"{source.stem}.h": c_header(provider),
-            out / f"{source.stem}_dtrace.d": dtrace_source(provider),
-            out / f"{source.stem}_dtrace.inc": dtrace_probes(provider)}
+    made = {
+        out / f"{source.stem}.inc": c_probes(provider),
+        out / f"{source.stem}.h": c_header(provider),
+        out / f"{source.stem}_dtrace.d": dtrace_source(provider),
+        out / f"{source.stem}_dtrace.inc": dtrace_probes(provider),
+    }
     if stub is not None:
         made[stub] = python_stub(provider)
     if docs is not None:
@@ -289,14 +346,22 @@ def generate(source: Path, out: Path, provider_name: str | None = None, stub: Pa
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--provider", help="the provider's name, where it is not the file's default")
-    parser.add_argument("--out", type=Path, default=ROOT / "c" / "generated", help="folder of the C files")
+    parser.add_argument(
+        "--provider", help="the provider's name, where it is not the file's default"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "c" / "generated", help="folder of the C files"
+    )
     parser.add_argument("--stub", type=Path, help="write the Python type stub there")
     parser.add_argument("--docs", type=Path, help="write the reference page there")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if something would change")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if something would change"
+    )
     parser.add_argument("source", type=Path, nargs="?", default=ROOT / "include" / "user_trace.d")
     options = parser.parse_args(arguments)
-    changed = generate(options.source, options.out, options.provider, options.stub, options.docs, options.check)
+    changed = generate(
+        options.source, options.out, options.provider, options.stub, options.docs, options.check
+    )
     for path in changed:
         print(("out of date: " if options.check else "made ") + str(path))
     return 1 if options.check and changed else 0

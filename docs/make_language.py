@@ -20,7 +20,12 @@ def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
     from pydtrace.dlang.builtins.unsupported import ABSENT, DECLARED, NOTES
 
-    lines = ["", f"## {title}", "| name | what it is | embedded | kernel |", "| --- | --- | --- | --- |"]
+    lines = [
+        "",
+        f"## {title}",
+        "| name | what it is | embedded | kernel |",
+        "| --- | --- | --- | --- |",
+    ]
     for name in names:
         row = table.get(name)
         if name in DECLARED:
@@ -57,10 +62,19 @@ def suite():
     """The section on DTrace's own tests: those of tests/conformance/failing.txt, with the reasons."""
     with open(FAILING, encoding="utf-8") as file:
         head, rest = file.read().strip().split("\n\n", 1)
-    lines = ["", "## DTrace's own tests", head.replace("# ", ""), "", "| test | why it fails |", "| --- | --- |"]
+    lines = [
+        "",
+        "## DTrace's own tests",
+        head.replace("# ", ""),
+        "",
+        "| test | why it fails |",
+        "| --- | --- |",
+    ]
     for line in rest.splitlines():
         test, _, reason = line.partition("  ")
-        lines.append(f"| `{test.removeprefix('test/').removeprefix('unittest/')}` | {reason.strip()} |")
+        lines.append(
+            f"| `{test.removeprefix('test/').removeprefix('unittest/')}` | {reason.strip()} |"
+        )
     return lines
 
 

@@ -10,7 +10,10 @@ import re
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-NAMES = {"pydtrace": "trace Python and Erlang programs with scripts in D", "pyusdt": "tell what there is to trace"}
+NAMES = {
+    "pydtrace": "trace Python and Erlang programs with scripts in D",
+    "pyusdt": "tell what there is to trace",
+}
 _SEE_ALSO = "pydtrace(1), pyusdt(1), dtrace(1), bpftrace(8), perf(1)"
 
 
@@ -19,7 +22,14 @@ _SEE_ALSO = "pydtrace(1), pyusdt(1), dtrace(1), bpftrace(8), perf(1)"
 
 def escaped(text):
     """Text as roff shows it: backslashes, dashes that may be copied to a command line, and what would begin a request or a string."""
-    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha").replace("~", "\\(ti")
+    text = (
+        text.replace("\\", "\\e")
+        .replace("-", "\\-")
+        .replace("'", "\\(aq")
+        .replace("`", "\\(ga")
+        .replace("^", "\\(ha")
+        .replace("~", "\\(ti")
+    )
     text = re.sub(r"[^\x00-\x7f]", lambda match: f"\\[u{ord(match[0]):04X}]", text)
     return f"\\&{text}" if text.startswith(".") else text
 
@@ -33,7 +43,10 @@ def inline(text):
     for match in _SPAN.finditer(text):
         code, bold, link = match.groups()
         shown = escaped(code) if code is not None else inline(bold if bold is not None else link)
-        out += [escaped(text[at : match.start()]), shown if link is not None else f"\\fB{shown}\\fR"]
+        out += [
+            escaped(text[at : match.start()]),
+            shown if link is not None else f"\\fB{shown}\\fR",
+        ]
         at = match.end()
     whole = "".join([*out, escaped(text[at:])])
     return f"\\&{whole}" if whole.startswith("\\(aq") else whole
@@ -41,7 +54,9 @@ def inline(text):
 
 def cells(row):
     """Of a row of a table; \\| in a cell is a bar."""
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
+    return [
+        cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))
+    ]
 
 
 def table(lines):
@@ -84,7 +99,9 @@ def roff(markdown):
                 out.append(f".SH {escaped(line[3:].upper())}")
         else:
             paragraph.append(line)
-    return re.sub(r"^(\.SH .*)\n\.PP$", r"\1", "\n".join(out).removeprefix(".PP\n"), flags=re.MULTILINE)
+    return re.sub(
+        r"^(\.SH .*)\n\.PP$", r"\1", "\n".join(out).removeprefix(".PP\n"), flags=re.MULTILINE
+    )
 
 
 def tagged(rows):
@@ -117,7 +134,9 @@ def synopsis(name):
         return ".B pyusdt\n.I COMMAND\n\\&..."
     from pydtrace.cli.pydtrace.usage import SYNOPSIS
 
-    return "\n".join([".nf", *map(escaped, f"pydtrace {SYNOPSIS}".expandtabs(8).rstrip().splitlines()), ".fi"])
+    return "\n".join(
+        [".nf", *map(escaped, f"pydtrace {SYNOPSIS}".expandtabs(8).rstrip().splitlines()), ".fi"]
+    )
 
 
 def page(name):

@@ -18,32 +18,75 @@ TYPES = {int: "int", str: "string", "term": "term"}
 
 # Probe: when it fires; in Erlang and Elixir.
 FIRES = {
-    "http:::request-start": ('a request has come; no framework of Python\'s knows the route yet: ""',
-                             'cowboy, phoenix; the route, where cowboy\'s own stream handler tells'),
-    "http:::request-done": ("the last byte of the answer has been handed on", "cowboy; of phoenix alone: before the answer is sent"),
+    "http:::request-start": (
+        'a request has come; no framework of Python\'s knows the route yet: ""',
+        "cowboy, phoenix; the route, where cowboy's own stream handler tells",
+    ),
+    "http:::request-done": (
+        "the last byte of the answer has been handed on",
+        "cowboy; of phoenix alone: before the answer is sent",
+    ),
     "rpc:::request-start": ("a server of gRPC begins to answer a call", ""),
-    "rpc:::request-done": ('the answer has been handed on; status: the code\'s name: `OK`, `NOT_FOUND` …, "" where it is not known', ""),
+    "rpc:::request-done": (
+        'the answer has been handed on; status: the code\'s name: `OK`, `NOT_FOUND` …, "" where it is not known',
+        "",
+    ),
     "rpc:::call-start": ("the program sends a call by gRPC; target: of the channel", ""),
     "rpc:::call-done": ("the call has ended, a stream with its last message", ""),
     "db:::query-start": ("before a statement is executed", "no: Ecto tells of what is done"),
-    "db:::query-done": ("afterwards; rows: what the cursor counts, -1 where it can not tell; error: the exception's type, or \"\"", "ecto"),
-    "cache:::command-start": ('before a command is sent to a cache; key: its first argument, or ""', ""),
-    "cache:::command-done": ("its answer is there; hit: 1 or 0 of `GET`, `GETEX`, `GETDEL`, `HGET`, -1 of others", ""),
-    "task:::start": ("a worker of a queue of tasks begins a task", "broadway: a message, a batch; id: \"\""),
-    "task:::done": ("the task has ended; state as Celery has it: `SUCCESS`, `FAILURE` …", "broadway: `SUCCESS` or `FAILURE`"),
-    "pool:::call-start": ("a worker thread or process begins a call; waited: since it was handed over", ""),
-    "pool:::call-done": ("the call has ended; error: the exception's type, or \"\"", ""),
+    "db:::query-done": (
+        'afterwards; rows: what the cursor counts, -1 where it can not tell; error: the exception\'s type, or ""',
+        "ecto",
+    ),
+    "cache:::command-start": (
+        'before a command is sent to a cache; key: its first argument, or ""',
+        "",
+    ),
+    "cache:::command-done": (
+        "its answer is there; hit: 1 or 0 of `GET`, `GETEX`, `GETDEL`, `HGET`, -1 of others",
+        "",
+    ),
+    "task:::start": (
+        "a worker of a queue of tasks begins a task",
+        'broadway: a message, a batch; id: ""',
+    ),
+    "task:::done": (
+        "the task has ended; state as Celery has it: `SUCCESS`, `FAILURE` …",
+        "broadway: `SUCCESS` or `FAILURE`",
+    ),
+    "pool:::call-start": (
+        "a worker thread or process begins a call; waited: since it was handed over",
+        "",
+    ),
+    "pool:::call-done": ('the call has ended; error: the exception\'s type, or ""', ""),
     "process:::start": ("in a process that the program has started to call that function", ""),
     "process:::done": ("in it, before it exits with that status", ""),
-    "loop:::callback-done": ("an event loop has run a callback, or a step of that coroutine: so long nothing else ran", ""),
-    "loop:::slow-callback": ("the same, if it took longer than the loop's `slow_callback_duration` (0.1 s)", ""),
+    "loop:::callback-done": (
+        "an event loop has run a callback, or a step of that coroutine: so long nothing else ran",
+        "",
+    ),
+    "loop:::slow-callback": (
+        "the same, if it took longer than the loop's `slow_callback_duration` (0.1 s)",
+        "",
+    ),
     "otel:::span-start": ("a span of OpenTelemetry begins", ""),
     "otel:::span-end": ("it ends; attributes: an object of JSON", ""),
-    "client:::request-start": ("the program sends a request; of the URL neither user, password nor query", ""),
-    "client:::request-done": ("the head of the answer has come, or (status -1) the exception whose type error is", ""),
-    "log:::record": ("a logger's level lets a record through",
-                     "logger: levels as Python's numbers, `notice` 25, `alert` 60, `emergency` 70; logger: the module"),
-    "telemetry:::event": ("", "telemetry: an event of that name, `phoenix.endpoint.stop`; what it carries as terms"),
+    "client:::request-start": (
+        "the program sends a request; of the URL neither user, password nor query",
+        "",
+    ),
+    "client:::request-done": (
+        "the head of the answer has come, or (status -1) the exception whose type error is",
+        "",
+    ),
+    "log:::record": (
+        "a logger's level lets a record through",
+        "logger: levels as Python's numbers, `notice` 25, `alert` 60, `emergency` 70; logger: the module",
+    ),
+    "telemetry:::event": (
+        "",
+        "telemetry: an event of that name, `phoenix.endpoint.stop`; what it carries as terms",
+    ),
 }
 
 
@@ -51,16 +94,24 @@ def rows():
     """(probe, its arguments) of both tables."""
     from pyusdt.framework_probes import ERLANG, TABLE
 
-    return [(f"{provider}:::{name}", arguments)
-            for provider, probes in (TABLE | ERLANG).items() for name, arguments in probes.items()]
+    return [
+        (f"{provider}:::{name}", arguments)
+        for provider, probes in (TABLE | ERLANG).items()
+        for name, arguments in probes.items()
+    ]
 
 
 def page():
     """The table for readers."""
-    lines = ["| probe | arguments, from `arg0` on | fires | in Erlang and Elixir |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| probe | arguments, from `arg0` on | fires | in Erlang and Elixir |",
+        "| --- | --- | --- | --- |",
+    ]
     for name, arguments in rows():
         python, erlang = FIRES[name]
-        lines.append(f"| `{name}` | {', '.join(arguments)} | {python or 'not in Python'} | {erlang} |")
+        lines.append(
+            f"| `{name}` | {', '.join(arguments)} | {python or 'not in Python'} | {erlang} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -70,11 +121,18 @@ def header():
     providers = []
     for provider in dict.fromkeys(name.partition(":")[0] for name, _ in rows()):
         if provider in fired:
-            probes = [f"{{'{name.rpartition(':')[2]}', [{', '.join(f'{{{each}, {TYPES[type]}}}' for each, type in arguments.items())}]}}"
-                      for name, arguments in rows() if name.startswith(f"{provider}:")]
-            providers.append(f"    {provider} => [" + (",\n" + " " * (9 + len(provider))).join(probes) + "]")
-    return ("%% Made by docs/make_names.py of src/pyusdt/framework_probes.py: the probes of each provider.\n"
-            "-define(PROBES, #{\n" + ",\n".join(providers) + "\n}).\n")
+            probes = [
+                f"{{'{name.rpartition(':')[2]}', [{', '.join(f'{{{each}, {TYPES[type]}}}' for each, type in arguments.items())}]}}"
+                for name, arguments in rows()
+                if name.startswith(f"{provider}:")
+            ]
+            providers.append(
+                f"    {provider} => [" + (",\n" + " " * (9 + len(provider))).join(probes) + "]"
+            )
+    return (
+        "%% Made by docs/make_names.py of src/pyusdt/framework_probes.py: the probes of each provider.\n"
+        "-define(PROBES, #{\n" + ",\n".join(providers) + "\n}).\n"
+    )
 
 
 def with_table(text):

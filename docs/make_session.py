@@ -31,8 +31,16 @@ def outputs() -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as alone:  # whatever else on the machine is traced
         environment = {**os.environ, "PATH": path, "PYUSDT_RUNDIR": alone}
         for command in SESSION:
-            run = subprocess.run(["bash", "-c", command], cwd=TOP, env=environment, text=True, check=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+            run = subprocess.run(
+                ["bash", "-c", command],
+                cwd=TOP,
+                env=environment,
+                text=True,
+                check=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=60,
+            )
             found.append((command, run.stdout.strip("\n")))
     return found
 
@@ -42,7 +50,7 @@ def lines(session: list[tuple[str, str]]) -> list[tuple[str, str]]:
     drawn = []
     for command, output in session:
         words = f"$ {command}"
-        drawn += [("command", words[at:at + WIDTH]) for at in range(0, len(words), WIDTH)]
+        drawn += [("command", words[at : at + WIDTH]) for at in range(0, len(words), WIDTH)]
         drawn += [("output", line.rstrip()[:WIDTH]) for line in output.split("\n")]
         drawn.append(("output", ""))
     return drawn[:-1]
@@ -55,16 +63,24 @@ def unbroken(text: str) -> str:
 
 def svg(drawn: list[tuple[str, str]]) -> str:
     width, height = MARGIN * 2 + int(WIDTH * SIZE * 0.602), MARGIN * 2 + LINE * len(drawn)
-    rows = [f'<text class="{kind}" x="{MARGIN}" y="{MARGIN + LINE * (number + 1) - 4}">{unbroken(text)}</text>'
-            for number, (kind, text) in enumerate(drawn) if text]
-    return "\n".join([
-        "<!-- Made by docs/make_session.py from what the commands print; do not edit. -->",
-        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        "<title>A terminal session with pydtrace</title>",
-        f"<style>text{{font:{SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}}",
-        ".command{fill:#7ee787;font-weight:bold}.output{fill:#e6edf3}</style>",
-        f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>',
-        *rows, "</svg>", ""])
+    rows = [
+        f'<text class="{kind}" x="{MARGIN}" y="{MARGIN + LINE * (number + 1) - 4}">{unbroken(text)}</text>'
+        for number, (kind, text) in enumerate(drawn)
+        if text
+    ]
+    return "\n".join(
+        [
+            "<!-- Made by docs/make_session.py from what the commands print; do not edit. -->",
+            f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+            "<title>A terminal session with pydtrace</title>",
+            f"<style>text{{font:{SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}}",
+            ".command{fill:#7ee787;font-weight:bold}.output{fill:#e6edf3}</style>",
+            f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>',
+            *rows,
+            "</svg>",
+            "",
+        ]
+    )
 
 
 def main() -> None:

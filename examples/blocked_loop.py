@@ -23,7 +23,9 @@ async def tick() -> None:
 
 
 async def main() -> None:
-    await asyncio.gather(asyncio.create_task(pay(), name="pay"), asyncio.create_task(tick(), name="tick"))
+    await asyncio.gather(
+        asyncio.create_task(pay(), name="pay"), asyncio.create_task(tick(), name="tick")
+    )
 
 
 asyncio.run(main())

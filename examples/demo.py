@@ -20,7 +20,14 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PATHS = ["/README.md", "/LICENSE", "/docs/DESIGN.md", "/examples/httpd.py", "/include/user_trace.d", "/no/such/page"]
+PATHS = [
+    "/README.md",
+    "/LICENSE",
+    "/docs/DESIGN.md",
+    "/examples/httpd.py",
+    "/include/user_trace.d",
+    "/no/such/page",
+]
 TIMEOUT = 120  # seconds for everything
 
 
@@ -47,14 +54,18 @@ def expected_body(path: str) -> bytes | None:
         return None
 
 
-def client(port: int, paths: list[str], bodies: dict[str, bytes | None], tally: Tally, lock: threading.Lock) -> None:
+def client(
+    port: int, paths: list[str], bodies: dict[str, bytes | None], tally: Tally, lock: threading.Lock
+) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     for path in paths:
         connection.request("GET", path)
         answer = connection.getresponse()
         body = answer.read()
         if bodies[path] is not None and body != bodies[path]:
-            raise SystemExit(f"demo: {path} came back with {len(body)} bytes, the file has {len(bodies[path])}")
+            raise SystemExit(
+                f"demo: {path} came back with {len(body)} bytes, the file has {len(bodies[path])}"
+            )
         with lock:
             tally.paths[path] += 1
             tally.statuses[answer.status] += 1
@@ -67,7 +78,8 @@ def send_requests(port: int, requests: int, threads: int) -> Tally:
     bodies = {path: expected_body(path) for path in PATHS}
     paths = [PATHS[i % len(PATHS)] for i in range(requests)]
     workers = [
-        threading.Thread(target=client, args=(port, paths[k::threads], bodies, tally, lock)) for k in range(threads)
+        threading.Thread(target=client, args=(port, paths[k::threads], bodies, tally, lock))
+        for k in range(threads)
     ]
     for worker in workers:
         worker.start()
@@ -93,7 +105,9 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--requests", type=int, default=2000)
     options.add_argument("--threads", type=int, default=8)
-    options.add_argument("--pydtrace", default=os.path.join(os.path.dirname(sys.executable), "pydtrace"))
+    options.add_argument(
+        "--pydtrace", default=os.path.join(os.path.dirname(sys.executable), "pydtrace")
+    )
     chosen = options.parse_args()
 
     server = f"{sys.executable} {HERE}/httpd.py --requests {chosen.requests}"
@@ -112,12 +126,16 @@ def main() -> int:
     watchdog.cancel()
 
     traced = read_histograms("".join(output))
-    print(f"demo: {asked.total()} requests sent; traced: {traced.total()} latencies, "
-          f"{sum(traced.statuses.values())} statuses; pydtrace's exit status: {status}")
+    print(
+        f"demo: {asked.total()} requests sent; traced: {traced.total()} latencies, "
+        f"{sum(traced.statuses.values())} statuses; pydtrace's exit status: {status}"
+    )
     if status == 0 and asked.total() == chosen.requests and traced == asked:
         print("demo: every count is exact")
         return 0
-    print(f"demo: NOT exact: sent {asked.paths} {asked.statuses}, traced {traced.paths} {traced.statuses}")
+    print(
+        f"demo: NOT exact: sent {asked.paths} {asked.statuses}, traced {traced.paths} {traced.statuses}"
+    )
     return 1
 
 

@@ -65,7 +65,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             try:
                 answer()
             finally:
-                pyusdt.p(END, number, self.status, self.wfile.written - before, self.path, self.command)
+                pyusdt.p(
+                    END, number, self.status, self.wfile.written - before, self.path, self.command
+                )
                 self.server.answered()
 
     def do_GET(self) -> None:
@@ -104,10 +106,16 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--port", type=int, default=0, help="default: one that is free")
     options.add_argument("--root", default=ROOT, help="the folder to serve")
-    options.add_argument("--requests", type=int, default=0, help="end after so many; default: at Ctrl-C")
+    options.add_argument(
+        "--requests", type=int, default=0, help="end after so many; default: at Ctrl-C"
+    )
     chosen = options.parse_args()
 
-    with Server(("127.0.0.1", chosen.port), functools.partial(Handler, directory=chosen.root), chosen.requests) as server:
+    with Server(
+        ("127.0.0.1", chosen.port),
+        functools.partial(Handler, directory=chosen.root),
+        chosen.requests,
+    ) as server:
         print(f"serving {chosen.root} on http://127.0.0.1:{server.server_port}", flush=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

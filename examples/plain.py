@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A program that knows nothing of pyusdt: what docs/guide/first-heat-map.md looks at.
 
-    python examples/plain.py [REQUESTS]     answers 300 requests, of which every twentieth is slow, and ends
+python examples/plain.py [REQUESTS]     answers 300 requests, of which every twentieth is slow, and ends
 """
 
 import sys

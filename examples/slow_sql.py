@@ -13,8 +13,13 @@ from django.db import connection
 from django.http import HttpResponse
 from django.urls import path
 
-settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="none", LOGGING_CONFIG=None,
-                   DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
+settings.configure(
+    ROOT_URLCONF=__name__,
+    ALLOWED_HOSTS=["*"],
+    SECRET_KEY="none",
+    LOGGING_CONFIG=None,
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+)
 django.setup()
 PAIRS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
            SELECT count(*) FROM n AS a, n AS b WHERE (a.i * b.i) %% 7 = %s"""

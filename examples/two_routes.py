@@ -36,7 +36,9 @@ def housekeeping() -> None:
         pass
 
 
-workers = [threading.Thread(target=serve, args=(path, float(sys.argv[1]))) for path in ("/list", "/report")]
+workers = [
+    threading.Thread(target=serve, args=(path, float(sys.argv[1]))) for path in ("/list", "/report")
+]
 for worker in workers:
     worker.start()
 for worker in workers:

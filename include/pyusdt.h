@@ -39,10 +39,12 @@ extern "C" {
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_MAX_ARGS 12
-#define PYUSDT_MAX_PROBES 4096   /* in one process */
-#define PYUSDT_MAX_SESSIONS 63   /* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
-#define PYUSDT_MAX_STRING 1023   /* bytes of one string argument that an event holds at most, without its NUL */
-#define PYUSDT_MAX_FRAMES 256    /* of the stack that an event holds at most */
+#define PYUSDT_MAX_PROBES 4096 /* in one process */
+#define PYUSDT_MAX_SESSIONS \
+    63 /* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
+#define PYUSDT_MAX_STRING \
+    1023 /* bytes of one string argument that an event holds at most, without its NUL */
+#define PYUSDT_MAX_FRAMES 256 /* of the stack that an event holds at most */
 
 /* What went wrong, for a person: `code` is the -errno that was returned. */
 struct pyusdt_error {
@@ -62,18 +64,23 @@ struct pyusdt_probe_desc {
     uint32_t count;   /* 0 and 1: one probe, nothing appended */
     uint32_t strings; /* bit i: argument i is a string */
     uint32_t nargs;
-    uint32_t places;  /* 1: it fires at many places ("places" below); module and function are "", and it is no family */
-    const char *signature; /* its arguments for D: "(route: string, int64_t)"; NULL: nothing is told of them */
+    uint32_t
+        places; /* 1: it fires at many places ("places" below); module and function are "", and it is no family */
+    const char *
+        signature; /* its arguments for D: "(route: string, int64_t)"; NULL: nothing is told of them */
 };
 
 /* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
 struct pyusdt_args {
     uint64_t value[PYUSDT_MAX_ARGS];
     uint32_t length[PYUSDT_MAX_ARGS];
-    uint32_t missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
+    uint32_t
+        missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
     uint32_t nframes; /* of the stack; 0: none was taken */
-    uint32_t natives; /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack() puts there */
-    const uint64_t *frame; /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
+    uint32_t
+        natives; /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack() puts there */
+    const uint64_t *
+        frame; /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
 };
 
 /*
@@ -107,11 +114,13 @@ static inline int pyusdt_enabled(unsigned probe)
 #if defined(PYUSDT_SITES_DTRACE)
     return pyusdt_wanted(probe) || pyusdt_attached(probe);
 #else
-    return (pyusdt_semaphores[probe] | __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
+    return (pyusdt_semaphores[probe] |
+            __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
 #endif
 }
 
-#define PYUSDT_DEMAND_FIRE 0x80000000u /* somebody wants the firing itself, whatever of its arguments */
+#define PYUSDT_DEMAND_FIRE \
+    0x80000000u /* somebody wants the firing itself, whatever of its arguments */
 #define PYUSDT_DEMAND_STACK (1u << PYUSDT_MAX_ARGS) /* and the stack */
 
 /*
@@ -159,10 +168,14 @@ struct pyusdt_probe_site;
 struct pyusdt_watch {
     void (*changed)(void *arg); /* on the watcher's thread, all of whose signals are blocked */
     void *arg;
-    unsigned first, n;                     /* the probes that are watched, by index: what embedded sessions want of them; */
-    const struct pyusdt_probe_site *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
-    int (*must_look)(void); /* on that thread: whether `changed` is to be called now, whatever anybody wants; every 200 ms. Or NULL */
-    void (*ended)(void);    /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL; one of a process */
+    unsigned first,
+        n; /* the probes that are watched, by index: what embedded sessions want of them; */
+    const struct pyusdt_probe_site
+        *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
+    int (*must_look)(
+        void); /* on that thread: whether `changed` is to be called now, whatever anybody wants; every 200 ms. Or NULL */
+    void (*ended)(
+        void); /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL; one of a process */
     /* the core's: */
     struct pyusdt_watch *next;
     uint64_t seen;
@@ -214,7 +227,8 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
  * Whether a session asks for a place whose module or function is nearly called so: MODULE:FUNCTION as it asked, in `asked`. Of a place
  * that nobody wants; some microseconds.
  */
-bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked, size_t size);
+bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
+                          size_t size);
 
 /*
  * The number of a place, by which its events name it: the same for the same names, of this process and of its forked children.
@@ -225,7 +239,8 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
 /* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. For those who want no more of the place than how often it fires
  * there, and whose demand is PYUSDT_DEMAND_FIRE alone, it is counted; the others get an event. */
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
-void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
+void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
+                    const struct pyusdt_args *args);
 
 /* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. Leaves the others in *sessions, and returns what
  * they want; 0: there are none. */
@@ -246,7 +261,8 @@ enum pyusdt_remark {
  * provider: "": each of the process's.  names: with blanks between them; "": each of the provider's.  Texts stay for the life of
  * the process, so a caller has few of them.  -ENOSPC, -EAGAIN: there is no room, or not now.
  */
-int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, enum pyusdt_remark kind);
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text,
+                      enum pyusdt_remark kind);
 
 /* ---- stacks ---- */
 
@@ -263,7 +279,8 @@ extern pyusdt_stack_fn *pyusdt_stack_taker;
  * of the language, those in args where nothing takes them, and where a session wants them native ones, by frame pointers
  * (-fno-omit-frame-pointer), from the function that calls this one.
  */
-void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
+void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions,
+                            const struct pyusdt_args *args);
 
 /* One frame: the number of its function's place (pyusdt_place; 0: not known), and the line that it is at (0: not known). */
 static inline uint64_t pyusdt_frame(uint32_t place, uint32_t line)
@@ -300,7 +317,8 @@ int pyusdt_flight(char *path, size_t size);
 #define PYUSDT_PROVIDER_MAX 40 /* bytes of a provider's name */
 #define PYUSDT_NAME_MAX 63     /* and of a probe's */
 #define PYUSDT_ARGUMENT_MAX 63 /* and of an argument's */
-#define PYUSDT_SIGNATURE_SIZE 904 /* bytes of the names and types of PYUSDT_MAX_ARGS arguments, as text with its NUL */
+#define PYUSDT_SIGNATURE_SIZE \
+    904 /* bytes of the names and types of PYUSDT_MAX_ARGS arguments, as text with its NUL */
 
 /* The type of an argument: its kind and its size in bytes, `PYUSDT_INT | 4`. */
 #define PYUSDT_TYPE_SIZE(type) ((type) & 0xfu)
@@ -309,21 +327,24 @@ int pyusdt_flight(char *path, size_t size);
 #define PYUSDT_INT 0x20u    /* signed; 1, 2, 4, 8 */
 #define PYUSDT_FLOAT 0x30u  /* its bits, as an unsigned integer; 4, 8 */
 #define PYUSDT_STRING 0x48u /* the address of NUL-terminated text */
-#define PYUSDT_TERM 0x58u   /* the address of an Erlang term, as long as `length` says: c/shared/term.h */
+#define PYUSDT_TERM \
+    0x58u /* the address of an Erlang term, as long as `length` says: c/shared/term.h */
 
 struct pyusdt_probe_def {
     const char *name; /* D's */
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
-    unsigned places; /* 1: as in struct pyusdt_probe_desc */
+    unsigned places;                       /* 1: as in struct pyusdt_probe_desc */
     const char *argument[PYUSDT_MAX_ARGS]; /* what each is called, words of D; NULL: nothing */
 };
 
 /* Where a probe of run time is. */
 struct pyusdt_probe_site {
-    unsigned index;            /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
-    const uint16_t *semaphore; /* how many USDT tracers are attached; always 0 where no object could be made */
-    void (*entry)(void);       /* for pyusdt_site_call(), while the semaphore is up; else NULL */
+    unsigned
+        index; /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
+    const uint16_t
+        *semaphore; /* how many USDT tracers are attached; always 0 where no object could be made */
+    void (*entry)(void); /* for pyusdt_site_call(), while the semaphore is up; else NULL */
 };
 
 /* Its enable word is readable, and 0, unless the process has as many probes as it can. */
@@ -351,15 +372,17 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why);
  * that name has other arguments; -ENOMEM: `why` is what the user is told.
  */
 int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
-                           struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);
+                           struct pyusdt_probe_site *sites, char *path, size_t size,
+                           struct pyusdt_error *why);
 
 /*
  * USDT sites alone, for n probes that are in the table from index `first` on: a provider of this name is in the object, and
  * none in the table. For tracers of other names than ours: what would be the same provider twice is two. As
  * pyusdt_provider_define() otherwise, but each call makes the sites anew; once a process.
  */
-int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first, unsigned n,
-                        struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);
+int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first,
+                        unsigned n, struct pyusdt_probe_site *sites, char *path, size_t size,
+                        struct pyusdt_error *why);
 
 /* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's size and sign each. */
 void pyusdt_site_call(void (*entry)(void), const uint64_t *values);
@@ -388,9 +411,11 @@ static inline int pyusdt_firing_begin(struct pyusdt_firing *firing, unsigned pro
 }
 
 /* The same of a probe of run time. */
-static inline int pyusdt_firing_begin_at(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site)
+static inline int pyusdt_firing_begin_at(struct pyusdt_firing *firing,
+                                         const struct pyusdt_probe_site *site)
 {
-    return pyusdt_firing_begin(firing, site->index, __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0);
+    return pyusdt_firing_begin(firing, site->index,
+                               __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0);
 }
 
 static inline int pyusdt_firing_wants_stack(const struct pyusdt_firing *firing)
@@ -413,7 +438,8 @@ static inline int pyusdt_firing_reads(const struct pyusdt_firing *firing, unsign
 }
 
 /* length: as pyusdt_text_length() tells; address NULL: absent. */
-static inline void pyusdt_firing_text(struct pyusdt_firing *firing, unsigned arg, const void *address, uint32_t length)
+static inline void pyusdt_firing_text(struct pyusdt_firing *firing, unsigned arg,
+                                      const void *address, uint32_t length)
 {
     firing->args.value[arg] = (uintptr_t)address;
     firing->args.length[arg] = length;
@@ -430,7 +456,8 @@ static inline void pyusdt_firing_no_more(struct pyusdt_firing *firing, unsigned 
 }
 
 /* To all who want it, at the site of a probe of run time and in the rings. (Those that an object carries: target/sites.h.) */
-static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site)
+static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing,
+                                          const struct pyusdt_probe_site *site)
 {
     if (firing->attached && site->entry)
         pyusdt_site_call(site->entry, firing->args.value);
@@ -449,7 +476,8 @@ static inline uint64_t pyusdt_integer_bits(uint64_t value, unsigned type)
     unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
 
     value <<= unused;
-    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused)
+                                              : value >> unused;
 }
 
 /* A floating-point number as the argument of a type. */

@@ -61,20 +61,39 @@ class Fired:
         self._records += self.tracing.available()
         return self._records
 
-    def matching(self, probe: str | None = None, *, after: Record | Sequence[Record] | None = None, **values: object) -> list[Record]:
+    def matching(
+        self,
+        probe: str | None = None,
+        *,
+        after: Record | Sequence[Record] | None = None,
+        **values: object,
+    ) -> list[Record]:
         """Those of the probe (its name) that have all these values, and come after those of `after`.  LookupError for a probe or a value
         that this tracing can not have."""
         self._check_names(probe, values)
         self.tracing.flush()
         return self._matching(probe, after, values)
 
-    def _matching(self, probe: str | None, after: Record | Sequence[Record] | None, values: dict[str, object]) -> list[Record]:
+    def _matching(
+        self, probe: str | None, after: Record | Sequence[Record] | None, values: dict[str, object]
+    ) -> list[Record]:
         records = self.so_far()
-        return [record for record in records[_behind(records, after):] if (probe is None or record.probe.name == probe)
-                and all(_has(record, name, value) for name, value in values.items())]
+        return [
+            record
+            for record in records[_behind(records, after) :]
+            if (probe is None or record.probe.name == probe)
+            and all(_has(record, name, value) for name, value in values.items())
+        ]
 
-    def expect(self, probe: str | None = None, *, times: int | None = None, timeout: float | None = None,
-               after: Record | Sequence[Record] | None = None, **values: object) -> list[Record]:
+    def expect(
+        self,
+        probe: str | None = None,
+        *,
+        times: int | None = None,
+        timeout: float | None = None,
+        after: Record | Sequence[Record] | None = None,
+        **values: object,
+    ) -> list[Record]:
         """Fail unless such records are there: at least one, or exactly `times`.  Gives them.
 
         after: of a record, or of all that another expect() gave: only what fired later counts.  timeout: so many seconds more records may
@@ -87,7 +106,9 @@ class Fired:
         waits_for_none = times == 0 and timeout is not None
         deadline = time.monotonic() + (_LAG if timeout is None else timeout)
         self.tracing.flush()
-        while len(found := self._matching(probe, after, values)) < wanted or (waits_for_none and not found):
+        while len(found := self._matching(probe, after, values)) < wanted or (
+            waits_for_none and not found
+        ):
             if self.tracing.finished or time.monotonic() > deadline:
                 break
             time.sleep(0.005)
@@ -96,8 +117,10 @@ class Fired:
             if self._lacks(found, times):
                 wrong += "; what fired:" + self._shown(probe)
             values_wanted = (f"{name}={value!r}" for name, value in values.items())
-            pytest.fail(f"{' '.join([probe or 'any probe', *values_wanted])} should have fired "
-                        f"{'at least once' if times is None else f'{times} times'}{' after that' * (after is not None)}, {wrong}")
+            pytest.fail(
+                f"{' '.join([probe or 'any probe', *values_wanted])} should have fired "
+                f"{'at least once' if times is None else f'{times} times'}{' after that' * (after is not None)}, {wrong}"
+            )
         return found
 
     @staticmethod
@@ -108,7 +131,9 @@ class Fired:
         """Why it is not as expected, or why nobody knows."""
         if self._lacks(found, times):
             return f"did {len(found)} times"
-        lost = {kind: count for kind, count in self.tracing.drops.items() if count and kind in _LOSSES}
+        lost = {
+            kind: count for kind, count in self.tracing.drops.items() if count and kind in _LOSSES
+        }
         if lost and not (found and times is None):
             return f"did {len(found)} times, but records were lost: {lost}; give usdt() a larger buffer (bufsize='16m')"
         if self.tracing.faults and not (found and times is None):
@@ -117,9 +142,15 @@ class Fired:
 
     def _shown(self, probe: str | None) -> str:
         """The records, of the probe first."""
-        records = sorted(self.so_far(), key=lambda record: probe is not None and record.probe.name != probe)
+        records = sorted(
+            self.so_far(), key=lambda record: probe is not None and record.probe.name != probe
+        )
         more = len(records) - _SHOWN
-        return "".join(f"\n  {record!r}" for record in records[:_SHOWN]) + (f"\n  and {more} more" if more > 0 else "") or " nothing"
+        return (
+            "".join(f"\n  {record!r}" for record in records[:_SHOWN])
+            + (f"\n  and {more} more" if more > 0 else "")
+            or " nothing"
+        )
 
     def _check_names(self, probe: str | None, values: dict[str, object]) -> None:
         probes, names = self.tracing.names(probe)
@@ -128,7 +159,9 @@ class Fired:
             raise LookupError(f"no probe {probe} is traced here; there are: {there}")
         for name in values:
             if name not in names and not _ARGUMENT.fullmatch(name):
-                raise LookupError(f"{probe or 'no probe'} has no value {name}; there are: {', '.join(dict.fromkeys(names)) or 'none'}")
+                raise LookupError(
+                    f"{probe or 'no probe'} has no value {name}; there are: {', '.join(dict.fromkeys(names)) or 'none'}"
+                )
 
 
 def _has(record: Record, name: str, value: object) -> bool:
@@ -196,8 +229,10 @@ class _Summary:
 
 
 _SUMMARY = pytest.StashKey[_Summary]()
-_MARKER = ("usdt(probe, times=None, **values): the probe must have fired in the test, with these values, exactly so many times or at least "
-           "once (docs/guide/api.md)")
+_MARKER = (
+    "usdt(probe, times=None, **values): the probe must have fired in the test, with these values, exactly so many times or at least "
+    "once (docs/guide/api.md)"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -227,4 +262,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     summary = config.stash[_SUMMARY]
     if summary.blocks:
         lost = f", {summary.lost} LOST" if summary.lost else ", none lost"
-        terminalreporter.write_line(f"usdt: {summary.blocks} blocks traced, {summary.records} records{lost}")
+        terminalreporter.write_line(
+            f"usdt: {summary.blocks} blocks traced, {summary.records} records{lost}"
+        )

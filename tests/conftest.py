@@ -28,7 +28,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tests that a shell starts in the background ignore SIGINT; those that nohup starts ignore SIGHUP. All programs that they start would
 # ignore these signals, too, as dtrace does.
-for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
 
@@ -40,7 +43,9 @@ EVERYWHERE = {"dtrace", "erlang", "integration", "kernel", "scripts", "unit"}
 
 
 def pytest_addoption(parser):
-    parser.addoption("--sanitize", action="store_true", help="the C core's tests under ASan and UBSan")
+    parser.addoption(
+        "--sanitize", action="store_true", help="the C core's tests under ASan and UBSan"
+    )
 
 
 def _mount_tracefs():
@@ -51,9 +56,14 @@ def _mount_tracefs():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "long: takes minutes or hours; only `make test-long` runs it")
-    config.addinivalue_line("markers", "own_processes: traces processes of its own run directory, by the embedded engine, or none;"
-                            " it minds no other tracer")
+    config.addinivalue_line(
+        "markers", "long: takes minutes or hours; only `make test-long` runs it"
+    )
+    config.addinivalue_line(
+        "markers",
+        "own_processes: traces processes of its own run directory, by the embedded engine, or none;"
+        " it minds no other tracer",
+    )
     _mount_tracefs()
 
 
@@ -61,7 +71,9 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     for item in items:
         if not item.get_closest_marker("xdist_group"):
-            everywhere = item.path.parent.name in EVERYWHERE and not item.get_closest_marker("own_processes")
+            everywhere = item.path.parent.name in EVERYWHERE and not item.get_closest_marker(
+                "own_processes"
+            )
             group = "everywhere" if everywhere else f"{item.path.parent.name}/{item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(group))
 

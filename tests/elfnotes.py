@@ -24,14 +24,14 @@ class Note(NamedTuple):
 def sections(data: bytes) -> dict[str, tuple[int, int, int, int]]:
     """Section name: (address, file offset, size, flags)."""
     assert data[:5] == b"\x7fELF\x02", "not a 64-bit ELF file"
-    table, = struct.unpack_from("<Q", data, 0x28)
+    (table,) = struct.unpack_from("<Q", data, 0x28)
     entry_size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", data, table + i * entry_size) for i in range(count)]
     names = headers[names_index][4]
     found = {}
     for name, _type, flags, address, offset, size in headers:
         start = names + name
-        found[data[start:data.index(b"\0", start)].decode()] = (address, offset, size, flags)
+        found[data[start : data.index(b"\0", start)].decode()] = (address, offset, size, flags)
     return found
 
 
@@ -44,12 +44,20 @@ def read_notes(path: str) -> list[Note]:
     notes, end = [], offset + size
     while offset < end:
         name_size, size, kind = struct.unpack_from("<III", data, offset)
-        assert data[offset + 12:offset + 12 + name_size] == b"stapsdt\0" and kind == 3
+        assert data[offset + 12 : offset + 12 + name_size] == b"stapsdt\0" and kind == 3
         offset += 12 + (name_size + 3) // 4 * 4
         location, linked_base, semaphore = struct.unpack_from("<QQQ", data, offset)
-        provider, name, operands, rest = data[offset + 24:offset + size].split(b"\0", 3)
+        provider, name, operands, rest = data[offset + 24 : offset + size].split(b"\0", 3)
         assert rest == b"" and linked_base == base
-        notes.append(Note(provider.decode(), name.decode(), location, semaphore, tuple(operands.decode().split())))
+        notes.append(
+            Note(
+                provider.decode(),
+                name.decode(),
+                location,
+                semaphore,
+                tuple(operands.decode().split()),
+            )
+        )
         offset += (size + 3) // 4 * 4
     return notes
 
@@ -73,8 +81,19 @@ def write(path: Path, notes: int) -> Path:
     note = struct.pack("=III8sQQQ12s", 8, 36, 3, b"stapsdt", 0x1000, 0, 0, b"bad\0one")
     names, data = b"\0.note.stapsdt\0", note * notes
     table = 4096 + len(data) + len(names)
-    head = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, table, 0, 64, 56, 1, 64, 3, 2)
+    head = struct.pack(
+        "=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, table, 0, 64, 56, 1, 64, 3, 2
+    )
     segment = struct.pack("=IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
-    rows = [(0,) * 10, (1, 7, 0, 0, 4096, len(data), 0, 0, 4, 0), (0, 3, 0, 0, 4096 + len(data), len(names), 0, 0, 1, 0)]
-    path.write_bytes((head + segment).ljust(4096, b"\0") + data + names + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
+    rows = [
+        (0,) * 10,
+        (1, 7, 0, 0, 4096, len(data), 0, 0, 4, 0),
+        (0, 3, 0, 0, 4096 + len(data), len(names), 0, 0, 1, 0),
+    ]
+    path.write_bytes(
+        (head + segment).ljust(4096, b"\0")
+        + data
+        + names
+        + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows)
+    )
     return path

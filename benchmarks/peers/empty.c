@@ -19,7 +19,10 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "empty", .m_size = 0, .m_methods = methods,
+    PyModuleDef_HEAD_INIT,
+    .m_name = "empty",
+    .m_size = 0,
+    .m_methods = methods,
 };
 
 PyMODINIT_FUNC PyInit_empty(void)

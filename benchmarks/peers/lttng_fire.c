@@ -11,7 +11,8 @@
 static void fire(unsigned long n)
 {
     for (unsigned long i = 0; i < n; i++)
-        lttng_ust_tracepoint(pyusdt_bench, i4s4, "<12345.12345>", "bench", 1, 2, 0, 0, "a", "", "", "");
+        lttng_ust_tracepoint(pyusdt_bench, i4s4, "<12345.12345>", "bench", 1, 2, 0, 0, "a", "", "",
+                             "");
 }
 
 int main(void)

@@ -15,21 +15,15 @@
 
 LTTNG_UST_TRACEPOINT_EVENT(
     pyusdt_bench, i4s4,
-    LTTNG_UST_TP_ARGS(const char *, proc, const char *, user_tag, int64_t, i1, int64_t, i2, int64_t, i3, int64_t, i4,
-              const char *, s1, const char *, s2, const char *, s3, const char *, s4),
+    LTTNG_UST_TP_ARGS(const char *, proc, const char *, user_tag, int64_t, i1, int64_t, i2, int64_t,
+                      i3, int64_t, i4, const char *, s1, const char *, s2, const char *, s3,
+                      const char *, s4),
     LTTNG_UST_TP_FIELDS(
-        lttng_ust_field_string(proc, proc)
-        lttng_ust_field_string(user_tag, user_tag)
-        lttng_ust_field_integer(int64_t, i1, i1)
-        lttng_ust_field_integer(int64_t, i2, i2)
-        lttng_ust_field_integer(int64_t, i3, i3)
-        lttng_ust_field_integer(int64_t, i4, i4)
-        lttng_ust_field_string(s1, s1)
-        lttng_ust_field_string(s2, s2)
-        lttng_ust_field_string(s3, s3)
-        lttng_ust_field_string(s4, s4)
-    )
-)
+        lttng_ust_field_string(proc, proc) lttng_ust_field_string(user_tag, user_tag)
+            lttng_ust_field_integer(int64_t, i1, i1) lttng_ust_field_integer(int64_t, i2, i2)
+                lttng_ust_field_integer(int64_t, i3, i3) lttng_ust_field_integer(int64_t, i4, i4)
+                    lttng_ust_field_string(s1, s1) lttng_ust_field_string(s2, s2)
+                        lttng_ust_field_string(s3, s3) lttng_ust_field_string(s4, s4)))
 
 #endif
 

@@ -22,7 +22,7 @@
 
 enum pyusdt_map_kind { /* Linux's numbers: PYUSDT_MAP_HASH, PYUSDT_MAP_ARRAY, … */
 #define X(name, number, hashed) PYUSDT_MAP_##name = number,
-    PYUSDT_BPF_MAP_KINDS(X)
+                       PYUSDT_BPF_MAP_KINDS(X)
 #undef X
 };
 
@@ -53,12 +53,14 @@ struct pyusdt_vm_env {
      * size bytes, of which the last is NUL; or (PYUSDT_READ_REST) at most as many as are known of what lies there.
      * Returns the bytes copied (with the NUL), or -EFAULT. */
     int (*read_user)(void *arg, uint64_t addr, void *dst, uint32_t size, int how);
-    int (*output)(void *arg, const void *record, uint32_t size); /* ringbuf_output's return value: 0 or -errno */
-    uint64_t (*time)(void *arg);                                 /* ktime_get_ns; NULL: CLOCK_MONOTONIC */
+    int (*output)(void *arg, const void *record,
+                  uint32_t size); /* ringbuf_output's return value: 0 or -errno */
+    uint64_t (*time)(void *arg);  /* ktime_get_ns; NULL: CLOCK_MONOTONIC */
     void *arg;
     const void *context; /* what r1 points at, read only; NULL: r1 is 0 */
     uint32_t context_size;
-    uint32_t step_limit; /* bound on the instructions of a run, beyond one pass through it; 0: PYUSDT_VM_STEPS */
+    uint32_t
+        step_limit; /* bound on the instructions of a run, beyond one pass through it; 0: PYUSDT_VM_STEPS */
     /* out, when a run fails: */
     uint32_t fault_pc;   /* slot of the instruction */
     uint32_t fault_size; /* bytes of the refused access */
@@ -66,16 +68,18 @@ struct pyusdt_vm_env {
 };
 
 #define PYUSDT_VM_STEPS 1000000u
-#define PYUSDT_VM_STACK 512u  /* bytes of stack of one function */
-#define PYUSDT_VM_FRAMES 8u   /* functions active at once */
+#define PYUSDT_VM_STACK 512u   /* bytes of stack of one function */
+#define PYUSDT_VM_FRAMES 8u    /* functions active at once */
 #define PYUSDT_VM_INSNS 65536u /* slots of one program */
 
 /* NULL: *err says why. */
-struct pyusdt_vm *pyusdt_vm_new(const struct pyusdt_map_def *maps, unsigned n, struct pyusdt_error *err);
+struct pyusdt_vm *pyusdt_vm_new(const struct pyusdt_map_def *maps, unsigned n,
+                                struct pyusdt_error *err);
 void pyusdt_vm_free(struct pyusdt_vm *vm);
 
 /* Check and prepare a program.  Returns its id (0, 1, …), or -EINVAL, -E2BIG, -ENOMEM. */
-int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsigned n, struct pyusdt_error *err);
+int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsigned n,
+                   struct pyusdt_error *err);
 
 /* False: what the program does is the same whatever the state block (element 0 of map 0) holds. */
 bool pyusdt_vm_reads_state(const struct pyusdt_vm *vm, int program);
@@ -91,12 +95,14 @@ int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, 
 void *pyusdt_vm_map_value(struct pyusdt_vm *vm, unsigned map, uint32_t index);
 
 void *pyusdt_vm_map_lookup(struct pyusdt_vm *vm, unsigned map, const void *key);
-int pyusdt_vm_map_update(struct pyusdt_vm *vm, unsigned map, const void *key, const void *value, uint64_t flags);
+int pyusdt_vm_map_update(struct pyusdt_vm *vm, unsigned map, const void *key, const void *value,
+                         uint64_t flags);
 int pyusdt_vm_map_delete(struct pyusdt_vm *vm, unsigned map, const void *key);
 
 /* Elements of a hash map in order of their slots.  *cursor starts at 0; false: no more.  Deleting the
  * element just returned is allowed.  key and value point into the map. */
-bool pyusdt_vm_map_next(struct pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key, void **value);
+bool pyusdt_vm_map_next(struct pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key,
+                        void **value);
 uint32_t pyusdt_vm_map_count(const struct pyusdt_vm *vm, unsigned map);
 void pyusdt_vm_map_clear(struct pyusdt_vm *vm, unsigned map); /* arrays: zeroed; hashes: emptied */
 

@@ -80,7 +80,8 @@ uint64_t pyusdt_float_compute(uint32_t operation, uint64_t a, uint64_t b)
 
 void pyusdt_float_deviate(uint64_t words[3], uint64_t value)
 {
-    double x = number(value), mean = number(words[1]), squares = number(words[2]), distance = x - mean;
+    double x = number(value), mean = number(words[1]), squares = number(words[2]),
+           distance = x - mean;
 
     words[0]++;
     mean += distance / (double)words[0];

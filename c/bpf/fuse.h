@@ -11,6 +11,7 @@
 #include "bpf/program.h"
 
 /* identifier, slots that it takes */
+/* clang-format off */
 #define PYUSDT_FUSED_OPS(X) \
     X(STATE, 9)             /* r6 = the state block, as every program of the compiler begins */ \
     X(LOOKUP, 5)            /* r0 = map_lookup_elem(map, base + offset) */ \
@@ -26,6 +27,7 @@
     X(GLOBAL, 7)            /* r0 = *global + n, r1 = &global, *r1 = r0 */ \
     X(LOST, 4)              /* r1 = the address of a count, r2 = n, *r1 += r2 */ \
     X(QUANTIZE_BUCKET, 1)   /* a call of the library's quantize_bucket */
+/* clang-format on */
 
 enum pyusdt_fused {
 #define X(ident, slots) PYUSDT_FUSED_##ident,
@@ -36,7 +38,8 @@ enum pyusdt_fused {
 
 /* rows: by slot, an enum pyusdt_opcode, or what no opcode is for the second half of a 64-bit load.  handlers: of the
  * interpreter, those of the fused operations behind those of the opcodes. */
-void pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
-                 const struct pyusdt_map *maps, const void *const *handlers);
+void pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows,
+                 const struct pyusdt_insn *insns, const struct pyusdt_map *maps,
+                 const void *const *handlers);
 
 #endif

@@ -29,7 +29,8 @@ static struct pyusdt_map *map_of(struct pyusdt_run *run, uint64_t handle)
 }
 
 /* The map and its key; NULL (and the run ends) unless both are right. */
-static struct pyusdt_map *map_and_key(struct pyusdt_run *run, const uint64_t *args, const void **key)
+static struct pyusdt_map *map_and_key(struct pyusdt_run *run, const uint64_t *args,
+                                      const void **key)
 {
     struct pyusdt_map *map = map_of(run, args[0]);
     if (map && map->def.key_size == 0) /* a ringbuf */
@@ -81,7 +82,8 @@ static uint64_t read_user(struct pyusdt_run *run, const uint64_t *args, int stri
     if (!dst)
         return 0;
     uint32_t size = (uint32_t)args[1]; /* exact: no region is that large */
-    int rc = run->env->read_user ? run->env->read_user(run->env->arg, args[2], dst, size, string) : -EFAULT;
+    int rc = run->env->read_user ? run->env->read_user(run->env->arg, args[2], dst, size, string)
+                                 : -EFAULT;
     if (rc < 0)
         memset(dst, 0, size);
     else if (!string)
@@ -104,16 +106,18 @@ static uint64_t term_text(struct pyusdt_run *run, const uint64_t *args)
 {
     uint8_t term[PYUSDT_MAX_STRING];
     uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
-    const uint8_t *path = !dst          ? NULL
+    const uint8_t *path = !dst           ? NULL
                           : args[4] == 0 ? (const uint8_t *)""
                                          : pyusdt_run_memory(run, args[3], args[4], false);
 
     if (!path)
         return 0;
-    int size = run->env->read_user ? run->env->read_user(run->env->arg, args[2], term, sizeof term, PYUSDT_READ_REST)
+    int size = run->env->read_user ? run->env->read_user(run->env->arg, args[2], term, sizeof term,
+                                                         PYUSDT_READ_REST)
                                    : -EFAULT;
     if (size >= 0)
-        size = pyusdt_term_text(term, (uint32_t)size, path, (uint32_t)args[4], (char *)dst, (uint32_t)args[1]);
+        size = pyusdt_term_text(term, (uint32_t)size, path, (uint32_t)args[4], (char *)dst,
+                                (uint32_t)args[1]);
     return (uint64_t)(int64_t)size;
 }
 
@@ -151,7 +155,8 @@ static uint64_t float_compute(struct pyusdt_run *run, const uint64_t *args)
 static uint64_t float_deviate(struct pyusdt_run *run, const uint64_t *args)
 {
     uint64_t words[3];
-    uint8_t *at = args[1] == sizeof words ? pyusdt_run_memory(run, args[0], sizeof words, true) : NULL;
+    uint8_t *at =
+        args[1] == sizeof words ? pyusdt_run_memory(run, args[0], sizeof words, true) : NULL;
 
     if (!at)
         return 0;
@@ -212,10 +217,13 @@ static uint64_t ringbuf_output(struct pyusdt_run *run, const uint64_t *args)
         return 0;
     if (map->def.kind != PYUSDT_MAP_RINGBUF)
         return wrong(run, args[0]);
-    const uint8_t *record = args[2] ? pyusdt_run_memory(run, args[1], args[2], false) : (const uint8_t *)"";
+    const uint8_t *record =
+        args[2] ? pyusdt_run_memory(run, args[1], args[2], false) : (const uint8_t *)"";
     if (!record)
         return 0;
-    return (uint64_t)(int64_t)(run->env->output ? run->env->output(run->env->arg, record, (uint32_t)args[2]) : -EAGAIN);
+    return (uint64_t)(int64_t)(run->env->output
+                                   ? run->env->output(run->env->arg, record, (uint32_t)args[2])
+                                   : -EAGAIN);
 }
 
 static const int32_t numbers[] = {

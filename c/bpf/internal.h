@@ -19,8 +19,9 @@ struct pyusdt_vm {
 struct pyusdt_run {
     struct pyusdt_vm *vm;
     struct pyusdt_vm_env *env;
-    uintptr_t stack_low, stack_top; /* what the running function may reach: its own stack and its callers' */
-    int error;                      /* a helper's: ends the run */
+    uintptr_t stack_low,
+        stack_top; /* what the running function may reach: its own stack and its callers' */
+    int error;     /* a helper's: ends the run */
 };
 
 /* The accesses that miss state block and stack: maps, the context.  NULL: none, and *run is told. */
@@ -44,15 +45,18 @@ static inline bool pyusdt_in_map(const struct pyusdt_map *map, uint64_t addr, ui
 }
 
 /* Address of `size` bytes, not 0, that the program may read, or write; NULL: none, and *run is told. */
-static inline uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
+static inline uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size,
+                                         bool write)
 {
-    if (pyusdt_inside(addr, size, run->stack_low, run->stack_top) || pyusdt_in_state(run, addr, size))
+    if (pyusdt_inside(addr, size, run->stack_low, run->stack_top) ||
+        pyusdt_in_state(run, addr, size))
         return (uint8_t *)(uintptr_t)addr;
     return pyusdt_run_search(run, addr, size, write);
 }
 
 /* The same for the 1 to 8 bytes of an instruction, by far the most: the state block first. */
-static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, unsigned size, bool write)
+static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, unsigned size,
+                                         bool write)
 {
     uintptr_t state = (uintptr_t)run->vm->state;
     if (__builtin_expect(addr - state <= run->vm->state_slack + (8 - size), 1))

@@ -13,7 +13,8 @@ struct reader {
 
 static void skip_space(struct reader *in)
 {
-    while (in->at < in->end && strchr(" \t\n\r\v\f", *in->at)) /* its NUL is none of these: `end` is before it */
+    while (in->at < in->end &&
+           strchr(" \t\n\r\v\f", *in->at)) /* its NUL is none of these: `end` is before it */
         in->at++;
 }
 
@@ -62,7 +63,8 @@ static bool skip_nested(struct reader *in, char first)
 
 static bool is_bare(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '+' || c == '-' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '+' || c == '-' ||
+           c == '.';
 }
 
 static bool is_number(struct reader text)
@@ -76,7 +78,8 @@ static bool is_number(struct reader text)
         char c = *text.at;
         if (!exponent && (c == 'e' || c == 'E'))
             exponent = true;
-        else if (!((c >= '0' && c <= '9') || (c == '.' && !exponent) || ((c == '+' || c == '-') && exponent)))
+        else if (!((c >= '0' && c <= '9') || (c == '.' && !exponent) ||
+                   ((c == '+' || c == '-') && exponent)))
             return false;
     }
     return true;
@@ -156,16 +159,19 @@ static bool find(struct reader *in, struct reader step)
         if (!is_array && (!take(in, '"') || !read_string(in, &key) || !take(in, ':')))
             return false;
         size_t n = (size_t)(key.end - key.at);
-        if (is_array ? left-- == 0 : n == (size_t)(step.end - step.at) && !memcmp(key.at, step.at, n))
+        if (is_array ? left-- == 0
+                     : n == (size_t)(step.end - step.at) && !memcmp(key.at, step.at, n))
             return true;
         if (!read_value(in, &passed) || !take(in, ','))
             return false;
     }
 }
 
-int pyusdt_json_text(const char *text, uint32_t size, const char *path, uint32_t path_size, char *out, uint32_t out_size)
+int pyusdt_json_text(const char *text, uint32_t size, const char *path, uint32_t path_size,
+                     char *out, uint32_t out_size)
 {
-    struct reader in = {text, text + strnlen(text, size)}, steps = {path, path + strnlen(path, path_size)}, value;
+    struct reader in = {text, text + strnlen(text, size)},
+                  steps = {path, path + strnlen(path, path_size)}, value;
     if (out_size == 0)
         return -ENOENT;
     do {

@@ -11,6 +11,7 @@
 
 /* Writes at most out_size bytes with the NUL, and returns their number.  -ENOENT: the text is not JSON as far as it was
  * read, or has no such value. */
-int pyusdt_json_text(const char *text, uint32_t size, const char *path, uint32_t path_size, char *out, uint32_t out_size);
+int pyusdt_json_text(const char *text, uint32_t size, const char *path, uint32_t path_size,
+                     char *out, uint32_t out_size);
 
 #endif

@@ -20,7 +20,8 @@ enum { ANY, NOEXIST, EXIST }; /* update's flags, Linux's numbers */
 
 static void *reserve(uint64_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -41,7 +42,8 @@ static bool kind_hashed(uint32_t kind)
 {
     switch (kind) {
 #define X(name, number, hashed) \
-    case number: return hashed;
+    case number: \
+        return hashed;
         PYUSDT_BPF_MAP_KINDS(X)
 #undef X
     }
@@ -75,7 +77,8 @@ static const char *check_def(const struct pyusdt_map_def *def)
     return NULL;
 }
 
-int pyusdt_map_init(struct pyusdt_map *map, const struct pyusdt_map_def *def, uint64_t seed, struct pyusdt_error *err)
+int pyusdt_map_init(struct pyusdt_map *map, const struct pyusdt_map_def *def, uint64_t seed,
+                    struct pyusdt_error *err)
 {
     memset(map, 0, sizeof *map);
     const char *wrong = check_def(def);
@@ -132,7 +135,8 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
     wide product = (wide)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else /* 32-bit machines: mixes as well, from two 64-bit products */
-    uint64_t low = (a ^ (b >> 32)) * 0x9fb21c651e98df25, high = (b ^ (a >> 32)) * 0xff51afd7ed558ccd;
+    uint64_t low = (a ^ (b >> 32)) * 0x9fb21c651e98df25,
+             high = (b ^ (a >> 32)) * 0xff51afd7ed558ccd;
     return low ^ (high >> 29) ^ (high << 35);
 #endif
 }
@@ -146,7 +150,8 @@ static inline uint32_t used_of(const uint8_t *key, uint32_t size)
     memcpy(&last, key + used, size - used);
     if (last)
         return size;
-    while (used >= 32 && !(word(key + used - 8) | word(key + used - 16) | word(key + used - 24) | word(key + used - 32)))
+    while (used >= 32 && !(word(key + used - 8) | word(key + used - 16) | word(key + used - 24) |
+                           word(key + used - 32)))
         used -= 32;
     while (used && !word(key + used - 8))
         used -= 8;
@@ -197,9 +202,10 @@ static inline uint8_t *value_at(const struct pyusdt_map *map, uint32_t slot)
 /* The slot of the key, or PYUSDT_MAP_NONE. */
 static uint32_t find(const struct pyusdt_map *map, const struct key *key)
 {
-    for (uint32_t link = map->buckets[key->hash & map->mask]; link; ) {
+    for (uint32_t link = map->buckets[key->hash & map->mask]; link;) {
         const struct node *node = node_at(map, link - 1);
-        if (node->hash == key->hash && node->used == key->used && memcmp(node + 1, key->bytes, key->used) == 0)
+        if (node->hash == key->hash && node->used == key->used &&
+            memcmp(node + 1, key->bytes, key->used) == 0)
             return link - 1;
         link = node->next;
     }
@@ -257,7 +263,8 @@ static int hash_update(struct pyusdt_map *map, const void *bytes, const void *va
         if (++map->count > map->mask && map->mask + (uint64_t)1 < max_buckets(map->def.entries))
             spread(map);
     }
-    memmove(value_at(map, slot), value, map->def.value_size); /* the value may be another element's */
+    memmove(value_at(map, slot), value,
+            map->def.value_size); /* the value may be another element's */
     return 0;
 }
 

@@ -15,22 +15,24 @@
 struct pyusdt_map {
     struct pyusdt_map_def def;
     bool hashed;
-    uint32_t stride;     /* bytes from one value to the next: value_size rounded up to 8 */
+    uint32_t stride; /* bytes from one value to the next: value_size rounded up to 8 */
     uint8_t *values;
     uint8_t *values_end; /* arrays: of the last element; hashes: of the highest slot ever used */
     /* hashes: */
-    uint8_t *nodes;      /* struct node and key, one a slot */
+    uint8_t *nodes; /* struct node and key, one a slot */
     uint32_t node_size;
-    uint32_t *buckets;   /* slot + 1 of the first element of each chain, 0: empty */
-    uint32_t mask;       /* buckets in use - 1; doubles as the map fills */
-    uint32_t used;       /* slots ever used */
-    uint32_t free;       /* slot + 1 of the first deleted one, 0: none */
+    uint32_t *buckets; /* slot + 1 of the first element of each chain, 0: empty */
+    uint32_t mask;     /* buckets in use - 1; doubles as the map fills */
+    uint32_t used;     /* slots ever used */
+    uint32_t free;     /* slot + 1 of the first deleted one, 0: none */
     uint32_t count;
-    uint32_t found;      /* slot of the key that was looked up last, where it was there: often the next one's, too */
+    uint32_t
+        found; /* slot of the key that was looked up last, where it was there: often the next one's, too */
     uint64_t seed;
 };
 
-int pyusdt_map_init(struct pyusdt_map *map, const struct pyusdt_map_def *def, uint64_t seed, struct pyusdt_error *err);
+int pyusdt_map_init(struct pyusdt_map *map, const struct pyusdt_map_def *def, uint64_t seed,
+                    struct pyusdt_error *err);
 void pyusdt_map_destroy(struct pyusdt_map *map);
 
 /* Of an array: the element's value, or NULL. */

@@ -18,14 +18,21 @@ struct row {
     uint8_t opcode, sub, form, size;
 };
 
-static const struct row rows[] = { /* sorted by opcode; the index is an enum pyusdt_opcode */
+static const struct row rows[] = {/* sorted by opcode; the index is an enum pyusdt_opcode */
 #define X(ident, opcode, sub, form, size) {#ident, opcode, sub, FORM_##form, size},
-    PYUSDT_BPF_INSNS(X)
+                                  PYUSDT_BPF_INSNS(X)
 #undef X
 };
 
 /* Which fields of a slot each form uses; the others have to be 0. */
-enum { DST = 1, SRC = 2, OFF = 4, IMM = 8, WRITES = 16 /* dst is written */, WIDE = 32 /* two slots */ };
+enum {
+    DST = 1,
+    SRC = 2,
+    OFF = 4,
+    IMM = 8,
+    WRITES = 16 /* dst is written */,
+    WIDE = 32 /* two slots */
+};
 static const uint8_t uses[] = {
     [FORM_DST_SRC] = DST | SRC | WRITES,
     [FORM_DST_IMM] = DST | IMM | WRITES,
@@ -52,15 +59,17 @@ struct load {
     const struct pyusdt_insn *insns;
     const struct pyusdt_map *maps;
     struct pyusdt_program *program;
-    uint8_t *row;        /* by slot: index into rows, or SECOND */
-    uint32_t *function;  /* by slot: index of the function that starts there + 1, then of the one around it */
+    uint8_t *row; /* by slot: index into rows, or SECOND */
+    uint32_t *
+        function; /* by slot: index of the function that starts there + 1, then of the one around it */
     unsigned n, n_maps;
     struct pyusdt_error *err;
 };
 
 _Static_assert(PYUSDT_OPS < SECOND, "a row's index has to fit a byte");
 
-__attribute__((format(printf, 3, 4))) static int refuse(struct load *load, unsigned slot, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse(struct load *load, unsigned slot,
+                                                        const char *format, ...)
 {
     char what[128];
     va_list args;
@@ -115,7 +124,8 @@ static bool shifts_too_far(const struct row *row, const struct pyusdt_insn *insn
 {
     uint8_t op = row->opcode & 0xf0;
     uint32_t bits = (row->opcode & 7) == 7 ? 64 : 32;
-    return row->form == FORM_DST_IMM && (op == 0x60 || op == 0x70 || op == 0xc0) && (uint32_t)insn->imm >= bits;
+    return row->form == FORM_DST_IMM && (op == 0x60 || op == 0x70 || op == 0xc0) &&
+           (uint32_t)insn->imm >= bits;
 }
 
 static int check_registers(struct load *load, unsigned slot, const struct row *row)
@@ -123,7 +133,8 @@ static int check_registers(struct load *load, unsigned slot, const struct row *r
     const struct pyusdt_insn *insn = &load->insns[slot];
     uint8_t use = uses[row->form];
     if (insn->dst > 10 || insn->src > 10)
-        return refuse(load, slot, "register r%u does not exist", insn->dst > 10 ? insn->dst : insn->src);
+        return refuse(load, slot, "register r%u does not exist",
+                      insn->dst > 10 ? insn->dst : insn->src);
     bool fetches = row->form == FORM_ATOMIC && (row->sub & 1) && insn->src == 10;
     if (((use & WRITES) && insn->dst == 10) || fetches)
         return refuse(load, slot, "r10 is read only");
@@ -201,7 +212,8 @@ static int find_functions(struct load *load)
             continue;
         int64_t target = (int64_t)slot + 1 + load->insns[slot].imm;
         if (target < 0 || target >= load->n || load->row[target] == SECOND)
-            return refuse(load, slot, "call to %lld, where no instruction starts", (long long)target);
+            return refuse(load, slot, "call to %lld, where no instruction starts",
+                          (long long)target);
         load->function[target] = 1;
     }
     for (unsigned slot = 0; slot < load->n; slot++)
@@ -223,9 +235,10 @@ static bool is_argument(const struct load *load, unsigned slot)
 {
     const struct pyusdt_insn *mov = &load->insns[slot], *add = mov + 1;
 
-    return slot + 2 < load->n && load->row[slot] == PYUSDT_OP_MOV_X && load->row[slot + 1] == PYUSDT_OP_ADD_K &&
-           load->row[slot + 2] == PYUSDT_OP_CALL && add->dst == mov->dst && mov->dst >= 1 && mov->dst <= 5 &&
-           add->imm < 0 && add->imm >= -(int)PYUSDT_VM_STACK;
+    return slot + 2 < load->n && load->row[slot] == PYUSDT_OP_MOV_X &&
+           load->row[slot + 1] == PYUSDT_OP_ADD_K && load->row[slot + 2] == PYUSDT_OP_CALL &&
+           add->dst == mov->dst && mov->dst >= 1 && mov->dst <= 5 && add->imm < 0 &&
+           add->imm >= -(int)PYUSDT_VM_STACK;
 }
 
 /* Note how much of its stack the instruction lets its function reach: all, if the address in r10 goes anywhere. */
@@ -265,7 +278,8 @@ static int check_flow(struct load *load)
     }
     for (unsigned i = 0; i < program->n_functions; i++) {
         unsigned last = program->functions[i].end - 1;
-        if (load->row[last] == SECOND || (rows[load->row[last]].form != FORM_EXIT && rows[load->row[last]].form != FORM_JUMP))
+        if (load->row[last] == SECOND ||
+            (rows[load->row[last]].form != FORM_EXIT && rows[load->row[last]].form != FORM_JUMP))
             return refuse(load, last, "the function's end can be run over");
     }
     return 0;
@@ -304,13 +318,15 @@ int pyusdt_program_load(struct pyusdt_program *program, const struct pyusdt_insn
                         const struct pyusdt_map *maps, unsigned n_maps, const void *const *handlers,
                         struct pyusdt_error *err)
 {
-    struct load load = {.insns = insns, .n = n, .maps = maps, .n_maps = n_maps, .program = program, .err = err};
+    struct load load = {
+        .insns = insns, .n = n, .maps = maps, .n_maps = n_maps, .program = program, .err = err};
     int rc;
     memset(program, 0, sizeof *program);
     if (n == 0)
         return pyusdt_error_set(err, -EINVAL, "the program is empty");
     if (n > PYUSDT_VM_INSNS)
-        return pyusdt_error_set(err, -E2BIG, "the program has %u instructions, more than %u", n, PYUSDT_VM_INSNS);
+        return pyusdt_error_set(err, -E2BIG, "the program has %u instructions, more than %u", n,
+                                PYUSDT_VM_INSNS);
     load.row = malloc(n);
     load.function = calloc(n, sizeof *load.function);
     program->ops = calloc(n, sizeof *program->ops);

@@ -39,8 +39,9 @@ static bool is_key(const struct pyusdt_token *t, const struct step *step)
 
     if (!step->text)
         return t->kind == KIND_INTEGER && number == step->number;
-    return (t->kind == KIND_ATOM || t->kind == KIND_STRING || t->kind == KIND_BINARY) && t->length == t->whole &&
-           t->length == strlen(step->text) && memcmp(t->data, step->text, t->length) == 0;
+    return (t->kind == KIND_ATOM || t->kind == KIND_STRING || t->kind == KIND_BINARY) &&
+           t->length == t->whole && t->length == strlen(step->text) &&
+           memcmp(t->data, step->text, t->length) == 0;
 }
 
 /* The reader to a map's value. */
@@ -65,7 +66,8 @@ static bool find_pair(struct pyusdt_term_reader *r, uint32_t elements, const str
     for (uint32_t i = 0; i < elements; i++) {
         struct pyusdt_term_reader pair = *r;
         struct pyusdt_token t;
-        if (pyusdt_term_next(&pair, &t) && t.kind == KIND_TUPLE && t.count == 2 && find_value(&pair, 1, step)) {
+        if (pyusdt_term_next(&pair, &t) && t.kind == KIND_TUPLE && t.count == 2 &&
+            find_value(&pair, 1, step)) {
             *r = pair;
             return true;
         }
@@ -106,8 +108,8 @@ static bool follow(struct pyusdt_term_reader *r, const struct step *step, int *n
     return (t.kind == KIND_TUPLE || t.kind == KIND_LIST) && find_element(r, t.count, step->number);
 }
 
-int pyusdt_term_text(const uint8_t *term, uint32_t size, const uint8_t *path, uint32_t path_size, char *out,
-                     uint32_t out_size)
+int pyusdt_term_text(const uint8_t *term, uint32_t size, const uint8_t *path, uint32_t path_size,
+                     char *out, uint32_t out_size)
 {
     struct pyusdt_term_reader r = {term + 1, term + size}, end;
     struct pyusdt_term_writer w = {.to = out, .size = out_size};

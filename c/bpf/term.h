@@ -17,7 +17,7 @@
  * What a path leads to is shown bare: atoms, strings and binaries without quotes.  -ENOENT: there is nothing, or it was
  * cut; -EINVAL: no term, no path.
  */
-int pyusdt_term_text(const uint8_t *term, uint32_t size, const uint8_t *path, uint32_t path_size, char *out,
-                     uint32_t out_size);
+int pyusdt_term_text(const uint8_t *term, uint32_t size, const uint8_t *path, uint32_t path_size,
+                     char *out, uint32_t out_size);
 
 #endif

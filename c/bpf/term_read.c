@@ -17,8 +17,8 @@ static bool take(struct pyusdt_term_reader *r, unsigned bytes, uint64_t *value)
 }
 
 /* The bytes that a number of `size` bytes counts.  Those of a part may be cut. */
-static bool take_bytes(struct pyusdt_term_reader *r, struct pyusdt_token *t, enum pyusdt_term_kind kind, unsigned size,
-                       bool may_be_cut)
+static bool take_bytes(struct pyusdt_term_reader *r, struct pyusdt_token *t,
+                       enum pyusdt_term_kind kind, unsigned size, bool may_be_cut)
 {
     uint64_t whole;
 
@@ -34,7 +34,8 @@ static bool take_bytes(struct pyusdt_term_reader *r, struct pyusdt_token *t, enu
     return true;
 }
 
-static bool take_count(struct pyusdt_term_reader *r, struct pyusdt_token *t, enum pyusdt_term_kind kind, unsigned size)
+static bool take_count(struct pyusdt_term_reader *r, struct pyusdt_token *t,
+                       enum pyusdt_term_kind kind, unsigned size)
 {
     uint64_t count;
 

@@ -54,7 +54,8 @@ static bool is_printable(uint8_t c)
 }
 
 /* Between quotes; bytes above 0x7f are Latin-1's, or parts of UTF-8 as they are. */
-static void put_quoted(struct pyusdt_term_writer *w, const uint8_t *text, uint32_t length, char quote, bool latin1)
+static void put_quoted(struct pyusdt_term_writer *w, const uint8_t *text, uint32_t length,
+                       char quote, bool latin1)
 {
     put_bytes(w, &quote, 1);
     for (uint32_t i = 0; i < length; i++) {
@@ -78,7 +79,12 @@ static void put_quoted(struct pyusdt_term_writer *w, const uint8_t *text, uint32
 /* Bytes of the character that begins here, 0: none does.  `rest`: up to where they were cut. */
 static unsigned character(const uint8_t *at, uint32_t rest)
 {
-    unsigned n = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    unsigned n = *at < 0x80   ? 1
+                 : *at < 0xc2 ? 0
+                 : *at < 0xe0 ? 2
+                 : *at < 0xf0 ? 3
+                 : *at < 0xf5 ? 4
+                              : 0;
 
     if (n > rest)
         return 0;
@@ -168,9 +174,10 @@ static void put_binary(struct pyusdt_term_writer *w, const struct pyusdt_token *
 
 static bool is_reserved(const struct pyusdt_token *t)
 {
-    static const char *const words[] = {"after", "and", "andalso", "band", "begin", "bnot", "bor", "bsl", "bsr",
-                                        "bxor", "case", "catch", "cond", "div", "else", "end", "fun", "if", "let",
-                                        "maybe", "not", "of", "or", "orelse", "receive", "rem", "try", "when", "xor"};
+    static const char *const words[] = {
+        "after", "and",   "andalso", "band",   "begin",   "bnot", "bor", "bsl",  "bsr", "bxor",
+        "case",  "catch", "cond",    "div",    "else",    "end",  "fun", "if",   "let", "maybe",
+        "not",   "of",    "or",      "orelse", "receive", "rem",  "try", "when", "xor"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i]) == t->length && memcmp(words[i], t->data, t->length) == 0)
             return true;
@@ -241,7 +248,8 @@ static void put_float(struct pyusdt_term_writer *w, double real)
     while (strtod(digits, NULL) != real && precision++ < 16);
     exponent = atoi(strchr(digits, 'e') + 1);
     *strchr(digits, 'e') = '\0';
-    snprintf(scientific, sizeof scientific, "%s%se%d", digits, strchr(digits, '.') ? "" : ".0", exponent);
+    snprintf(scientific, sizeof scientific, "%s%se%d", digits, strchr(digits, '.') ? "" : ".0",
+             exponent);
     if (exponent < -6 || exponent > 16) {
         put(w, scientific);
         return;
@@ -251,7 +259,8 @@ static void put_float(struct pyusdt_term_writer *w, double real)
 }
 
 /* "#Ref<0" and the like, a number behind each point. */
-static void put_name(struct pyusdt_term_writer *w, const char *start, const uint32_t *words, uint32_t n)
+static void put_name(struct pyusdt_term_writer *w, const char *start, const uint32_t *words,
+                     uint32_t n)
 {
     put(w, start);
     for (uint32_t i = 0; i < n; i++) {
@@ -266,8 +275,8 @@ static void put_name(struct pyusdt_term_writer *w, const char *start, const uint
 static void put_term(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, unsigned depth);
 
 /* `count` terms, with these between them in turn.  False: they were not all there, and that was shown. */
-static bool put_terms(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, uint64_t count, const char *const between[2],
-                      unsigned depth)
+static bool put_terms(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, uint64_t count,
+                      const char *const between[2], unsigned depth)
 {
     for (uint64_t i = 0; i < count && !w->full; i++) {
         if (i)
@@ -279,7 +288,8 @@ static bool put_terms(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r
     return true;
 }
 
-static void put_compound(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, const struct pyusdt_token *t, unsigned depth)
+static void put_compound(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r,
+                         const struct pyusdt_token *t, unsigned depth)
 {
     static const char *const comma[2] = {",", ","}, *const arrow[2] = {",", " => "};
     struct pyusdt_term_reader tail;
@@ -347,7 +357,8 @@ static void put_token(struct pyusdt_term_writer *w, const struct pyusdt_token *t
     }
 }
 
-static void put_any(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, unsigned depth, bool bare)
+static void put_any(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, unsigned depth,
+                    bool bare)
 {
     struct pyusdt_token t;
 

@@ -16,7 +16,8 @@ static uint64_t random_seed(const void *fallback)
     return seed;
 }
 
-struct pyusdt_vm *pyusdt_vm_new(const struct pyusdt_map_def *defs, unsigned n, struct pyusdt_error *err)
+struct pyusdt_vm *pyusdt_vm_new(const struct pyusdt_map_def *defs, unsigned n,
+                                struct pyusdt_error *err)
 {
     struct pyusdt_vm *vm = calloc(1, sizeof *vm);
     if (!vm || !(vm->maps = calloc(n ? n : 1, sizeof *vm->maps))) {
@@ -56,13 +57,16 @@ void pyusdt_vm_free(struct pyusdt_vm *vm)
     free(vm);
 }
 
-int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsigned n, struct pyusdt_error *err)
+int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsigned n,
+                   struct pyusdt_error *err)
 {
-    struct pyusdt_program *programs = realloc(vm->programs, (vm->n_programs + 1) * sizeof *programs);
+    struct pyusdt_program *programs =
+        realloc(vm->programs, (vm->n_programs + 1) * sizeof *programs);
     if (!programs)
         return pyusdt_error_set(err, -ENOMEM, "no memory for a program");
     vm->programs = programs;
-    int rc = pyusdt_program_load(&programs[vm->n_programs], insns, n, vm->maps, vm->n_maps, pyusdt_run_handlers(), err);
+    int rc = pyusdt_program_load(&programs[vm->n_programs], insns, n, vm->maps, vm->n_maps,
+                                 pyusdt_run_handlers(), err);
     return rc ? rc : (int)vm->n_programs++;
 }
 
@@ -91,7 +95,8 @@ uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size,
             return (uint8_t *)(uintptr_t)addr;
         }
     }
-    if (!write && pyusdt_inside(addr, size, (uintptr_t)env->context, (uintptr_t)env->context + env->context_size))
+    if (!write && pyusdt_inside(addr, size, (uintptr_t)env->context,
+                                (uintptr_t)env->context + env->context_size))
         return (uint8_t *)(uintptr_t)addr;
     run->error = -EFAULT;
     run->env->fault_addr = addr;
@@ -115,7 +120,8 @@ void *pyusdt_vm_map_lookup(struct pyusdt_vm *vm, unsigned map, const void *key)
     return map < vm->n_maps ? pyusdt_map_lookup(&vm->maps[map], key) : NULL;
 }
 
-int pyusdt_vm_map_update(struct pyusdt_vm *vm, unsigned map, const void *key, const void *value, uint64_t flags)
+int pyusdt_vm_map_update(struct pyusdt_vm *vm, unsigned map, const void *key, const void *value,
+                         uint64_t flags)
 {
     return map < vm->n_maps ? pyusdt_map_update(&vm->maps[map], key, value, flags) : -EINVAL;
 }
@@ -125,7 +131,8 @@ int pyusdt_vm_map_delete(struct pyusdt_vm *vm, unsigned map, const void *key)
     return map < vm->n_maps ? pyusdt_map_delete(&vm->maps[map], key) : -EINVAL;
 }
 
-bool pyusdt_vm_map_next(struct pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key, void **value)
+bool pyusdt_vm_map_next(struct pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key,
+                        void **value)
 {
     return map < vm->n_maps && pyusdt_map_next(&vm->maps[map], cursor, key, value);
 }

@@ -11,9 +11,10 @@
 #include "generated/program.h"
 
 enum {
-    TEXT_FULL = 1 << 18,    /* bytes of text after which the caller is asked to write them */
-    MAX_PROBES = 1 << 22,   /* of a probe id; more is not a probe but a damaged record */
-    HEAD_DONE = 1 << 30,    /* in place.resume: the record's columns are printed; the rest is the next action */
+    TEXT_FULL = 1 << 18,  /* bytes of text after which the caller is asked to write them */
+    MAX_PROBES = 1 << 22, /* of a probe id; more is not a probe but a damaged record */
+    HEAD_DONE = 1
+        << 30, /* in place.resume: the record's columns are printed; the rest is the next action */
 };
 
 struct probe_head {
@@ -26,14 +27,14 @@ struct probe_head {
 struct pyusdt_formatter {
     struct pyusdt_format_table table;
     unsigned flags;
-    bool heading; /* the header line is printed, or is never to be */
+    bool heading;              /* the header line is printed, or is never to be */
     struct probe_head *probes; /* by id */
     uint32_t probe_count;
     struct pyusdt_flow *flow; /* NULL until it is asked for */
 };
 
-int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct pyusdt_formatter **out,
-                         struct pyusdt_error *err)
+int pyusdt_formatter_new(const void *table, size_t size, unsigned flags,
+                         struct pyusdt_formatter **out, struct pyusdt_error *err)
 {
     struct pyusdt_formatter *f = calloc(1, sizeof *f);
 
@@ -66,7 +67,10 @@ void pyusdt_formatter_flags(struct pyusdt_formatter *f, unsigned flags)
 {
     if (flags & PYUSDT_FORMAT_FLOW && !f->flow)
         f->flow = calloc(1, sizeof *f->flow);
-    f->flags = f->flow ? flags : flags & ~(unsigned)PYUSDT_FORMAT_FLOW; /* without memory the lines are not indented */
+    f->flags =
+        f->flow
+            ? flags
+            : flags & ~(unsigned)PYUSDT_FORMAT_FLOW; /* without memory the lines are not indented */
 }
 
 static int grow_probes(struct pyusdt_formatter *f, uint32_t id)
@@ -85,8 +89,8 @@ static int grow_probes(struct pyusdt_formatter *f, uint32_t id)
 }
 
 /* The columns ID and FUNCTION:NAME never change, so they are made once. */
-int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider, const char *function,
-                        const char *name)
+int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider,
+                        const char *function, const char *name)
 {
     struct pyusdt_text head = {0};
     const struct pyusdt_layout id_column = {.letter = 'd', .width = 6}, name_column = {.width = 32};
@@ -103,7 +107,8 @@ int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *pro
         rc = rc ? rc : pyusdt_text_integer(&head, &id_column, id, false);
         rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
     }
-    char *label = rc ? NULL : strndup(head.data, named); /* not what is appended to while it may move */
+    char *label =
+        rc ? NULL : strndup(head.data, named); /* not what is appended to while it may move */
     rc = rc ? rc : label ? pyusdt_text_string(&head, &name_column, label, named) : -ENOMEM;
     rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
     free(label);
@@ -113,7 +118,11 @@ int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *pro
     }
     free(f->probes[id].text);
     enum pyusdt_flow_kind flow = pyusdt_flow_kind(name);
-    f->probes[id] = (struct probe_head){head.data, head.size, named, strlen(function), flow,
+    f->probes[id] = (struct probe_head){head.data,
+                                        head.size,
+                                        named,
+                                        strlen(function),
+                                        flow,
                                         pyusdt_flow_prefix(provider, flow),
                                         pyusdt_flow_prefix(provider, PYUSDT_FLOW_NONE)};
     return 0;
@@ -165,21 +174,25 @@ static uint32_t clamp_width(int64_t value)
 }
 
 /* Apply the arguments that stand for the width and the precision. */
-static void apply_stars(struct pyusdt_layout *layout, const struct pyusdt_format_part *part, const uint8_t *record)
+static void apply_stars(struct pyusdt_layout *layout, const struct pyusdt_format_part *part,
+                        const uint8_t *record)
 {
     if (part->star_width != PYUSDT_TABLE_NONE) {
-        int32_t width = (int32_t)read_integer(record + part->star_width, part->star_width_size, true);
+        int32_t width =
+            (int32_t)read_integer(record + part->star_width, part->star_width_size, true);
         layout->width = clamp_width(width);
         if (width < 0)
             layout->flags |= PYUSDT_FLAG_LEFT;
     }
     if (part->star_precision != PYUSDT_TABLE_NONE) {
-        int32_t precision = (int32_t)read_integer(record + part->star_precision, part->star_precision_size, true);
+        int32_t precision =
+            (int32_t)read_integer(record + part->star_precision, part->star_precision_size, true);
         layout->precision = precision > 0 ? clamp_width(precision) : 0;
     }
 }
 
-static int print_time(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t ns, uint8_t kind)
+static int print_time(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t ns,
+                      uint8_t kind)
 {
     char out[64];
     struct tm tm;
@@ -204,7 +217,8 @@ static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *l
 }
 
 /* A part that has a layout. */
-static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *record, struct pyusdt_text *text)
+static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *record,
+                          struct pyusdt_text *text)
 {
     const uint8_t *at = record + part->offset;
     struct pyusdt_layout layout = {part->letter, part->flags, part->width, part->precision};
@@ -213,7 +227,8 @@ static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *
     case PYUSDT_PART_SIGNED:
     case PYUSDT_PART_UNSIGNED: {
         bool is_signed = part->kind == PYUSDT_PART_SIGNED;
-        return pyusdt_text_integer(text, &layout, read_integer(at, part->size, is_signed), is_signed);
+        return pyusdt_text_integer(text, &layout, read_integer(at, part->size, is_signed),
+                                   is_signed);
     }
     case PYUSDT_PART_CHAR: {
         char byte = (char)read_integer(at, part->size, false);
@@ -229,26 +244,31 @@ static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *
     }
 }
 
-static int print_parts(const struct pyusdt_format_table *t, const struct pyusdt_format_action *action, const uint8_t *record,
+static int print_parts(const struct pyusdt_format_table *t,
+                       const struct pyusdt_format_action *action, const uint8_t *record,
                        struct pyusdt_text *text)
 {
-    const struct pyusdt_format_part *part = t->parts + action->first_part, *end = part + action->parts;
+    const struct pyusdt_format_part *part = t->parts + action->first_part,
+                                    *end = part + action->parts;
     const uint8_t *quick = t->quick + action->first_part;
     int rc = 0;
 
     for (; !rc && part < end; part++, quick++) {
-        switch ((enum pyusdt_format_quick)*quick) {
+        switch ((enum pyusdt_format_quick) * quick) {
         case PYUSDT_QUICK_LITERAL:
             rc = pyusdt_text_append(text, t->literals + part->offset, part->size);
             break;
         case PYUSDT_QUICK_SIGNED:
-            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, true), true);
+            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, true),
+                                     true);
             break;
         case PYUSDT_QUICK_UNSIGNED:
-            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, false), false);
+            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, false),
+                                     false);
             break;
         case PYUSDT_QUICK_STRING:
-            rc = pyusdt_text_append(text, record + part->offset, string_length(record + part->offset, part->size));
+            rc = pyusdt_text_append(text, record + part->offset,
+                                    string_length(record + part->offset, part->size));
             break;
         case PYUSDT_QUICK_NO:
             rc = print_laid_out(part, record, text);
@@ -258,7 +278,8 @@ static int print_parts(const struct pyusdt_format_table *t, const struct pyusdt_
 }
 
 /* The storage of a string that a record holds in fewer bytes than the longest one's has zeros behind it. */
-static int dump_string(struct pyusdt_formatter *f, const uint8_t *at, size_t size, struct pyusdt_text *text)
+static int dump_string(struct pyusdt_formatter *f, const uint8_t *at, size_t size,
+                       struct pyusdt_text *text)
 {
     size_t whole = f->table.head.strsize;
 
@@ -282,11 +303,13 @@ static bool all_zeros(const uint8_t *at, size_t size)
 
 /* trace() of a string: as text where it prints, else as a dump of as many bytes as a string can have.  An array's bytes behind
  * its NUL count, too, and one that has none stands in a column of its own whatever -q says; as in dtrace. */
-static int trace_string(struct pyusdt_formatter *f, const struct pyusdt_format_part *part, const uint8_t *at, struct pyusdt_text *text)
+static int trace_string(struct pyusdt_formatter *f, const struct pyusdt_format_part *part,
+                        const uint8_t *at, struct pyusdt_text *text)
 {
     static const struct pyusdt_layout column = {.flags = PYUSDT_FLAG_LEFT, .width = 33};
     size_t size = part->size, length = string_length(at, part->size);
-    bool is_text = pyusdt_text_printable(at, length) && (part->is_string || all_zeros(at + length, size - length));
+    bool is_text = pyusdt_text_printable(at, length) &&
+                   (part->is_string || all_zeros(at + length, size - length));
 
     if (f->flags & PYUSDT_FORMAT_RAWBYTES || !is_text)
         return part->is_string ? dump_string(f, at, size, text) : pyusdt_text_dump(text, at, size);
@@ -296,8 +319,8 @@ static int trace_string(struct pyusdt_formatter *f, const struct pyusdt_format_p
     return rc ? rc : pyusdt_text_string(text, &column, (const char *)at, length);
 }
 
-static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_part *part, const uint8_t *record,
-                       struct pyusdt_text *text)
+static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_part *part,
+                       const uint8_t *record, struct pyusdt_text *text)
 {
     const uint8_t *at = record + part->offset;
     bool is_signed = part->kind == PYUSDT_PART_SIGNED;
@@ -308,7 +331,10 @@ static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_pa
     if (f->flags & PYUSDT_FORMAT_RAWBYTES)
         return pyusdt_text_dump(text, at, part->size);
     if (!(f->flags & PYUSDT_FORMAT_QUIET)) {
-        layout.width = part->size == 8 ? (is_signed ? 19 : 20) : part->size == 4 ? 10 : part->size == 2 ? 5 : 3;
+        layout.width = part->size == 8   ? (is_signed ? 19 : 20)
+                       : part->size == 4 ? 10
+                       : part->size == 2 ? 5
+                                         : 3;
         if (pyusdt_text_append(text, " ", 1) < 0)
             return -ENOMEM;
     }
@@ -316,8 +342,8 @@ static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_pa
 }
 
 /* The columns ID and FUNCTION:NAME under -F: indentation, an arrow, the function, the name where there is no arrow. */
-static int print_flow(struct pyusdt_formatter *f, const struct probe_head *head, const uint8_t *record,
-                      struct pyusdt_text *text)
+static int print_flow(struct pyusdt_formatter *f, const struct probe_head *head,
+                      const uint8_t *record, struct pyusdt_text *text)
 {
     static const struct pyusdt_layout column = {.flags = PYUSDT_FLAG_LEFT, .width = 41};
     enum pyusdt_flow_kind kind = head->flow;
@@ -340,11 +366,12 @@ static int print_flow(struct pyusdt_formatter *f, const struct probe_head *head,
 /* The header line, once. */
 static int print_heading(struct pyusdt_formatter *f, struct pyusdt_text *text)
 {
-    static const char *const lines[2][2] = {{"CPU     ID                    FUNCTION:NAME\n",
-                                             "                   FUNCTION:NAME\n"},
-                                            {"CPU FUNCTION                                 \n",
-                                             "FUNCTION                                 \n"}};
-    const char *line = lines[!!(f->flags & PYUSDT_FORMAT_FLOW)][!!(f->flags & PYUSDT_FORMAT_TESTING)];
+    static const char *const lines[2][2] = {
+        {"CPU     ID                    FUNCTION:NAME\n", "                   FUNCTION:NAME\n"},
+        {"CPU FUNCTION                                 \n",
+         "FUNCTION                                 \n"}};
+    const char *line =
+        lines[!!(f->flags & PYUSDT_FORMAT_FLOW)][!!(f->flags & PYUSDT_FORMAT_TESTING)];
 
     if (f->heading)
         return 0;
@@ -359,9 +386,11 @@ static bool is_bare(const struct pyusdt_formatter *f)
 }
 
 /* The header line and a record's columns. */
-static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, struct pyusdt_text *text)
+static int print_columns(struct pyusdt_formatter *f, const uint8_t *record,
+                         struct pyusdt_text *text)
 {
-    static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3}, marked = {.letter = 'd', .width = 2};
+    static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3},
+                                      marked = {.letter = 'd', .width = 2};
 
     if (is_bare(f)) {
         f->heading = true;
@@ -385,8 +414,9 @@ static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, stru
 }
 
 /* Do the actions of a record from place->resume on; stops at the caller's. */
-static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_format_clause *clause, const uint8_t *record,
-                         struct pyusdt_format_place *place, struct pyusdt_text *text)
+static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_format_clause *clause,
+                         const uint8_t *record, struct pyusdt_format_place *place,
+                         struct pyusdt_text *text)
 {
     const struct pyusdt_format_table *t = &f->table;
 
@@ -441,14 +471,17 @@ static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint3
     return print_actions(f, clause, record, place, text);
 }
 
-bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size, struct pyusdt_text *text)
+bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
+                           struct pyusdt_text *text)
 {
     struct pyusdt_format_place place = {0};
-    uint32_t clause = read_u32(record + PYUSDT_RECORD_CLAUSE); /* far too large where it has a flag */
+    uint32_t clause =
+        read_u32(record + PYUSDT_RECORD_CLAUSE); /* far too large where it has a flag */
     size_t before = text->size;
     bool headed = f->heading;
 
-    if (clause >= f->table.head.clauses || !f->table.at_once[clause] || !is_named(f, read_u32(record + PYUSDT_RECORD_PROBE)))
+    if (clause >= f->table.head.clauses || !f->table.at_once[clause] ||
+        !is_named(f, read_u32(record + PYUSDT_RECORD_PROBE)))
         return false;
     if (print_record(f, record, size, &place, text) == PYUSDT_FORMAT_DONE)
         return true;

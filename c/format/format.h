@@ -24,7 +24,8 @@
 
 struct pyusdt_format_head {
     uint32_t magic, size; /* size: bytes of the whole table */
-    uint32_t clauses, actions, parts, literals; /* numbers of what follows; literals: bytes of text */
+    uint32_t clauses, actions, parts,
+        literals;     /* numbers of what follows; literals: bytes of text */
     uint32_t strsize; /* the option: what a dump of a string shows */
     uint32_t zero;
 };
@@ -64,25 +65,27 @@ struct pyusdt_format_part {
     uint8_t is_string;     /* PART_ESCAPED: a string (%S), not an integer (%C) */
     uint32_t offset, size; /* of the value, in the record; integers: 1, 2, 4 or 8 bytes */
     uint32_t width, precision;
-    uint32_t star_width, star_width_size; /* offset and size of the integer that gives the width, or NONE, 0 */
+    uint32_t star_width,
+        star_width_size; /* offset and size of the integer that gives the width, or NONE, 0 */
     uint32_t star_precision, star_precision_size;
 };
 
 /* --- the formatter ----------------------------------------------------------------------------------------- */
 
 enum {
-    PYUSDT_FORMAT_QUIET = 1,   /* -q: only what actions print */
-    PYUSDT_FORMAT_TESTING = 2, /* _DTRACE_TESTING: no CPU and ID columns, as DTrace's own test suite wants */
+    PYUSDT_FORMAT_QUIET = 1, /* -q: only what actions print */
+    PYUSDT_FORMAT_TESTING =
+        2, /* _DTRACE_TESTING: no CPU and ID columns, as DTrace's own test suite wants */
     PYUSDT_FORMAT_RAWBYTES = 4, /* -x rawbytes: trace() dumps everything */
-    PYUSDT_FORMAT_FLOW = 8     /* -F: the columns are flow.h's, also with -q */
+    PYUSDT_FORMAT_FLOW = 8      /* -F: the columns are flow.h's, also with -q */
 };
 
 enum pyusdt_format_stop {
-    PYUSDT_FORMAT_DONE,   /* everything was consumed */
-    PYUSDT_FORMAT_FULL,   /* the text is long: write it out, empty it and call again */
-    PYUSDT_FORMAT_PROBE,  /* the record at the place is of a probe that pyusdt_format_probe() has not named */
+    PYUSDT_FORMAT_DONE, /* everything was consumed */
+    PYUSDT_FORMAT_FULL, /* the text is long: write it out, empty it and call again */
+    PYUSDT_FORMAT_PROBE, /* the record at the place is of a probe that pyusdt_format_probe() has not named */
     PYUSDT_FORMAT_ACTION, /* the action at the place is the caller's; call again to go on behind it */
-    PYUSDT_FORMAT_FAULT,  /* the record at the place is a fault; call again to go on behind it */
+    PYUSDT_FORMAT_FAULT, /* the record at the place is a fault; call again to go on behind it */
 };
 
 /* Where the formatter is in a buffer of records; all zero at its beginning. */
@@ -95,14 +98,14 @@ struct pyusdt_format_place {
 struct pyusdt_formatter;
 
 /* -EINVAL with a message where the table is not well-formed; `table` is copied. */
-int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct pyusdt_formatter **out,
-                         struct pyusdt_error *err);
+int pyusdt_formatter_new(const void *table, size_t size, unsigned flags,
+                         struct pyusdt_formatter **out, struct pyusdt_error *err);
 void pyusdt_formatter_free(struct pyusdt_formatter *f);
 void pyusdt_formatter_flags(struct pyusdt_formatter *f, unsigned flags);
 
 /* Tell the names of probe `id`. */
-int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider, const char *function,
-                        const char *name);
+int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider,
+                        const char *function, const char *name);
 
 /* Append the text of the records to *text, from *place on.  Returns an enum pyusdt_format_stop, -ENOMEM, or
  * -EINVAL where the record at *place is not well-formed: then the rest of the buffer can not be read. */
@@ -111,6 +114,7 @@ int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t siz
 
 /* Append the text of a record where nobody else is needed for it and the text is short.  False: nothing was appended, the record is
  * for pyusdt_format(). */
-bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size, struct pyusdt_text *text);
+bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
+                           struct pyusdt_text *text);
 
 #endif

@@ -27,7 +27,8 @@ static bool in_record(uint32_t offset, uint32_t size, uint32_t record_size)
 
 static bool star_ok(uint32_t offset, uint32_t size, uint32_t record_size)
 {
-    return offset == PYUSDT_TABLE_NONE || (is_integer_size(size) && in_record(offset, size, record_size));
+    return offset == PYUSDT_TABLE_NONE ||
+           (is_integer_size(size) && in_record(offset, size, record_size));
 }
 
 static bool part_ok(const struct pyusdt_format_part *part, uint32_t record_size, uint32_t literals)
@@ -35,7 +36,8 @@ static bool part_ok(const struct pyusdt_format_part *part, uint32_t record_size,
     if (part->kind == PYUSDT_PART_LITERAL)
         return inside(part->offset, part->size, literals);
     if (!in_record(part->offset, part->size, record_size) || part->width > PYUSDT_MAX_WIDTH ||
-        part->precision > PYUSDT_MAX_WIDTH || !star_ok(part->star_width, part->star_width_size, record_size) ||
+        part->precision > PYUSDT_MAX_WIDTH ||
+        !star_ok(part->star_width, part->star_width_size, record_size) ||
         !star_ok(part->star_precision, part->star_precision_size, record_size))
         return false;
     switch (part->kind) {
@@ -55,9 +57,11 @@ static bool part_ok(const struct pyusdt_format_part *part, uint32_t record_size,
     }
 }
 
-static bool action_ok(const struct pyusdt_format_table *t, const struct pyusdt_format_action *action, uint32_t record_size)
+static bool action_ok(const struct pyusdt_format_table *t,
+                      const struct pyusdt_format_action *action, uint32_t record_size)
 {
-    if (action->kind > PYUSDT_ACTION_PRINTF || !inside(action->first_part, action->parts, t->head.parts))
+    if (action->kind > PYUSDT_ACTION_PRINTF ||
+        !inside(action->first_part, action->parts, t->head.parts))
         return false;
     if (action->kind == PYUSDT_ACTION_TRACE && action->parts != 1)
         return false;
@@ -68,7 +72,8 @@ static bool action_ok(const struct pyusdt_format_table *t, const struct pyusdt_f
     return true;
 }
 
-static bool clause_ok(const struct pyusdt_format_table *t, const struct pyusdt_format_clause *clause)
+static bool clause_ok(const struct pyusdt_format_table *t,
+                      const struct pyusdt_format_clause *clause)
 {
     if (!inside(clause->first_action, clause->actions, t->head.actions))
         return false;
@@ -88,7 +93,8 @@ static bool clause_ok(const struct pyusdt_format_table *t, const struct pyusdt_f
 /* Nothing but the value: no flags, width, precision. */
 static bool is_plain(const struct pyusdt_format_part *part)
 {
-    return !(part->flags | part->width | part->precision) && (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE;
+    return !(part->flags | part->width | part->precision) &&
+           (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE;
 }
 
 static enum pyusdt_format_quick quick_way(const struct pyusdt_format_part *part)
@@ -103,17 +109,20 @@ static enum pyusdt_format_quick quick_way(const struct pyusdt_format_part *part)
         return PYUSDT_QUICK_STRING;
     if (part->kind == PYUSDT_PART_SIGNED && is_decimal)
         return PYUSDT_QUICK_SIGNED;
-    return part->kind == PYUSDT_PART_UNSIGNED && is_decimal ? PYUSDT_QUICK_UNSIGNED : PYUSDT_QUICK_NO;
+    return part->kind == PYUSDT_PART_UNSIGNED && is_decimal ? PYUSDT_QUICK_UNSIGNED
+                                                            : PYUSDT_QUICK_NO;
 }
 
 /* Its text is not much longer than its value, whatever that is. */
 static bool is_short(const struct pyusdt_format_part *part)
 {
-    return part->kind == PYUSDT_PART_LITERAL || (part->width <= SHORT_WIDTH && part->precision <= SHORT_WIDTH &&
-                                                 (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE);
+    return part->kind == PYUSDT_PART_LITERAL ||
+           (part->width <= SHORT_WIDTH && part->precision <= SHORT_WIDTH &&
+            (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE);
 }
 
-static bool is_at_once(const struct pyusdt_format_table *t, const struct pyusdt_format_clause *clause)
+static bool is_at_once(const struct pyusdt_format_table *t,
+                       const struct pyusdt_format_clause *clause)
 {
     for (uint32_t i = 0; i < clause->actions; i++) {
         const struct pyusdt_format_action *action = &t->actions[clause->first_action + i];
@@ -144,14 +153,17 @@ static uint64_t expected_size(const struct pyusdt_format_head *head)
            (uint64_t)head->parts * sizeof(struct pyusdt_format_part) + head->literals;
 }
 
-int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, size_t size, struct pyusdt_error *err)
+int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, size_t size,
+                             struct pyusdt_error *err)
 {
     memset(t, 0, sizeof *t);
     if (size < sizeof t->head)
         return pyusdt_error_set(err, -EINVAL, "format table: %zu bytes are too few", size);
     memcpy(&t->head, data, sizeof t->head);
-    if (t->head.magic != PYUSDT_TABLE_MAGIC || t->head.size != size || expected_size(&t->head) != size)
-        return pyusdt_error_set(err, -EINVAL, "format table: the head does not fit its %zu bytes", size);
+    if (t->head.magic != PYUSDT_TABLE_MAGIC || t->head.size != size ||
+        expected_size(&t->head) != size)
+        return pyusdt_error_set(err, -EINVAL, "format table: the head does not fit its %zu bytes",
+                                size);
     t->memory = malloc(size + t->head.parts + t->head.clauses);
     if (!t->memory)
         return pyusdt_error_set(err, -ENOMEM, "format table: out of memory");

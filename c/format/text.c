@@ -64,7 +64,7 @@ int pyusdt_text_digits(struct pyusdt_text *text, uint64_t value, bool is_signed)
         count++;
     out[0] = '-';
     text->size += count;
-    for (char *digit = out + count; ; value /= 10) {
+    for (char *digit = out + count;; value /= 10) {
         *--digit = (char)('0' + value % 10);
         if (value < 10)
             return 0;
@@ -72,7 +72,8 @@ int pyusdt_text_digits(struct pyusdt_text *text, uint64_t value, bool is_signed)
 }
 
 /* Choose the sign or 0x that comes before the digits; returns its length. */
-static size_t put_prefix(char prefix[2], const struct pyusdt_layout *layout, uint64_t value, bool negative, bool is_signed)
+static size_t put_prefix(char prefix[2], const struct pyusdt_layout *layout, uint64_t value,
+                         bool negative, bool is_signed)
 {
     if (negative)
         prefix[0] = '-';
@@ -80,7 +81,8 @@ static size_t put_prefix(char prefix[2], const struct pyusdt_layout *layout, uin
         prefix[0] = '+';
     else if (is_signed && layout->flags & PYUSDT_FLAG_SPACE)
         prefix[0] = ' ';
-    else if (layout->flags & PYUSDT_FLAG_ALT && value && (layout->letter == 'x' || layout->letter == 'X')) {
+    else if (layout->flags & PYUSDT_FLAG_ALT && value &&
+             (layout->letter == 'x' || layout->letter == 'X')) {
         prefix[0] = '0';
         prefix[1] = layout->letter;
         return 2;
@@ -89,7 +91,8 @@ static size_t put_prefix(char prefix[2], const struct pyusdt_layout *layout, uin
     return 1;
 }
 
-int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t value, bool is_signed)
+int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                        uint64_t value, bool is_signed)
 {
     char buffer[24], prefix[2] = {0};
     bool negative = is_signed && (int64_t)value < 0;
@@ -107,7 +110,8 @@ int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *la
     size_t body = before + zeros + count;
     size_t pad = layout->width > body ? layout->width - body : 0;
 
-    if (pad && layout->flags & PYUSDT_FLAG_ZERO && !(layout->flags & PYUSDT_FLAG_LEFT) && !layout->precision) {
+    if (pad && layout->flags & PYUSDT_FLAG_ZERO && !(layout->flags & PYUSDT_FLAG_LEFT) &&
+        !layout->precision) {
         zeros += pad; /* the zeros stand between the sign and the digits */
         body += pad;
         pad = 0;
@@ -128,7 +132,8 @@ int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *la
     return 0;
 }
 
-int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *layout, const char *data, size_t size)
+int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                       const char *data, size_t size)
 {
     if (layout->precision && size > layout->precision)
         size = layout->precision;
@@ -171,7 +176,8 @@ static size_t escape(char out[4], uint8_t byte)
     return 4;
 }
 
-int pyusdt_text_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout, const uint8_t *data, size_t size)
+int pyusdt_text_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                        const uint8_t *data, size_t size)
 {
     struct pyusdt_text escaped = {0};
     char *out = pyusdt_text_reserve(&escaped, 4 * size);
@@ -209,7 +215,8 @@ static void dump_line(char *out, const uint8_t *data, size_t offset, size_t coun
 
 int pyusdt_text_dump(struct pyusdt_text *text, const uint8_t *data, size_t size)
 {
-    static const char head[] = "\n             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n";
+    static const char head[] =
+        "\n             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n";
 
     if (!size)
         return 0;

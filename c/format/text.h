@@ -43,7 +43,9 @@ char *pyusdt_text_grow(struct pyusdt_text *text, size_t more);
 /* Make room for `more` bytes; returns where they go, or NULL.  The caller adds to text->size. */
 static inline char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more)
 {
-    return text->capacity - text->size > more ? text->data + text->size : pyusdt_text_grow(text, more); /* >: no memory is no room */
+    return text->capacity - text->size > more
+               ? text->data + text->size
+               : pyusdt_text_grow(text, more); /* >: no memory is no room */
 }
 
 static inline int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size)
@@ -67,15 +69,19 @@ static inline int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, 
 {
     const char digit = (char)('0' + value);
 
-    return value < 10 ? pyusdt_text_append(text, &digit, 1) : pyusdt_text_digits(text, value, is_signed);
+    return value < 10 ? pyusdt_text_append(text, &digit, 1)
+                      : pyusdt_text_digits(text, value, is_signed);
 }
 
 /* An integer; `value` already extended to 64 bits by its type, `is_signed` for %d of a signed type. */
-int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t value, bool is_signed);
+int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                        uint64_t value, bool is_signed);
 /* A string of `size` bytes, cut to the precision and padded with spaces. */
-int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *layout, const char *data, size_t size);
+int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                       const char *data, size_t size);
 /* The same with C's escapes for what does not print (%S, %C). */
-int pyusdt_text_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout, const uint8_t *data, size_t size);
+int pyusdt_text_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                        const uint8_t *data, size_t size);
 /* A table of bytes in hexadecimal and as characters. */
 int pyusdt_text_dump(struct pyusdt_text *text, const uint8_t *data, size_t size);
 

@@ -14,12 +14,13 @@
  * call may succeed later. */
 static inline bool pyusdt_is_shortage(int code)
 {
-    return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN || code == -EINTR || code == -EIO || code == -ENOBUFS;
+    return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN ||
+           code == -EINTR || code == -EIO || code == -ENOBUFS;
 }
 
 /* Fill *err, which may be NULL; returns code. */
-__attribute__((format(printf, 3, 4))) static inline int pyusdt_error_set(struct pyusdt_error *err, int code,
-                                                                          const char *format, ...)
+__attribute__((format(printf, 3, 4))) static inline int
+pyusdt_error_set(struct pyusdt_error *err, int code, const char *format, ...)
 {
     if (err) {
         va_list args;

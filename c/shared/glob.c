@@ -23,7 +23,8 @@ static bool in_set(const char *set, unsigned char c, const char **end)
         unsigned char low, high;
         if (*at == '\0')
             return false;
-        if (*at == '-' && from != 0 && at[1] != ']' && at[1] != '\0') { /* a range, from the character before */
+        if (*at == '-' && from != 0 && at[1] != ']' &&
+            at[1] != '\0') { /* a range, from the character before */
             at++;
             if (*at == '\\' && at[1] != '\0')
                 at++;

@@ -32,7 +32,8 @@ static struct range *find(uintptr_t address)
     for (struct block *block = &first_block; block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_RANGES; i++) {
             uintptr_t start = atomic_load(&block->range[i].start);
-            if (start > 1 && address >= start && address - start < atomic_load(&block->range[i].size))
+            if (start > 1 && address >= start &&
+                address - start < atomic_load(&block->range[i].size))
                 return &block->range[i];
         }
     return NULL;
@@ -42,7 +43,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
 {
     if (previous.sa_flags & SA_SIGINFO) {
         previous.sa_sigaction(number, info, context);
-    } else if (previous.sa_handler == SIG_DFL || (previous.sa_handler == SIG_IGN && info->si_code > 0)) {
+    } else if (previous.sa_handler == SIG_DFL ||
+               (previous.sa_handler == SIG_IGN && info->si_code > 0)) {
         signal(number, SIG_DFL); /* the access is repeated, and ends the process as it would have */
         if (info->si_code <= 0)
             raise(number); /* sent by kill(): nothing would repeat it */
@@ -57,8 +59,8 @@ static void handle(int number, siginfo_t *info, void *context)
     uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(page_size - 1);
 
     if (info->si_code <= 0 || !find((uintptr_t)info->si_addr) ||
-        mmap((void *)page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-            MAP_FAILED)
+        mmap((void *)page, page_size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         pass_on(number, info, context);
     errno = saved;
 }
@@ -99,7 +101,8 @@ static int guard(void *at, size_t size)
         }
         if (!atomic_load(&block->next)) {
             struct block *none = NULL;
-            void *more = mmap(NULL, sizeof(struct block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            void *more = mmap(NULL, sizeof(struct block), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (more == MAP_FAILED)
                 return -ENOMEM;
             if (!atomic_compare_exchange_strong(&block->next, &none, (struct block *)more))
@@ -144,7 +147,8 @@ void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_
         return NULL;
     install();
     for (size_t half = 0; half < 2; half++)
-        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED) {
+        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED, fd, offset) ==
+            MAP_FAILED) {
             int saved = errno;
             if (!at)
                 pyusdt_guard_unmap(reserved, 2 * size);
@@ -159,6 +163,7 @@ void pyusdt_guard_unmap(void *at, size_t size)
     struct range *range = find((uintptr_t)at);
 
     if (range)
-        atomic_store(&range->start, 0); /* before another thread can be given these addresses, and guard them */
+        atomic_store(&range->start,
+                     0); /* before another thread can be given these addresses, and guard them */
     munmap(at, size);
 }

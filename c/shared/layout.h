@@ -20,7 +20,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#ifndef PYUSDT_LAYOUT_VERSION /* tests make another build */
+#ifndef PYUSDT_LAYOUT_VERSION                      /* tests make another build */
 #define PYUSDT_LAYOUT_VERSION 11
 #endif
 #define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
@@ -28,9 +28,11 @@
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
 #define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
-#define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
+#define PYUSDT_CTL_WORDS \
+    (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
 #define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
-#define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
+#define PYUSDT_CTL_STRINGS \
+    (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
 #define PYUSDT_CTL_PLACES (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
 #define PYUSDT_CTL_SIZE (PYUSDT_CTL_PLACES + (uint32_t)sizeof(struct pyusdt_ctl_places))
 
@@ -49,24 +51,32 @@ struct pyusdt_ctl_header { /* T */
     _Atomic uint32_t state;
     _Atomic uint32_t nprobes;
     uint32_t ndescs;
-    uint32_t slots;   /* offset of struct pyusdt_ctl_slot[PYUSDT_MAX_SESSIONS] */
-    uint32_t words;   /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
-    uint32_t descs;   /* offset of struct pyusdt_ctl_desc[ndescs] */
-    uint32_t strings; /* offset of NUL-terminated strings; the first byte is a NUL, the last one too */
+    uint32_t slots; /* offset of struct pyusdt_ctl_slot[PYUSDT_MAX_SESSIONS] */
+    uint32_t
+        words; /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
+    uint32_t descs; /* offset of struct pyusdt_ctl_desc[ndescs] */
+    uint32_t
+        strings; /* offset of NUL-terminated strings; the first byte is a NUL, the last one too */
     uint32_t strings_size;
     uint32_t gid;
     char comm[16];
     _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
-    _Atomic uint32_t bell;    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+    _Atomic uint32_t
+        bell; /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
-    char build[PYUSDT_BUILD_SIZE]; /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
-    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
-    _Atomic uint32_t remarks[PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
-    _Atomic uint32_t forked;  /* children by fork(), each of which counts in `failed` what it fires until it has published itself */
+    char build
+        [PYUSDT_BUILD_SIZE]; /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
+    uint32_t ancestors
+        [PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
+    _Atomic uint32_t remarks
+        [PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
+    _Atomic uint32_t
+        forked; /* children by fork(), each of which counts in `failed` what it fires until it has published itself */
 };
 
-_Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 && offsetof(struct pyusdt_ctl_header, build) == 108,
+_Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 &&
+                   offsetof(struct pyusdt_ctl_header, build) == 108,
                "builds of other layouts look there");
 
 /*
@@ -105,7 +115,7 @@ struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
     uint32_t count; /* at least 1 */
     uint32_t strings;
     uint32_t nargs;
-    uint32_t kind; /* PYUSDT_DESC_… */
+    uint32_t kind;      /* PYUSDT_DESC_… */
     uint32_t signature; /* as in struct pyusdt_probe_desc; "": nothing is told */
 };
 
@@ -127,13 +137,17 @@ enum { PYUSDT_KEEPS_FILE_SPACE = 4001, PYUSDT_KEEPS_MEMORY = 4002, PYUSDT_KEEPS_
 
 struct pyusdt_ctl_slot {
     _Atomic uint64_t wanted; /* both: generation of the session that is to be served here, 0 none */
-    _Atomic uint64_t ready;  /* T: generation whose area exists: what the other T fields are about */
-    _Atomic uint32_t state;  /* T: of the last attempt to serve `wanted` */
-    _Atomic int32_t error;   /* T: -errno of that attempt */
-    _Atomic uint64_t failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
-    _Atomic uint32_t pid;    /* S: the process's, where its tracer knows it by another than its own; else 0 */
-    _Atomic uint32_t children; /* both: 1: the session wants what the process's forked children fire, too */
-    _Atomic int32_t child_error; /* a forked child: -errno: why it could not publish itself; 0: all could */
+    _Atomic uint64_t ready; /* T: generation whose area exists: what the other T fields are about */
+    _Atomic uint32_t state; /* T: of the last attempt to serve `wanted` */
+    _Atomic int32_t error;  /* T: -errno of that attempt */
+    _Atomic uint64_t
+        failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
+    _Atomic uint32_t
+        pid; /* S: the process's, where its tracer knows it by another than its own; else 0 */
+    _Atomic uint32_t
+        children; /* both: 1: the session wants what the process's forked children fire, too */
+    _Atomic int32_t
+        child_error; /* a forked child: -errno: why it could not publish itself; 0: all could */
     uint32_t unused;
     uint64_t unused2[2];
 };
@@ -143,9 +157,11 @@ struct pyusdt_ctl_slot {
 enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 
 enum {
-    PYUSDT_SESSION_ALL = 1,     /* every process may join, else those of pids */
-    PYUSDT_SESSION_BARRIER = 2, /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
-    PYUSDT_SESSION_CHILDREN = 4, /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
+    PYUSDT_SESSION_ALL = 1, /* every process may join, else those of pids */
+    PYUSDT_SESSION_BARRIER =
+        2, /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
+    PYUSDT_SESSION_CHILDREN =
+        4, /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
 };
 
 struct pyusdt_session_header { /* S */
@@ -161,22 +177,23 @@ struct pyusdt_session_header { /* S */
     uint32_t want_size; /* sizeof (struct pyusdt_want) */
     uint32_t flags;     /* PYUSDT_SESSION_… */
     uint32_t pids[PYUSDT_PIDS_MAX];
-    char comm[16];       /* only processes of this name join; empty: any */
+    char comm[16];               /* only processes of this name join; empty: any */
     char name[PYUSDT_KEEP_NAME]; /* by which its tracer finds a kept session again */
-    uint64_t keep_ns;    /* so long it goes on without its tracer; 0: it ends with it */
-    uint64_t keep_bytes; /* of rings that all processes together may have, if not 0 */
-    uint64_t seen;       /* when its tracer was last there */
+    uint64_t keep_ns;            /* so long it goes on without its tracer; 0: it ends with it */
+    uint64_t keep_bytes;         /* of rings that all processes together may have, if not 0 */
+    uint64_t seen;               /* when its tracer was last there */
     /* struct pyusdt_want[nwants] follows */
 };
 
 /* ---- the area file, <ctl>.NN.<generation>.area: made by T, one per process and session ---- */
 
-struct pyusdt_line { /* one ring's shared words; two cache lines */
+struct pyusdt_line {                    /* one ring's shared words; two cache lines */
     _Alignas(64) _Atomic uint32_t busy; /* T: tid of the thread that is inside, 0 none */
     uint32_t unused;
-    _Atomic uint64_t head; /* T: bytes published, ever */
+    _Atomic uint64_t head;              /* T: bytes published, ever */
     _Alignas(64) _Atomic uint64_t tail; /* S: bytes consumed, ever */
-    _Atomic uint64_t read;              /* S, of a kept session: those that may have been shown, not below tail */
+    _Atomic uint64_t
+        read; /* S, of a kept session: those that may have been shown, not below tail */
 };
 
 struct pyusdt_area {
@@ -185,11 +202,11 @@ struct pyusdt_area {
     uint32_t version;
     uint32_t nprobes; /* room in drops: PYUSDT_MAX_PROBES */
     uint64_t generation;
-    uint64_t ring_size; /* of each, a power of two */
-    _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
-    _Atomic int32_t error;  /* -errno, where a ring more, or pages of one, could not be made; 0 */
-    _Atomic uint32_t counted;   /* how many of the rows of struct pyusdt_counts are used: */
-    _Atomic uint32_t countable; /* their words of places 1 to this have pages */
+    uint64_t ring_size;       /* of each, a power of two */
+    _Atomic uint32_t rings;   /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
+    _Atomic int32_t error;    /* -errno, where a ring more, or pages of one, could not be made; 0 */
+    _Atomic uint32_t counted; /* how many of the rows of struct pyusdt_counts are used: */
+    _Atomic uint32_t countable;                /* their words of places 1 to this have pages */
     uint16_t counted_probe[PYUSDT_COUNT_ROWS]; /* whose each row is */
     uint32_t unused[12];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
@@ -197,7 +214,8 @@ struct pyusdt_area {
 
 /* Behind the area, in its file: how often probes have fired at places; as many rows as the file's length has, some or none. What is
  * not used is a hole. */
-struct pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not counted */
+struct
+    pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not counted */
     _Atomic uint64_t at[PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES]; /* of place n: n - 1 */
 };
 
@@ -217,9 +235,9 @@ struct pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of
  * slots; then an area, whose tails are T's: what lies below has been overwritten; then the rings, of ring_size each.
  */
 struct pyusdt_flight_info { /* T */
-    uint64_t begun; /* ns of the clock of the events */
-    uint64_t wall;  /* what to add for the time since 1970, ns */
-    uint32_t order; /* PYUSDT_FLIGHT_ORDER, as its maker's machine writes it */
+    uint64_t begun;         /* ns of the clock of the events */
+    uint64_t wall;          /* what to add for the time since 1970, ns */
+    uint32_t order;         /* PYUSDT_FLIGHT_ORDER, as its maker's machine writes it */
     uint32_t uid;
     char host[64];
 };
@@ -236,7 +254,8 @@ struct pyusdt_flight_info { /* T */
 
 struct pyusdt_ring_event {
     uint32_t size; /* of the whole event, a multiple of 8 */
-    uint32_t probe; /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no places */
+    uint32_t
+        probe; /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no places */
     uint64_t time;
     uint32_t tid;
     uint16_t cpu;
@@ -276,24 +295,30 @@ struct pyusdt_ring_capture {
 #define PYUSDT_CAPTURE_STACK PYUSDT_MAX_ARGS
 #define PYUSDT_STACK_MAX (8u * (PYUSDT_MAX_FRAMES + 1)) /* bytes */
 
-#define PYUSDT_EVENT_MAX                                                                                                \
-    (sizeof(struct pyusdt_ring_event) + PYUSDT_MAX_ARGS * (8 + sizeof(struct pyusdt_ring_capture) + PYUSDT_MAX_STRING + 1) + \
+#define PYUSDT_EVENT_MAX \
+    (sizeof(struct pyusdt_ring_event) + \
+     PYUSDT_MAX_ARGS * (8 + sizeof(struct pyusdt_ring_capture) + PYUSDT_MAX_STRING + 1) + \
      sizeof(struct pyusdt_ring_capture) + PYUSDT_STACK_MAX + 4)
 #define PYUSDT_RING_MIN 65536ull
 #define PYUSDT_RING_MAX (1ull << 30)
 #define PYUSDT_RING_DEFAULT (1ull << 20)
-#define PYUSDT_SPILL_MAX (64ull << 20)    /* bytes of rings up to which one more is made because all are full */
-#define PYUSDT_RING_START 16384ull        /* bytes of a ring's pages at first, */
+#define PYUSDT_SPILL_MAX \
+    (64ull << 20) /* bytes of rings up to which one more is made because all are full */
+#define PYUSDT_RING_START 16384ull          /* bytes of a ring's pages at first, */
 #define PYUSDT_RING_STEP_MAX (256ull << 10) /* and the most that come at once */
 
 _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
-_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 128, "the drops follow whole lines");
+_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 128,
+               "the drops follow whole lines");
 _Static_assert(PYUSDT_MAX_ARGS == 12, "which there are, and how many captures, are one word");
 _Static_assert(PYUSDT_MAX_PROBES <= 1u << PYUSDT_EVENT_PROBE_BITS, "a probe fits beside a place");
-_Static_assert(PYUSDT_MAX_PLACES < 1u << (32 - PYUSDT_EVENT_PROBE_BITS), "and a place, which is not PYUSDT_RING_SKIP's");
-_Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");
-_Static_assert(PYUSDT_EVENT_MAX + sizeof(struct pyusdt_ring_event) <= PYUSDT_RING_START, "and one from the first moment on");
+_Static_assert(PYUSDT_MAX_PLACES < 1u << (32 - PYUSDT_EVENT_PROBE_BITS),
+               "and a place, which is not PYUSDT_RING_SKIP's");
+_Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN,
+               "a ring holds at least two of the largest events");
+_Static_assert(PYUSDT_EVENT_MAX + sizeof(struct pyusdt_ring_event) <= PYUSDT_RING_START,
+               "and one from the first moment on");
 
 #endif

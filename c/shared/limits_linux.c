@@ -25,10 +25,14 @@ struct controller {
     const char *caches[2]; /* words of memory.stat, each behind a newline */
 };
 
-static const struct controller version_1 = {
-    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes", {"\ntotal_inactive_file ", "\ntotal_active_file "}};
-static const struct controller version_2 = {
-    "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", {"\ninactive_file ", "\nactive_file "}};
+static const struct controller version_1 = {"/sys/fs/cgroup/memory",
+                                            {"memory.limit_in_bytes", NULL},
+                                            "memory.usage_in_bytes",
+                                            {"\ntotal_inactive_file ", "\ntotal_active_file "}};
+static const struct controller version_2 = {"/sys/fs/cgroup",
+                                            {"memory.max", "memory.high"},
+                                            "memory.current",
+                                            {"\ninactive_file ", "\nactive_file "}};
 
 /* The beginning of a file, as text. false: it can not be read. */
 static bool read_text(const char *path, char *text, size_t size)
@@ -65,13 +69,15 @@ static const struct controller *find_cgroup(char *text, char *path)
     if (!read_text("/proc/self/cgroup", text, TEXT))
         return NULL;
     for (char *line = text, *next; *line && found != &version_1; line = next) {
-        char *list = strchr(line, ':'), *at = list ? strchr(list + 1, ':') : NULL, *end = strchr(line, '\n');
+        char *list = strchr(line, ':'), *at = list ? strchr(list + 1, ':') : NULL,
+             *end = strchr(line, '\n');
         if (!at || !end)
             break;
         next = end + 1;
         *end = '\0';
         if (is_controller(list + 1, at, "memory"))
-            found = &version_1; /* the memory controller is there, whatever else is mounted as version 2 */
+            found =
+                &version_1; /* the memory controller is there, whatever else is mounted as version 2 */
         else if (list + 1 == at)
             found = &version_2;
         else
@@ -81,7 +87,8 @@ static const struct controller *find_cgroup(char *text, char *path)
     return found;
 }
 
-static bool read_number(const struct controller *controller, const char *cgroup, const char *file, uint64_t *number)
+static bool read_number(const struct controller *controller, const char *cgroup, const char *file,
+                        uint64_t *number)
 {
     char path[PATH + 64], text[32], *end;
 
@@ -109,7 +116,8 @@ static uint64_t find_reclaimable(const struct controller *controller, const char
 }
 
 /* One cgroup's limits. A read of memory.stat adds up counts of all processors: it is left out where there is room enough without. */
-static int call_with_cgroup(const struct controller *controller, const char *cgroup, pyusdt_os_limit_fn *fn, void *arg)
+static int call_with_cgroup(const struct controller *controller, const char *cgroup,
+                            pyusdt_os_limit_fn *fn, void *arg)
 {
     uint64_t least = UINT64_MAX, limit, usage, left;
     int r;
@@ -117,7 +125,8 @@ static int call_with_cgroup(const struct controller *controller, const char *cgr
     for (unsigned i = 0; i < 2 && controller->limits[i]; i++)
         if (read_number(controller, cgroup, controller->limits[i], &limit) && limit < least)
             least = limit;
-    if (least >= INT64_MAX / 4096 * 4096 || !read_number(controller, cgroup, controller->usage, &usage))
+    if (least >= INT64_MAX / 4096 * 4096 ||
+        !read_number(controller, cgroup, controller->usage, &usage))
         return 0; /* as version 1 says that there is none */
     left = usage < least ? least - usage : 0;
     r = fn(arg, least, left);
@@ -183,7 +192,8 @@ int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg)
     struct rlimit limit;
     char text[128];
 
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !read_text("/proc/self/statm", text, sizeof text))
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        !read_text("/proc/self/statm", text, sizeof text))
         return 0;
     used = strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
     return fn(arg, limit.rlim_cur, used < limit.rlim_cur ? limit.rlim_cur - used : 0);

@@ -47,7 +47,9 @@ static inline int pyusdt_os_cpu_told(void)
 #if defined(__GLIBC__) && defined(__has_builtin)
 #if __has_builtin(__builtin_thread_pointer)
     extern const ptrdiff_t __rseq_offset __attribute__((weak, visibility("default")));
-    struct { uint32_t cpu_id_start, cpu_id; } *told; /* the first words of the kernel's struct rseq */
+    struct {
+        uint32_t cpu_id_start, cpu_id;
+    } *told; /* the first words of the kernel's struct rseq */
     if (&__rseq_offset) {
         told = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
         return *(volatile int *)&told->cpu_id; /* where the kernel was not asked: less than 0 */
@@ -78,7 +80,8 @@ static inline unsigned pyusdt_os_cpu(void)
 static inline bool pyusdt_os_alone(void)
 {
 #ifdef __GLIBC__
-    extern char __libc_single_threaded __attribute__((weak, visibility("default"))); /* since glibc 2.32 */
+    extern char __libc_single_threaded
+        __attribute__((weak, visibility("default"))); /* since glibc 2.32 */
     return &__libc_single_threaded && __libc_single_threaded;
 #else
     return false;
@@ -132,9 +135,10 @@ static inline uint64_t pyusdt_now(void)
 bool pyusdt_os_has_more_rights(void);
 
 struct pyusdt_os_process {
-    uint64_t starttime; /* in a unit of the system's own; with the pid it names a process for good */
+    uint64_t
+        starttime; /* in a unit of the system's own; with the pid it names a process for good */
     uint32_t parent;
-    bool ended;         /* a zombie: it has run its last instruction */
+    bool ended; /* a zombie: it has run its last instruction */
 };
 
 /* pid 0: the caller. 0, -ESRCH, or -errno where the system does not say. */
@@ -208,7 +212,10 @@ void pyusdt_os_discard_file(int fd, uint64_t size);
 static inline int pyusdt_os_file_limit(uint64_t size)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur ? -EFBIG : 0;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+                   size > limit.rlim_cur
+               ? -EFBIG
+               : 0;
 }
 
 /* The file's length from now on. 0 or -errno. */

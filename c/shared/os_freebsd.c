@@ -78,7 +78,8 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
         return -errno;
     if (size == 0)
         return -ESRCH;
-    process->starttime = (uint64_t)found.ki_start.tv_sec * 1000000u + (uint64_t)found.ki_start.tv_usec;
+    process->starttime =
+        (uint64_t)found.ki_start.tv_sec * 1000000u + (uint64_t)found.ki_start.tv_usec;
     process->parent = (uint32_t)found.ki_ppid;
     process->ended = found.ki_stat == SZOMB;
     return 0;

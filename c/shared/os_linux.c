@@ -72,8 +72,8 @@ void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned millise
 {
     const struct timespec most = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
 
-    if (syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0) != 0 && errno != EAGAIN && errno != EINTR &&
-        errno != ETIMEDOUT)
+    if (syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0) != 0 && errno != EAGAIN &&
+        errno != EINTR && errno != ETIMEDOUT)
         pyusdt_os_word_look(word, seen, milliseconds);
 }
 
@@ -209,7 +209,8 @@ bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
         return false;
     self->gid = (uint32_t)setfsgid(gid);
     self->uid = (uint32_t)setfsuid(uid);
-    if (capabilities(were, none) && (uint32_t)setfsuid((uid_t)-1) == uid && (uint32_t)setfsgid((gid_t)-1) == gid)
+    if (capabilities(were, none) && (uint32_t)setfsuid((uid_t)-1) == uid &&
+        (uint32_t)setfsgid((gid_t)-1) == gid)
         return true;
     pyusdt_os_act_again(self);
     return false;
@@ -250,7 +251,8 @@ bool pyusdt_os_follow_rights(void)
 
     if (prctl(PR_GET_SECCOMP) != 0)
         return false;
-    return syscall(SYS_capget, &header, first) != 0 || keep_capabilities((const uint32_t[2]){first[0].permitted, first[1].permitted});
+    return syscall(SYS_capget, &header, first) != 0 ||
+           keep_capabilities((const uint32_t[2]){first[0].permitted, first[1].permitted});
 }
 
 bool pyusdt_os_wipe_on_fork(void *at, size_t size)
@@ -327,7 +329,8 @@ int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode)
     } how = {(uint64_t)(flags | safe), mode, NO_XDEV | NO_SYMLINKS};
     int fd = (int)syscall(OPENAT2, dir, name, &how, sizeof how);
 
-    if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) /* before Linux 5.6; in a sandbox that has not heard of it */
+    if (fd >= 0 || (errno != ENOSYS &&
+                    errno != EPERM)) /* before Linux 5.6; in a sandbox that has not heard of it */
         return fd < 0 ? -errno : fd;
     fd = openat(dir, name, flags | safe, mode);
     return fd < 0 ? -errno : fd;

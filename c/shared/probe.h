@@ -12,15 +12,16 @@
 
 /* One probe description of the program. If several match a probe, all that they want of it is delivered. */
 struct pyusdt_want {
-    uint32_t pid; /* only in this process; 0: any */
+    uint32_t pid;                    /* only in this process; 0: any */
     char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
     char module[PYUSDT_GLOB_SIZE];
     char function[PYUSDT_GLOB_SIZE];
     char name[PYUSDT_GLOB_SIZE];
-    uint32_t args;                    /* bit i: argument i is read */
-    uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
-    uint32_t counts;                  /* 1: how often it fires at a place is all that is wanted */
-    uint32_t frames;                  /* of the stack; 0: it is not wanted; with PYUSDT_WANT_NATIVES as many native ones, too */
+    uint32_t args;                   /* bit i: argument i is read */
+    uint16_t bytes[PYUSDT_MAX_ARGS]; /* of the string that argument i is; 0: only its address */
+    uint32_t counts;                 /* 1: how often it fires at a place is all that is wanted */
+    uint32_t
+        frames; /* of the stack; 0: it is not wanted; with PYUSDT_WANT_NATIVES as many native ones, too */
 };
 
 enum {

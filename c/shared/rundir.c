@@ -16,7 +16,8 @@
 #include "shared/layout.h"
 #include "shared/os.h"
 
-#define STRANGE_NAMES_MAX 65536u /* in the directory of another user, who may want to keep us busy */
+#define STRANGE_NAMES_MAX \
+    65536u /* in the directory of another user, who may want to keep us busy */
 
 /* ---- names ---- */
 
@@ -27,8 +28,9 @@ void pyusdt_name_format(const struct pyusdt_name *name, char *text)
         snprintf(text, PYUSDT_NAME_SIZE, "%02u.session", name->slot);
         return;
     }
-    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->who.pid, (unsigned long long)name->who.starttime,
-                 name->who.instance, name->kind == PYUSDT_FILE_FLIGHT ? "flight" : "ctl");
+    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->who.pid,
+                 (unsigned long long)name->who.starttime, name->who.instance,
+                 name->kind == PYUSDT_FILE_FLIGHT ? "flight" : "ctl");
     if (name->kind == PYUSDT_FILE_CTL || name->kind == PYUSDT_FILE_FLIGHT)
         return;
     n += snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, ".%02u.%016llx.", name->slot,
@@ -50,8 +52,8 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
     memset(name, 0, sizeof *name);
     if (strlen(text) >= PYUSDT_NAME_SIZE || !isdigit((unsigned char)text[0]))
         return;
-    fields = sscanf(text, "%u-%llu-%u.ctl.%2u.%16llx.%7s", &name->who.pid, &starttime, &name->who.instance, &name->slot,
-                    &generation, kind);
+    fields = sscanf(text, "%u-%llu-%u.ctl.%2u.%16llx.%7s", &name->who.pid, &starttime,
+                    &name->who.instance, &name->slot, &generation, kind);
     name->who.starttime = starttime;
     name->generation = generation;
     if (fields == 3) {
@@ -66,7 +68,8 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
     if (name->kind == PYUSDT_FILE_OTHER)
         return;
     pyusdt_name_format(name, again);
-    if (strcmp(text, again) != 0 || name->slot >= PYUSDT_MAX_SESSIONS || name->ring >= PYUSDT_RINGS_MAX)
+    if (strcmp(text, again) != 0 || name->slot >= PYUSDT_MAX_SESSIONS ||
+        name->ring >= PYUSDT_RINGS_MAX)
         name->kind = PYUSDT_FILE_OTHER;
 }
 
@@ -99,7 +102,8 @@ static int choose(char *path, size_t size)
     if (own)
         n = snprintf(path, size, "%s", own);
     else
-        n = snprintf(path, size, "%s/" PYUSDT_RUNDIR_PREFIX "%u", parent ? parent : "/tmp", (unsigned)geteuid());
+        n = snprintf(path, size, "%s/" PYUSDT_RUNDIR_PREFIX "%u", parent ? parent : "/tmp",
+                     (unsigned)geteuid());
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -110,10 +114,14 @@ int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt
     if (fstat(dir, &st) != 0)
         return pyusdt_error_set(error, -errno, "run directory %s: %s", path, strerror(errno));
     if (st.st_uid != owner)
-        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u: remove it, or set PYUSDT_RUNDIR to another "
-                                "one, for program and tracer", path, owner);
+        return pyusdt_error_set(
+            error, -EPERM,
+            "run directory %s does not belong to uid %u: remove it, or set PYUSDT_RUNDIR to another "
+            "one, for program and tracer",
+            path, owner);
     if ((st.st_mode & 077) != 0)
-        return pyusdt_error_set(error, -EPERM, "run directory %s is open to others: its mode must be 0700", path);
+        return pyusdt_error_set(error, -EPERM,
+                                "run directory %s is open to others: its mode must be 0700", path);
     return 0;
 }
 
@@ -140,7 +148,8 @@ int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
     if (r != 0)
         return pyusdt_error_set(error, r, "the run directory's path is too long");
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", path, strerror(errno));
+        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", path,
+                                strerror(errno));
     dir = pyusdt_rundir_open(path, error);
     if (dir < 0)
         return dir;
@@ -239,7 +248,8 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
         return failed;
     }
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-        (st.st_uid != owner.st_uid && st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 077) != 0) {
+        (st.st_uid != owner.st_uid && st.st_uid != 0 && st.st_uid != geteuid()) ||
+        (st.st_mode & 077) != 0) {
         close(fd);
         return -EPERM;
     }

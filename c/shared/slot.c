@@ -26,7 +26,8 @@ static int open_or_make(int dir, const char *text)
 
     if (there)
         fd = pyusdt_rundir_open_in(dir, text, O_RDWR, 0);
-    return fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || (there && fd == -EACCES) ? -EWOULDBLOCK : fd;
+    return fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || (there && fd == -EACCES) ? -EWOULDBLOCK
+                                                                                     : fd;
 }
 
 static bool read_header(int fd, struct pyusdt_session_header *header)
@@ -37,7 +38,10 @@ static bool read_header(int fd, struct pyusdt_session_header *header)
 /* Its magic and version have these places in every layout. Whether it is kept, and which files are its own, only its layout knows. */
 static bool is_of_other_layout(int fd)
 {
-    struct { uint64_t magic; uint32_t version; } is;
+    struct {
+        uint64_t magic;
+        uint32_t version;
+    } is;
 
     return pread(fd, &is, sizeof is, 0) == (ssize_t)sizeof is && is.magic == PYUSDT_SESSION_MAGIC &&
            is.version != PYUSDT_LAYOUT_VERSION;
@@ -56,7 +60,8 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
     /* Locked, and still the file that has the name: the one that others will find locked. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
         fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
-        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 || is_of_other_layout(fd)) {
+        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 ||
+        is_of_other_layout(fd)) {
         close(fd);
         return -EWOULDBLOCK;
     }

@@ -23,10 +23,12 @@ int pyusdt_table_check(const struct pyusdt_table *table);
 
 /* Calls fn for every probe that the want matches, one with places whatever module and function are wanted; stops when fn returns nonzero and returns that. */
 typedef int pyusdt_match_fn(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc);
-int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_want *want, pyusdt_match_fn *fn, void *arg);
+int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_want *want,
+                       pyusdt_match_fn *fn, void *arg);
 
 /* Names and arguments of a probe, or -ENOENT. */
-int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe, struct pyusdt_probe_info *info);
+int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe,
+                       struct pyusdt_probe_info *info);
 
 #pragma GCC visibility pop
 

@@ -30,11 +30,12 @@
 #endif
 
 enum {
-    MILLISECOND = 1000000,                     /* nanoseconds */
-    LATE = 5,                                  /* milliseconds between looks at threads that have yet to stop */
-    ANSWERS = 2 * PYUSDT_HOLDER_LIMIT,         /* milliseconds in which it answers */
-    STARTS = 2000,                             /* milliseconds in which it has started */
-    KILLED = PYUSDT_HOLDER_LIMIT / 2,          /* milliseconds after a thread was to be let go, until the kernel kills the holder */
+    MILLISECOND = 1000000, /* nanoseconds */
+    LATE = 5,              /* milliseconds between looks at threads that have yet to stop */
+    ANSWERS = 2 * PYUSDT_HOLDER_LIMIT, /* milliseconds in which it answers */
+    STARTS = 2000,                     /* milliseconds in which it has started */
+    KILLED = PYUSDT_HOLDER_LIMIT /
+        2, /* milliseconds after a thread was to be let go, until the kernel kills the holder */
     NONE = -1,
 };
 
@@ -64,8 +65,11 @@ struct child {
 
 /* Where the control groups that can freeze or starve the tracer usually are: version 2, alone and beside version 1, and version 1. */
 static const char *const groups[] = {
-    "/sys/fs/cgroup/cgroup.procs",     "/sys/fs/cgroup/unified/cgroup.procs",     "/sys/fs/cgroup/freezer/cgroup.procs",
-    "/sys/fs/cgroup/cpu/cgroup.procs", "/sys/fs/cgroup/cpu,cpuacct/cgroup.procs",
+    "/sys/fs/cgroup/cgroup.procs",
+    "/sys/fs/cgroup/unified/cgroup.procs",
+    "/sys/fs/cgroup/freezer/cgroup.procs",
+    "/sys/fs/cgroup/cpu/cgroup.procs",
+    "/sys/fs/cgroup/cpu,cpuacct/cgroup.procs",
 };
 
 static void leave_groups(void)
@@ -101,11 +105,13 @@ void pyusdt_holder_stand_apart(void)
 /* Other descriptors may be the end of a pipe, for which somebody waits to be closed. */
 static void close_others(int kept, int also)
 {
-    unsigned int low = (unsigned int)(kept < also ? kept : also), high = (unsigned int)(kept < also ? also : kept);
+    unsigned int low = (unsigned int)(kept < also ? kept : also),
+                 high = (unsigned int)(kept < also ? also : kept);
     struct rlimit most;
 
     if ((low == 0 || syscall(SYS_close_range, 0, low - 1, 0) == 0) &&
-        (high == low + 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0) && syscall(SYS_close_range, high + 1, ~0U, 0) == 0)
+        (high == low + 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0) &&
+        syscall(SYS_close_range, high + 1, ~0U, 0) == 0)
         return;
     if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur > 1 << 20)
         most.rlim_cur = 1 << 20;
@@ -182,7 +188,8 @@ static bool answer(struct child *child)
 
 static void hold(struct child *child)
 {
-    struct pollfd watched[] = {{.fd = child->socket, .events = POLLIN}, {.fd = child->tracer, .events = POLLIN}};
+    struct pollfd watched[] = {{.fd = child->socket, .events = POLLIN},
+                               {.fd = child->tracer, .events = POLLIN}};
     bool goes_on = send(child->socket, "", 1, MSG_NOSIGNAL) == 1;
 
     while (goes_on && arm(child, child->holds.n > 0)) {
@@ -199,7 +206,8 @@ static void reset_signals(void)
 {
     struct sigaction is;
 
-    for (int number = 1; number < NSIG; number++) /* SIGCHLD as well: if it were ignored, the end of a thread would go to nobody */
+    for (int number = 1; number < NSIG;
+         number++) /* SIGCHLD as well: if it were ignored, the end of a thread would go to nobody */
         if (sigaction(number, NULL, &is) == 0 && (is.sa_handler != SIG_IGN || number == SIGCHLD))
             signal(number, SIG_DFL);
 }
@@ -209,7 +217,8 @@ static void run_child(int socket, struct exchange *exchange, pid_t tracer)
 {
     static struct child child; /* in this process it is the only one */
 
-    child = (struct child){.socket = socket, .exchange = exchange, .tracer = (int)syscall(SYS_pidfd_open, tracer, 0)};
+    child = (struct child){
+        .socket = socket, .exchange = exchange, .tracer = (int)syscall(SYS_pidfd_open, tracer, 0)};
     reset_signals();
     setsid();
     if (child.tracer < 0 || getppid() != tracer)
@@ -240,7 +249,8 @@ static int hear(const struct pyusdt_holder *holder, int milliseconds)
     return recv(holder->socket, &byte, 1, 0) == 1 ? 0 : -EPIPE;
 }
 
-static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_stopped *threads, size_t n)
+static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_stopped *threads,
+               size_t n)
 {
     int r;
 
@@ -316,7 +326,8 @@ int pyusdt_holder_start(struct pyusdt_holder **out)
         return -ENOMEM;
     holder->tracer = getpid();
     holder->socket = -1;
-    holder->exchange = mmap(NULL, sizeof *holder->exchange, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    holder->exchange = mmap(NULL, sizeof *holder->exchange, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (holder->exchange == MAP_FAILED) {
         holder->exchange = NULL;
         r = -errno;

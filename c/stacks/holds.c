@@ -15,8 +15,9 @@
 #include <time.h>
 
 enum {
-    LOOKS = 20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
-    POLL = 20,  /* microseconds between two later ones, and what the kernel adds to a sleep */
+    LOOKS =
+        20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
+    POLL = 20, /* microseconds between two later ones, and what the kernel adds to a sleep */
 };
 
 int64_t pyusdt_holds_now(void)
@@ -45,8 +46,9 @@ static enum state look(pid_t tid, siginfo_t *said)
 #ifdef __x86_64__
 static int number_them(const struct user_regs_struct *r, uint64_t *out)
 {
-    const uint64_t numbered[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-                                 r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
+    const uint64_t numbered[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+                                 r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+                                 r->r12, r->r13, r->r14, r->r15, r->rip};
     int n = sizeof numbered / sizeof *numbered;
 
     for (int i = 0; i < n; i++)
@@ -69,7 +71,8 @@ static int read_registers(pid_t tid, uint64_t *out)
     struct user_regs_struct registers;
     struct iovec part = {&registers, sizeof registers};
 
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof registers)
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &part) != 0 ||
+        part.iov_len != sizeof registers)
         return -ESRCH; /* or a program of 32 bits */
     return number_them(&registers, out);
 }
@@ -88,7 +91,8 @@ static bool detach(pid_t tid, const siginfo_t *said)
 {
     bool is_signal = said->si_status >> 8 == 0;
 
-    return ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)(is_signal ? said->si_status & 0x7f : 0)) == 0;
+    return ptrace(PTRACE_DETACH, tid, NULL,
+                  (void *)(uintptr_t)(is_signal ? said->si_status & 0x7f : 0)) == 0;
 }
 
 /* ---- the list ---- */
@@ -179,7 +183,8 @@ static int settle(struct pyusdt_holds *holds, struct pyusdt_stopped *thread, int
     return r;
 }
 
-void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n, int64_t limit)
+void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n,
+                       int64_t limit)
 {
     int64_t until = pyusdt_holds_now() + 1000 * (int64_t)PYUSDT_STOP_PATIENCE;
     struct timespec pause = {0, POLL * 1000};
@@ -235,5 +240,6 @@ void pyusdt_holds_end(struct pyusdt_holds *holds)
 }
 
 #else
-typedef int pyusdt_no_holds; /* other systems and processors have another way each; none is written yet */
+typedef int
+    pyusdt_no_holds; /* other systems and processors have another way each; none is written yet */
 #endif

@@ -9,18 +9,22 @@
 
 #include "stacks/stop.h"
 
-enum { PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MOST }; /* those of one request, and those that were late before */
+enum {
+    PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MOST
+}; /* those of one request, and those that were late before */
 
 struct pyusdt_hold {
     pid_t tid;
     bool stands;   /* it stands still */
     bool unwanted; /* it is let go as soon as it stops */
-    int64_t until; /* when it is to be let go, in nanoseconds of CLOCK_MONOTONIC; of one that stands */
+    int64_t
+        until; /* when it is to be let go, in nanoseconds of CLOCK_MONOTONIC; of one that stands */
 };
 
 struct pyusdt_holds {
     uint32_t n;
-    pid_t child; /* a child of the calling process, whose end is left to who waits for it; 0: none */
+    pid_t
+        child; /* a child of the calling process, whose end is left to who waits for it; 0: none */
     struct pyusdt_hold hold[PYUSDT_HOLDS_MOST];
 };
 
@@ -29,7 +33,8 @@ struct pyusdt_holds {
 int64_t pyusdt_holds_now(void);
 
 /* As pyusdt_stop().  `limit`: nanoseconds for which each is held, from its stop on. */
-void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n, int64_t limit);
+void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n,
+                       int64_t limit);
 
 /* As pyusdt_go_on().  One that has yet to stop is unwanted from now on. */
 void pyusdt_holds_go_on(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n);

@@ -4,39 +4,139 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const pyusdt_python_names[PYUSDT_PYTHON_NUMBERS] = {
-    "minor",
+const char *const pyusdt_python_names[PYUSDT_PYTHON_NUMBERS] = {"minor",
 #define NAME(name) #name,
-    PYUSDT_PYTHON_FIELDS(NAME)
+                                                                PYUSDT_PYTHON_FIELDS(NAME)
 #undef NAME
 };
 
 #define OLD_OBJECTS \
     .object_type = 8, .type_name = 24, .unicode_length = 16, .unicode_state = 32, \
-    .bytes_size = 16, .bytes_data = 32, .dict_keys = 32, .dict_values = 40, .set_mask = 32, .set_table = 40, .weakref_object = 16
+    .bytes_size = 16, .bytes_data = 32, .dict_keys = 32, .dict_values = 40, .set_mask = 32, \
+    .set_table = 40, .weakref_object = 16
 #define OLD_TEXTS .unicode_ascii_data = 48, .unicode_data = 72
 
 /* Debian's 3.11.2 and 3.11.7 agree, and so do the earlier patch releases that other samplers know. */
 static const struct pyusdt_python_layout known[] = {
-    {.minor = 9, .runtime_interpreters = 32, .runtime_gil = 352, .interp_id = 24, .interp_next = 0, .interp_threads = 8,
-     .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
-     .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 104, .frame_top = 72, .code_filename = 104,
-     .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 152, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 10, .runtime_interpreters = 32, .runtime_gil = 352, .interp_id = 24, .interp_next = 0, .interp_threads = 8,
-     .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
-     .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 96, .frame_top = 80, .frame_values = 64,
-     .code_filename = 104, .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 160, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 11, .runtime_interpreters = 40, .runtime_gil = 360, .interp_id = 48, .interp_next = 0, .interp_threads = 16,
-     .interp_modules = 888, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 152,
-     .thread_native = 160, .thread_dict = 128, .thread_cframe = 56, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32, .frame_instr = 56,
-     .frame_entry = 68, .frame_owner = 69, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
-     .code_firstlineno = 72, .code_linetable = 136, .code_instructions = 184, .task_coro = 136, .generator_frame = 80, OLD_OBJECTS, OLD_TEXTS},
-    {.minor = 12, .runtime_interpreters = 40, .interp_id = 8, .interp_next = 0, .interp_threads = 72, .interp_modules = 944,
-     .interp_gil = 384, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 136,
-     .thread_native = 144, .thread_dict = 112, .thread_cframe = 56, .cframe_frame = 0, .frame_previous = 8, .frame_code = 0, .frame_instr = 56,
-     .frame_owner = 70, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
-     .code_firstlineno = 68, .code_linetable = 136, .code_instructions = 192, .task_coro = 136, .generator_frame = 72, OLD_OBJECTS,
-     .unicode_ascii_data = 40, .unicode_data = 56},
+    {.minor = 9,
+     .runtime_interpreters = 32,
+     .runtime_gil = 352,
+     .interp_id = 24,
+     .interp_next = 0,
+     .interp_threads = 8,
+     .interp_modules = 856,
+     .gil_locked = 16,
+     .gil_holder = 8,
+     .thread_next = 8,
+     .thread_interp = 16,
+     .thread_id = 176,
+     .thread_dict = 152,
+     .thread_frame = 24,
+     .frame_previous = 24,
+     .frame_code = 32,
+     .frame_instr = 104,
+     .frame_top = 72,
+     .code_filename = 104,
+     .code_name = 112,
+     .code_firstlineno = 40,
+     .code_linetable = 120,
+     .task_coro = 152,
+     .generator_frame = 16,
+     OLD_OBJECTS,
+     OLD_TEXTS},
+    {.minor = 10,
+     .runtime_interpreters = 32,
+     .runtime_gil = 352,
+     .interp_id = 24,
+     .interp_next = 0,
+     .interp_threads = 8,
+     .interp_modules = 856,
+     .gil_locked = 16,
+     .gil_holder = 8,
+     .thread_next = 8,
+     .thread_interp = 16,
+     .thread_id = 176,
+     .thread_dict = 152,
+     .thread_frame = 24,
+     .frame_previous = 24,
+     .frame_code = 32,
+     .frame_instr = 96,
+     .frame_top = 80,
+     .frame_values = 64,
+     .code_filename = 104,
+     .code_name = 112,
+     .code_firstlineno = 40,
+     .code_linetable = 120,
+     .task_coro = 160,
+     .generator_frame = 16,
+     OLD_OBJECTS,
+     OLD_TEXTS},
+    {.minor = 11,
+     .runtime_interpreters = 40,
+     .runtime_gil = 360,
+     .interp_id = 48,
+     .interp_next = 0,
+     .interp_threads = 16,
+     .interp_modules = 888,
+     .gil_locked = 16,
+     .gil_holder = 8,
+     .thread_next = 8,
+     .thread_interp = 16,
+     .thread_id = 152,
+     .thread_native = 160,
+     .thread_dict = 128,
+     .thread_cframe = 56,
+     .cframe_frame = 8,
+     .frame_previous = 48,
+     .frame_code = 32,
+     .frame_instr = 56,
+     .frame_entry = 68,
+     .frame_owner = 69,
+     .frame_locals = 72,
+     .frame_top = 64,
+     .code_filename = 112,
+     .code_name = 120,
+     .code_qualname = 128,
+     .code_firstlineno = 72,
+     .code_linetable = 136,
+     .code_instructions = 184,
+     .task_coro = 136,
+     .generator_frame = 80,
+     OLD_OBJECTS,
+     OLD_TEXTS},
+    {.minor = 12,
+     .runtime_interpreters = 40,
+     .interp_id = 8,
+     .interp_next = 0,
+     .interp_threads = 72,
+     .interp_modules = 944,
+     .interp_gil = 384,
+     .gil_locked = 16,
+     .gil_holder = 8,
+     .thread_next = 8,
+     .thread_interp = 16,
+     .thread_id = 136,
+     .thread_native = 144,
+     .thread_dict = 112,
+     .thread_cframe = 56,
+     .cframe_frame = 0,
+     .frame_previous = 8,
+     .frame_code = 0,
+     .frame_instr = 56,
+     .frame_owner = 70,
+     .frame_locals = 72,
+     .frame_top = 64,
+     .code_filename = 112,
+     .code_name = 120,
+     .code_qualname = 128,
+     .code_firstlineno = 68,
+     .code_linetable = 136,
+     .code_instructions = 192,
+     .task_coro = 136,
+     .generator_frame = 72,
+     OLD_OBJECTS,
+     .unicode_ascii_data = 40,
+     .unicode_data = 56},
 };
 
 int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out)
@@ -51,14 +151,27 @@ int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out)
 
 /* ---- what the interpreter tells ---- */
 
-enum { COOKIE, VERSION, GIL_RUNTIME_13 = 15, GIL_RUNTIME_14 = 16, DEBUGGER_14 = 90, DEBUGGER_15 = 106 };
+enum {
+    COOKIE,
+    VERSION,
+    GIL_RUNTIME_13 = 15,
+    GIL_RUNTIME_14 = 16,
+    DEBUGGER_14 = 90,
+    DEBUGGER_15 = 106
+};
 
 /* Which word of _Py_DebugOffsets has a field's offset, in 3.13, 3.14, 3.15; 0: that version does not tell. */
 static const struct told {
     uint16_t field;
     uint8_t word[PYUSDT_PYTHON_NEWEST - PYUSDT_PYTHON_TELLS + 1];
 } told[] = {
-#define TOLD(name, ...) {offsetof(struct pyusdt_python_layout, name), {__VA_ARGS__}}
+#define TOLD(name, ...) \
+    { \
+        offsetof(struct pyusdt_python_layout, name), \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
     TOLD(runtime_interpreters, 5, 5, 5),
     TOLD(interp_id, 7, 7, 7),
     TOLD(interp_next, 8, 8, 8),
@@ -73,7 +186,8 @@ static const struct told {
     TOLD(thread_frame, 23, 26, 26),
     TOLD(thread_id, 24, 27, 30),
     TOLD(thread_native, 25, 28, 31),
-    TOLD(thread_pending, 0, 92, 108), /* here within the part that thread_script is in, too; from_thread() mends both */
+    TOLD(thread_pending, 0, 92,
+         108), /* here within the part that thread_script is in, too; from_thread() mends both */
     TOLD(thread_script, 0, 93, 109),
     TOLD(frame_previous, 29, 32, 40),
     TOLD(frame_code, 30, 33, 41),
@@ -163,5 +277,7 @@ int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout
         *field_of(out, told[i].field) = (uint32_t)value;
     }
     fill_objects(out);
-    return from_thread(out, words) != 0 ? -ERANGE : from_lock(out, words[which ? GIL_RUNTIME_14 : GIL_RUNTIME_13]);
+    return from_thread(out, words) != 0
+               ? -ERANGE
+               : from_lock(out, words[which ? GIL_RUNTIME_14 : GIL_RUNTIME_13]);
 }

@@ -38,7 +38,8 @@ bool pyusdt_memory_is_its(const struct pyusdt_memory *memory)
     return memory->pidfd >= 0 && poll(&end, 1, 0) == 0;
 }
 
-int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struct pyusdt_memory_part *parts, size_t n)
+int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
+                                 const struct pyusdt_memory_part *parts, size_t n)
 {
     struct iovec here[PYUSDT_MEMORY_PARTS], there[PYUSDT_MEMORY_PARTS];
     ssize_t got;
@@ -50,10 +51,12 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
         there[i] = (struct iovec){(void *)(uintptr_t)parts[i].address, parts[i].size};
     }
     got = process_vm_readv(memory->pid, here, n, there, n, 0);
-    return got < 0 ? (errno == EINVAL ? -EFAULT : -errno) : got; /* EINVAL: so wild that the sizes overflow */
+    return got < 0 ? (errno == EINVAL ? -EFAULT : -errno)
+                   : got; /* EINVAL: so wild that the sizes overflow */
 }
 
-int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size)
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size)
 {
     struct iovec here = {(void *)(uintptr_t)from, size}, there = {(void *)(uintptr_t)address, size};
     ssize_t written = process_vm_writev(memory->pid, &here, 1, &there, 1, 0);
@@ -80,7 +83,8 @@ bool pyusdt_memory_is_its(const struct pyusdt_memory *memory)
     return false;
 }
 
-int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struct pyusdt_memory_part *parts, size_t n)
+int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
+                                 const struct pyusdt_memory_part *parts, size_t n)
 {
     (void)memory;
     (void)parts;
@@ -88,7 +92,8 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
     return -ENOSYS;
 }
 
-int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size)
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size)
 {
     (void)memory;
     (void)address;

@@ -35,13 +35,15 @@ void pyusdt_memory_close(struct pyusdt_memory *memory);
 bool pyusdt_memory_is_its(const struct pyusdt_memory *memory);
 
 /* Bytes that could be read from the beginning of the parts on, which are at most PYUSDT_MEMORY_PARTS; -errno if none. */
-int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struct pyusdt_memory_part *parts, size_t n);
+int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
+                                 const struct pyusdt_memory_part *parts, size_t n);
 
 /* 0 if all of it could be read. */
 int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, void *to, size_t size);
 
 /* 0 if all of it could be written; only to take back what a debugger has written there. */
-int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size);
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size);
 
 #pragma GCC visibility pop
 

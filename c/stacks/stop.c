@@ -13,8 +13,9 @@
 
 #include "stacks/holder.h"
 
-static struct pyusdt_holder *holder; /* of this process; started when a thread is to be stopped first */
-static struct pyusdt_holds own;      /* what this process holds itself */
+static struct pyusdt_holder
+    *holder;                    /* of this process; started when a thread is to be stopped first */
+static struct pyusdt_holds own; /* what this process holds itself */
 
 /* ---- Ctrl-Z waits until the threads go on ---- */
 
@@ -89,7 +90,8 @@ static void let_go(struct pyusdt_stopped *threads, size_t n)
     pyusdt_holds_go_on(&own, threads, ours);
     for (size_t i = ours; i < n; i++)
         threads[i].result = 0;
-    if (ours < n && holder && pyusdt_holder_is_own(holder) && pyusdt_holder_go_on(holder, threads + ours, n - ours) != 0)
+    if (ours < n && holder && pyusdt_holder_is_own(holder) &&
+        pyusdt_holder_go_on(holder, threads + ours, n - ours) != 0)
         give_up_holder();
 }
 
@@ -104,7 +106,8 @@ static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
 }
 
 /* By this process: what its holder may not stop, though its ptracer could be this one. */
-static void stop_ourselves(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
+static void stop_ourselves(const struct pyusdt_memory *memory, bool is_child,
+                           struct pyusdt_stopped *threads, size_t n)
 {
     own.child = is_child ? memory->pid : 0;
     if (own.n > 0)
@@ -132,7 +135,8 @@ static size_t keep_its(const struct pyusdt_memory *memory, struct pyusdt_stopped
     return kept;
 }
 
-static int stop_all(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
+static int stop_all(const struct pyusdt_memory *memory, bool is_child,
+                    struct pyusdt_stopped *threads, size_t n)
 {
     int r = need_holder();
 
@@ -147,7 +151,8 @@ static int stop_all(const struct pyusdt_memory *memory, bool is_child, struct py
     return 0;
 }
 
-int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
+int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads,
+                size_t n)
 {
     size_t found = 0;
     int r;
@@ -176,7 +181,8 @@ void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
 
 #else /* other systems and processors have another way each; none is written yet */
 
-int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n)
+int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads,
+                size_t n)
 {
     (void)memory;
     (void)is_child;

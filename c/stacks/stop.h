@@ -15,9 +15,9 @@
 #include "stacks/memory.h"
 
 enum {
-    PYUSDT_STOP_REGISTERS = 33,    /* x86-64: 16 and the pc; aarch64: x0 to x30, sp, pc */
-    PYUSDT_STOP_PATIENCE = 20000,  /* microseconds, for all threads together */
-    PYUSDT_STOP_MOST = 256,        /* threads at once */
+    PYUSDT_STOP_REGISTERS = 33,   /* x86-64: 16 and the pc; aarch64: x0 to x30, sp, pc */
+    PYUSDT_STOP_PATIENCE = 20000, /* microseconds, for all threads together */
+    PYUSDT_STOP_MOST = 256,       /* threads at once */
 };
 
 struct pyusdt_stopped {
@@ -32,7 +32,8 @@ struct pyusdt_stopped {
  * Of each thread, result: how many registers there are; -EAGAIN: it is late; -EPERM: another debugger has it, or it may not be; -ESRCH: it
  * has ended, or is none of the process's; -ENOBUFS: too many are late.  Returns 0; -errno: none of them stands still (-ENOSYS: not on
  * this system). */
-int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads, size_t n);
+int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads,
+                size_t n);
 
 /* Threads that pyusdt_stop() has stopped, or that were late, go on.  result: whether it stood still all the time until now. */
 void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n);

@@ -7,11 +7,12 @@
 
 enum {
     PAGE = 4096,
-    RECORD = 256,   /* of a frame or a thread: as much as is looked at */
-    WINDOWS = 2048, /* pages that the frames of one stack may lie in; before 3.11 each is an object of some 480 bytes */
-    HEAD = 2,       /* words that lead to the innermost frame, at most */
-    LOOKS = 4,      /* that have to agree with the first */
-    PAUSES = 7,     /* between them, all together */
+    RECORD = 256, /* of a frame or a thread: as much as is looked at */
+    WINDOWS =
+        2048, /* pages that the frames of one stack may lie in; before 3.11 each is an object of some 480 bytes */
+    HEAD = 2,   /* words that lead to the innermost frame, at most */
+    LOOKS = 4,  /* that have to agree with the first */
+    PAUSES = 7, /* between them, all together */
     PARTS = LOOKS * (HEAD + WINDOWS) + HEAD + PAUSES,
     /* What one walk may cost, lest a process that shows long lists of long stacks keeps it busy: a frame is 1. */
     BUDGET = 1 << 20,
@@ -166,7 +167,8 @@ static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t add
     const uint8_t *frame = window->first + at;
     bool shown = is_function(w, frame);
 
-    w->seen[w->nseen++] = (struct seen){code_at(w, frame), instr_at(w, frame), window, at, shown, is_entry(w, frame)};
+    w->seen[w->nseen++] =
+        (struct seen){code_at(w, frame), instr_at(w, frame), window, at, shown, is_entry(w, frame)};
     w->nshown += shown;
     window->low = at < window->low ? at : window->low;
     window->high = at + w->record > window->high ? at + w->record : window->high;
@@ -183,7 +185,8 @@ static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
 {
     uint64_t mark = 0; /* a frame seen before, further and further in between: a circle meets it */
 
-    while (frame && w->nshown < w->max_frames && w->nseen < 2 * w->max_frames && w->nwindows < WINDOWS) {
+    while (frame && w->nshown < w->max_frames && w->nseen < 2 * w->max_frames &&
+           w->nwindows < WINDOWS) {
         struct window *window = w->spent++ < BUDGET ? window_of(w, frame) : NULL;
         if (!window || frame == mark)
             return PYUSDT_STACK_LOST;
@@ -197,15 +200,18 @@ static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
 /* ---- looking again ---- */
 
 /* The parts to read for the head; how many. */
-static size_t head_parts(const struct pyusdt_walker *w, uint64_t thread, uint64_t cframe, struct head *head,
-                         struct pyusdt_memory_part *parts)
+static size_t head_parts(const struct pyusdt_walker *w, uint64_t thread, uint64_t cframe,
+                         struct head *head, struct pyusdt_memory_part *parts)
 {
     if (!w->layout.thread_cframe) {
-        parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_frame, &head->word[0], sizeof head->word[0]};
+        parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_frame, &head->word[0],
+                                               sizeof head->word[0]};
         return 1;
     }
-    parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_cframe, &head->word[0], sizeof head->word[0]};
-    parts[1] = (struct pyusdt_memory_part){cframe + w->layout.cframe_frame, &head->word[1], sizeof head->word[1]};
+    parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_cframe, &head->word[0],
+                                           sizeof head->word[0]};
+    parts[1] = (struct pyusdt_memory_part){cframe + w->layout.cframe_frame, &head->word[1],
+                                           sizeof head->word[1]};
     return 2;
 }
 
@@ -221,11 +227,13 @@ static uint64_t read_head(const struct pyusdt_walker *w, uint64_t thread, struct
     return head->word[1];
 }
 
-static size_t window_parts(const struct pyusdt_walker *w, int look, struct pyusdt_memory_part *parts)
+static size_t window_parts(const struct pyusdt_walker *w, int look,
+                           struct pyusdt_memory_part *parts)
 {
     for (uint32_t i = 0; i < w->nwindows; i++) {
         struct window *window = w->windows[i];
-        parts[i] = (struct pyusdt_memory_part){window->start + window->low, window->again[look] + window->low,
+        parts[i] = (struct pyusdt_memory_part){window->start + window->low,
+                                               window->again[look] + window->low,
                                                window->high - window->low};
     }
     return w->nwindows;
@@ -298,7 +306,10 @@ static uint32_t unsettled(const struct pyusdt_walker *w, bool *moved)
 
     while (from > 0 && is_same_function(w, &w->seen[from - 1])) {
         from--;
-        if (from > 0 && !is_same_place(w, &w->seen[from])) /* where the innermost is changes all the time, which is no harm */
+        if (from > 0 &&
+            !is_same_place(
+                w,
+                &w->seen[from])) /* where the innermost is changes all the time, which is no harm */
             *moved = true;
     }
     return from;
@@ -477,7 +488,9 @@ static uint32_t largest(uint32_t a, uint32_t b)
 
 static uint32_t record_of(const struct pyusdt_python_layout *layout)
 {
-    return 8 + largest(largest(layout->frame_previous, layout->frame_code), largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
+    return 8 +
+           largest(largest(layout->frame_previous, layout->frame_code),
+                   largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
 }
 
 /* What a process tells may be anything. */
@@ -486,14 +499,18 @@ static bool is_sane(const struct pyusdt_python_layout *layout)
     uint32_t thread = largest(largest(layout->thread_next, layout->thread_interp),
                               largest(layout->thread_id, layout->thread_native));
 
-    return record_of(layout) <= RECORD && thread + 8 <= RECORD && layout->unicode_length + 8 <= layout->unicode_ascii_data &&
-           layout->unicode_state < layout->unicode_ascii_data && layout->bytes_size + 8 <= layout->bytes_data;
+    return record_of(layout) <= RECORD && thread + 8 <= RECORD &&
+           layout->unicode_length + 8 <= layout->unicode_ascii_data &&
+           layout->unicode_state < layout->unicode_ascii_data &&
+           layout->bytes_size + 8 <= layout->bytes_data;
 }
 
-struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, const struct pyusdt_python_layout *layout,
-                                        uint64_t runtime, uint32_t frames, uint32_t tries, bool entries)
+struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
+                                        const struct pyusdt_python_layout *layout, uint64_t runtime,
+                                        uint32_t frames, uint32_t tries, bool entries)
 {
-    struct pyusdt_walker *w = is_sane(layout) && frames > 0 && frames <= PYUSDT_WALK_FRAMES ? calloc(1, sizeof *w) : NULL;
+    struct pyusdt_walker *w =
+        is_sane(layout) && frames > 0 && frames <= PYUSDT_WALK_FRAMES ? calloc(1, sizeof *w) : NULL;
 
     if (!w)
         return NULL;

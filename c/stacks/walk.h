@@ -21,12 +21,15 @@ enum {
 
 /* Of a thread's stack. */
 enum {
-    PYUSDT_STACK_GIL = 1,   /* the thread holds the lock of the interpreter */
-    PYUSDT_STACK_MOVED = 2, /* functions are right; a caller's position, or the innermost function, may be a moment old */
-    PYUSDT_STACK_TORN = 4,  /* inner frames changed too fast: they are left out */
-    PYUSDT_STACK_CUT = 8,   /* there are more, outer frames than were asked for */
-    PYUSDT_STACK_LOST = 16, /* it led to an address that is not there, or in a circle: nothing of it is given */
-    PYUSDT_STACK_RAN = 32,  /* the innermost function went on while the stack was read: the thread has a processor, and is in no C function */
+    PYUSDT_STACK_GIL = 1, /* the thread holds the lock of the interpreter */
+    PYUSDT_STACK_MOVED =
+        2, /* functions are right; a caller's position, or the innermost function, may be a moment old */
+    PYUSDT_STACK_TORN = 4, /* inner frames changed too fast: they are left out */
+    PYUSDT_STACK_CUT = 8,  /* there are more, outer frames than were asked for */
+    PYUSDT_STACK_LOST =
+        16, /* it led to an address that is not there, or in a circle: nothing of it is given */
+    PYUSDT_STACK_RAN =
+        32, /* the innermost function went on while the stack was read: the thread has a processor, and is in no C function */
 };
 
 /* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object (with PYUSDT_FRAME_FIRST in it), position. */
@@ -48,8 +51,9 @@ struct pyusdt_walker;
 #pragma GCC visibility push(hidden)
 
 /* frames: of a thread, at the most; tries: how often a stack is read until it holds still; entries: PYUSDT_FRAME_FIRST.  NULL: no memory. */
-struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, const struct pyusdt_python_layout *layout,
-                                        uint64_t runtime, uint32_t frames, uint32_t tries, bool entries);
+struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
+                                        const struct pyusdt_python_layout *layout, uint64_t runtime,
+                                        uint32_t frames, uint32_t tries, bool entries);
 void pyusdt_walker_free(struct pyusdt_walker *walker);
 
 /* All threads, once.  The words are the walker's, until its next walk.  0, or -errno: -ESRCH where the process has ended. */

@@ -39,7 +39,10 @@ void pyusdt_ancestry_fork(void)
     chain.parent[0] = chain.pid;
     chain.pid = (uint32_t)getpid();
     if (getppid() == 0)
-        memset(chain.parent, 0, sizeof chain.parent); /* the first process of a pid namespace: those ids mean nothing in it */
+        memset(
+            chain.parent, 0,
+            sizeof chain
+                .parent); /* the first process of a pid namespace: those ids mean nothing in it */
 }
 
 void pyusdt_ancestry_show(uint32_t ancestors[PYUSDT_CTL_ANCESTORS])

@@ -14,10 +14,14 @@
 #include "shared/os.h"
 #include "target/spare_stack.h"
 
-void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring, char *text)
+void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring,
+                      char *text)
 {
-    struct pyusdt_name name = {
-        .kind = kind, .who = pyusdt_core.who, .slot = number, .generation = generation, .ring = ring};
+    struct pyusdt_name name = {.kind = kind,
+                               .who = pyusdt_core.who,
+                               .slot = number,
+                               .generation = generation,
+                               .ring = ring};
     pyusdt_name_format(&name, text);
 }
 
@@ -51,7 +55,8 @@ static int map_area(struct pyusdt_slot *slot, uint64_t size, int fd)
     return 0;
 }
 
-int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const struct pyusdt_session_header *header)
+int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number,
+                     const struct pyusdt_session_header *header)
 {
     const uint64_t size = PYUSDT_AREA_SIZE(pyusdt_counts_end_rows(slot));
     char text[PYUSDT_NAME_SIZE];
@@ -86,7 +91,8 @@ void pyusdt_area_unmap_ring(struct pyusdt_ring *ring)
 }
 
 /* Whether there may be one more. The first pages of the first are so few that every program has room for them. */
-static int check_ring(const struct pyusdt_slot *slot, int dir, uint64_t generation, uint32_t k, uint64_t pages)
+static int check_ring(const struct pyusdt_slot *slot, int dir, uint64_t generation, uint32_t k,
+                      uint64_t pages)
 {
     int r = 0;
 
@@ -97,7 +103,8 @@ static int check_ring(const struct pyusdt_slot *slot, int dir, uint64_t generati
     return r != 0 ? r : pyusdt_head_room_map(2 * slot->size);
 }
 
-int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k)
+int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
+                     uint32_t k)
 {
     const uint64_t pages = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : slot->size;
     char text[PYUSDT_NAME_SIZE];
@@ -162,7 +169,7 @@ static void make_ring(void *arg)
     }
     if (r != 0)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
-    if (r != 0 && r != -EDQUOT) /* a kept session's own bound is no trouble */
+    if (r != 0 && r != -EDQUOT)               /* a kept session's own bound is no trouble */
         atomic_store(&atomic_load(&slot->area)->error, r);
     growing->more = r == 0;
 }
@@ -185,7 +192,8 @@ static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uin
 
     if (dir < 0)
         return r != 0 ? r : pyusdt_os_populate(ring->data + ring->usable, more);
-    pyusdt_area_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING, (uint32_t)(ring - slot->ring), text);
+    pyusdt_area_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING,
+                     (uint32_t)(ring - slot->ring), text);
     fd = r != 0 ? r : pyusdt_file_open(dir, text, O_RDWR, &size);
     r = fd < 0 ? fd : pyusdt_os_allocate(fd, ring->usable, more);
     if (fd >= 0)

@@ -28,7 +28,8 @@ static bool has_more_rights(void)
 /* Where the cache is to be; base: how much of the path has to be there: a home that is not is not made for the cache's sake. */
 static int choose(char *path, size_t size, size_t *base)
 {
-    const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int n = -1;
 
     *base = 0;
@@ -70,7 +71,8 @@ static int check_path(const char *path, size_t length, struct pyusdt_error *erro
         if (lstat(part, &st) != 0)
             return pyusdt_error_set(error, -errno, "the cache %s: %s", part, strerror(errno));
         if (!is_trusted(&st))
-            return pyusdt_error_set(error, -EPERM, "the cache %s: %s can be changed by others", path, part);
+            return pyusdt_error_set(error, -EPERM, "the cache %s: %s can be changed by others",
+                                    path, part);
     }
     return 0;
 }
@@ -107,7 +109,8 @@ static int make_path(char *path, size_t base, struct pyusdt_error *error)
     int r;
 
     if (at < base)
-        return pyusdt_error_set(error, -ENOENT, "no cache: %.*s is not there (PYUSDT_CACHE can name another place)",
+        return pyusdt_error_set(error, -ENOENT,
+                                "no cache: %.*s is not there (PYUSDT_CACHE can name another place)",
                                 (int)base, path);
     r = check_both(path, at, real, error);
     while (r == 0 && at < length) {
@@ -130,10 +133,12 @@ int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
     int r;
 
     if (has_more_rights())
-        return pyusdt_error_set(error, -EPERM, "no cache in a process with more rights than its user");
+        return pyusdt_error_set(error, -EPERM,
+                                "no cache in a process with more rights than its user");
     r = choose(asked, sizeof asked, &base);
     if (r != 0)
-        return pyusdt_error_set(error, r, "no cache: neither PYUSDT_CACHE nor HOME is an absolute path");
+        return pyusdt_error_set(error, r,
+                                "no cache: neither PYUSDT_CACHE nor HOME is an absolute path");
     r = make_path(asked, base, error);
     if (r != 0)
         return r;
@@ -143,10 +148,13 @@ int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
     if (r != 0)
         return r;
     if (lstat(real, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-        return pyusdt_error_set(error, -EPERM,
-                                "the cache %s belongs to another user (sudo?), or others may write in it", real);
+        return pyusdt_error_set(
+            error, -EPERM,
+            "the cache %s belongs to another user (sudo?), or others may write in it", real);
     r = snprintf(path, size, "%s", real);
-    return r < 0 || (size_t)r >= size ? pyusdt_error_set(error, -ENAMETOOLONG, "the cache's path is too long") : 0;
+    return r < 0 || (size_t)r >= size
+               ? pyusdt_error_set(error, -ENAMETOOLONG, "the cache's path is too long")
+               : 0;
 }
 
 /* ---- a file ---- */
@@ -172,8 +180,9 @@ static bool is_there(int dir, const char *name, const struct pyusdt_elf *elf)
 
     if (fd < 0)
         return false;
-    good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
-           st.st_nlink == 1 && (size_t)st.st_size == elf->size && has_bytes(fd, elf);
+    good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 022) == 0 && st.st_nlink == 1 && (size_t)st.st_size == elf->size &&
+           has_bytes(fd, elf);
     close(fd);
     return good;
 }
@@ -204,7 +213,8 @@ static int make_temporary(int dir, const char *name, char *temporary, size_t siz
     int fd = -1;
 
     for (int i = 0; fd < 0 && i < TEMPORARY_TRIES; i++) {
-        snprintf(temporary, size, ".%s.%ld.%u", name, (long)getpid(), __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+        snprintf(temporary, size, ".%s.%ld.%u", name, (long)getpid(),
+                 __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
         fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             break;

@@ -21,13 +21,15 @@
 #include <unistd.h>
 
 #define PAGE 4096ull
-#define PAGES 4096u      /* that are remembered, each at one of */
+#define PAGES 4096u /* that are remembered, each at one of */
 #define WAYS 4u
-#define RANGES 8192u     /* of code; behind the first half those that are no file's become one with their neighbours */
+#define RANGES \
+    8192u /* of code; behind the first half those that are no file's become one with their neighbours */
 #define TEXTS (512u << 10) /* bytes of the names of their files; what finds no room is no file's */
-#define LINES 131072u    /* of /proc/self/maps, which take some 60 ms; what stands behind them is not known */
-#define PART_BITS 20     /* of a file that is a place */
-#define PATIENCE 100u    /* times that a look at the mappings took, until the next; up to */
+#define LINES \
+    131072u /* of /proc/self/maps, which take some 60 ms; what stands behind them is not known */
+#define PART_BITS 20  /* of a file that is a place */
+#define PATIENCE 100u /* times that a look at the mappings took, until the next; up to */
 #define PATIENCE_MOST 12800u
 #define NO_PLACE 0u
 
@@ -41,7 +43,8 @@ static _Atomic uint64_t look_at; /* when to look again */
 /* Under the lock. */
 static struct {
     uint64_t offset;
-    uint32_t file; /* "device inode" and the path, behind each other in `texts`; 0: it is no file's */
+    uint32_t
+        file; /* "device inode" and the path, behind each other in `texts`; 0: it is no file's */
 } origin[RANGES];
 static uint32_t ntexts, nlines;
 static char texts[TEXTS];
@@ -67,7 +70,10 @@ static int find(uint64_t address)
         else
             high = middle;
     }
-    return low < RANGES && low < atomic_load_explicit(&nranges, memory_order_relaxed) && load(&starts[low]) <= address ? (int)low : -1;
+    return low < RANGES && low < atomic_load_explicit(&nranges, memory_order_relaxed) &&
+                   load(&starts[low]) <= address
+               ? (int)low
+               : -1;
 }
 
 /* Without the lock: there is no code, and it is not time to look again. */
@@ -80,7 +86,8 @@ static bool is_none(uint64_t address)
         return false;
     at = find(address);
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&version, memory_order_relaxed) == was && at < 0 && pyusdt_now() < load(&look_at);
+    return atomic_load_explicit(&version, memory_order_relaxed) == was && at < 0 &&
+           pyusdt_now() < load(&look_at);
 }
 
 /* ---- /proc/self/maps ---- */
@@ -90,7 +97,8 @@ static uint64_t number(const char **at, unsigned base)
     uint64_t value = 0;
 
     for (;; ++*at) {
-        unsigned digit = **at >= 'a' && **at <= 'f' ? (unsigned)(**at - 'a') + 10 : (unsigned)(**at - '0');
+        unsigned digit =
+            **at >= 'a' && **at <= 'f' ? (unsigned)(**at - 'a') + 10 : (unsigned)(**at - '0');
         if (digit >= base)
             return value;
         value = value * base + digit;
@@ -133,7 +141,8 @@ static void put_range(uint64_t start, uint64_t end, uint64_t offset, uint32_t fi
 {
     uint32_t n = atomic_load_explicit(&nranges, memory_order_relaxed);
 
-    if (n > 0 && file == 0 && origin[n - 1].file == 0 && (load(&ends[n - 1]) == start || n > RANGES / 2)) {
+    if (n > 0 && file == 0 && origin[n - 1].file == 0 &&
+        (load(&ends[n - 1]) == start || n > RANGES / 2)) {
         atomic_store_explicit(&ends[n - 1], end, memory_order_relaxed);
         return;
     }
@@ -167,13 +176,15 @@ static void read_lines(int fd)
     size_t have = 0;
     ssize_t n;
 
-    while (nlines < LINES && ((n = read(fd, buffer + have, sizeof buffer - 1 - have)) > 0 || (n < 0 && errno == EINTR))) {
+    while (nlines < LINES && ((n = read(fd, buffer + have, sizeof buffer - 1 - have)) > 0 ||
+                              (n < 0 && errno == EINTR))) {
         char *line = buffer, *end;
         if (n < 0)
             continue;
         have += (size_t)n;
         buffer[have] = '\0';
-        for (; (end = memchr(line, '\n', have - (size_t)(line - buffer))) != NULL; line = end + 1, nlines++) {
+        for (; (end = memchr(line, '\n', have - (size_t)(line - buffer))) != NULL;
+             line = end + 1, nlines++) {
             *end = '\0';
             read_line(line);
         }
@@ -250,7 +261,8 @@ static int ask(uint64_t address)
 static uint32_t place_of(int at, uint64_t offset)
 {
     char module[PYUSDT_PLACE_MODULE + 1] = "", path[PYUSDT_PLACE_FILE + 1] = "";
-    const char *identity = texts + origin[at].file, *whole = identity + strlen(identity) + 1, *slash;
+    const char *identity = texts + origin[at].file, *whole = identity + strlen(identity) + 1,
+               *slash;
 
     if (offset >> PART_BITS > UINT32_MAX)
         return NO_PLACE;
@@ -264,7 +276,8 @@ static uint32_t place_of(int at, uint64_t offset)
 
 static uint64_t word_at(uint32_t place, uint64_t offset)
 {
-    return pyusdt_code_frame(place, place != NO_PLACE ? (uint32_t)offset & ((1u << PART_BITS) - 1) : 0);
+    return pyusdt_code_frame(place,
+                             place != NO_PLACE ? (uint32_t)offset & ((1u << PART_BITS) - 1) : 0);
 }
 
 /* Under the lock. Where all are taken one that another page has is the price. */
@@ -274,7 +287,8 @@ static void remember(_Atomic uint64_t *slots, uint64_t word)
 
     while (way < WAYS && load(&slots[way]) != 0)
         way++;
-    atomic_store_explicit(&slots[way < WAYS ? way : pyusdt_now() / 1024 % WAYS], word, memory_order_release);
+    atomic_store_explicit(&slots[way < WAYS ? way : pyusdt_now() / 1024 % WAYS], word,
+                          memory_order_release);
 }
 
 struct question {
@@ -290,10 +304,12 @@ static void find_out(void *arg)
     int at = ask(address);
 
     if (at >= 0) {
-        uint64_t offset = origin[at].file != 0 ? address - load(&starts[at]) + origin[at].offset : address;
+        uint64_t offset =
+            origin[at].file != 0 ? address - load(&starts[at]) + origin[at].offset : address;
         uint32_t place = place_of(at, offset);
         question->word = word_at(place, offset);
-        remember(question->slots, address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
+        remember(question->slots,
+                 address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
     }
 }
 
@@ -319,7 +335,8 @@ uint64_t pyusdt_code_word(uint64_t address)
     for (uint32_t way = 0; way < WAYS; way++) {
         word = atomic_load_explicit(&slots[way], memory_order_acquire);
         if (word >> 28 == page)
-            return word_at((uint32_t)(word >> 8 & 0xfffff), (word & 0xff) * PAGE | (address & (PAGE - 1)));
+            return word_at((uint32_t)(word >> 8 & 0xfffff),
+                           (word & 0xff) * PAGE | (address & (PAGE - 1)));
     }
     return find_word(address, slots);
 }

@@ -23,8 +23,9 @@
 #define INSTANCES_MAX 64
 #define SWEEP_MAX 64
 
-static uint64_t no_words[PYUSDT_MAX_PROBES];  /* never written: costs no memory */
-static uint64_t all_words[PYUSDT_MAX_PROBES]; /* filled where they are needed only, as far as there are probes */
+static uint64_t no_words[PYUSDT_MAX_PROBES]; /* never written: costs no memory */
+static uint64_t all_words
+    [PYUSDT_MAX_PROBES]; /* filled where they are needed only, as far as there are probes */
 
 uint64_t *pyusdt_enabled_words = no_words;
 struct pyusdt_core pyusdt_core;
@@ -53,7 +54,8 @@ bool pyusdt_core_lock(bool firing)
             break;
         nanosleep(&pause, NULL);
     }
-    if (firing && holder != tid && !hurry) /* who was in the way for that long may be so for longer */
+    if (firing && holder != tid &&
+        !hurry) /* who was in the way for that long may be so for longer */
         atomic_store(&pyusdt_core.hurry_until, pyusdt_now() + PYUSDT_HURRY_NS);
     pthread_setcancelstate(cancel, NULL);
     return false;
@@ -213,11 +215,13 @@ static int publish(void)
         pyusdt_sessions_join(dir);
         pyusdt_core.flight_error = pyusdt_flight_start(dir);
         atomic_store(&pyusdt_core.family->alive, 1);
-        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes,
+                              memory_order_release);
         if (pyusdt_core.flight)
             enable_all(pyusdt_core.table.nprobes);
         else
-            __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
+            __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words,
+                             __ATOMIC_RELEASE);
         pyusdt_places_changed();
     }
     close(dir);
@@ -281,7 +285,8 @@ static void publish_child(void)
     if (pyusdt_core.child_error == 0)
         return;
     atomic_store(&pyusdt_core.family->reborn_at, pyusdt_now() + PYUSDT_CHECK_NS);
-    __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
+    __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words,
+                     __ATOMIC_RELEASE);
 }
 
 static void be_reborn(void *first)
@@ -290,7 +295,8 @@ static void be_reborn(void *first)
         return;
     if (*(bool *)first) {
         pyusdt_core.epoch++;
-        enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
+        enable_all(
+            atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
         forget_parent();
     }
     publish_child();
@@ -308,14 +314,16 @@ void pyusdt_core_reborn(void)
 /* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1: none is left. */
 static int next_of_parents(unsigned probe, uint64_t *sessions)
 {
-    if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) || atomic_load(&pyusdt_core.family->alive) ||
-        pyusdt_core.child_error == 0)
+    if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) ||
+        atomic_load(&pyusdt_core.family->alive) || pyusdt_core.child_error == 0)
         return -1;
-    for (uint64_t word = atomic_load(&pyusdt_core.words[probe]) & *sessions; word != 0; word &= word - 1) {
+    for (uint64_t word = atomic_load(&pyusdt_core.words[probe]) & *sessions; word != 0;
+         word &= word - 1) {
         int number = __builtin_ctzll(word);
         const struct pyusdt_ctl_slot *slot = &pyusdt_core.slots[number];
         *sessions &= ~(1ull << number);
-        if (number < PYUSDT_MAX_SESSIONS && atomic_load(&slot->wanted) != 0 && atomic_load(&slot->children) != 0)
+        if (number < PYUSDT_MAX_SESSIONS && atomic_load(&slot->wanted) != 0 &&
+            atomic_load(&slot->children) != 0)
             return number;
     }
     return -1;
@@ -392,13 +400,15 @@ static int prepared; /* 0 or -errno */
 
 static void prepare_once(void)
 {
-    void *family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (family == MAP_FAILED) {
         prepared = -ENOMEM;
         return;
     }
-    pyusdt_os_wipe_on_fork(family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
+    pyusdt_os_wipe_on_fork(
+        family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.has_native_key = pthread_key_create(&pyusdt_core.native_key, NULL) == 0;
     pyusdt_core.family = family;
@@ -450,7 +460,8 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     if (atomic_load(&pyusdt_core.nprobes) != 0 && atomic_load(&pyusdt_core.family->alive))
         r = pyusdt_own_table_grow(table, n);
     if (r == 0)
-        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes,
+                              memory_order_release);
     if (r == 0 && pyusdt_core.flight)
         enable_all(pyusdt_core.table.nprobes);
     pyusdt_core_unlock();
@@ -479,8 +490,10 @@ void pyusdt_unpublish(void)
         return; /* a forked child that fired nothing: the file is its parent's */
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&pyusdt_core.slots[i].wanted);
-        read |= wanted != 0 && (wanted == atomic_load(&pyusdt_core.slots[i].ready) || has_children(&pyusdt_core.slots[i]) ||
-                                PYUSDT_FAILED_TAG(atomic_load(&pyusdt_core.slots[i].failed)) == PYUSDT_FAILED_TAG(wanted));
+        read |= wanted != 0 && (wanted == atomic_load(&pyusdt_core.slots[i].ready) ||
+                                has_children(&pyusdt_core.slots[i]) ||
+                                PYUSDT_FAILED_TAG(atomic_load(&pyusdt_core.slots[i].failed)) ==
+                                    PYUSDT_FAILED_TAG(wanted));
     }
     atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
     if (pyusdt_core.flight)

@@ -16,7 +16,8 @@
 #include "target/spare_stack.h"
 
 #define ROOM_START 512u /* places whose words have pages at first: a page of each row */
-#define ROWS_START 4u   /* that an area has at least, where its session counts: for probes that come later */
+#define ROWS_START \
+    4u /* that an area has at least, where its session counts: for probes that come later */
 
 /* ---- a session's rows ---- */
 
@@ -26,7 +27,8 @@ void pyusdt_counts_begin(struct pyusdt_slot *slot)
 
     for (uint32_t row = 0; row < counting->rows; row++)
         for (uint32_t place = 1; place <= counting->room; place++)
-            atomic_store_explicit(pyusdt_count_how(counting, row, place), PYUSDT_HOW_UNKNOWN, memory_order_relaxed);
+            atomic_store_explicit(pyusdt_count_how(counting, row, place), PYUSDT_HOW_UNKNOWN,
+                                  memory_order_relaxed);
     counting->rows = counting->paged = counting->room = 0;
     counting->mapped = PYUSDT_COUNT_ROWS;
     counting->wished = false;
@@ -50,8 +52,9 @@ uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe)
     if (!PYUSDT_OS_FILLS_HOLES || counting->rows == counting->mapped)
         return 0;
     if (!counting->how) {
-        void *how = mmap(NULL, (size_t)PYUSDT_COUNT_ROWS * PYUSDT_MAX_PLACES, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *how =
+            mmap(NULL, (size_t)PYUSDT_COUNT_ROWS * PYUSDT_MAX_PLACES, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (how == MAP_FAILED)
             return 0;
         counting->how = how;
@@ -66,7 +69,9 @@ void pyusdt_counts_show(struct pyusdt_slot *slot)
 
     for (uint32_t row = 0; row < slot->counting.rows; row++)
         area->counted_probe[row] = slot->counting.probe[row];
-    atomic_store(&area->counted, slot->counting.room ? slot->counting.paged : slot->counting.rows); /* its tracer touches no hole */
+    atomic_store(&area->counted, slot->counting.room
+                                     ? slot->counting.paged
+                                     : slot->counting.rows); /* its tracer touches no hole */
 }
 
 void pyusdt_counts_discard(struct pyusdt_slot *slot)
@@ -93,7 +98,8 @@ static int allocate(int fd, uint32_t row, uint32_t rows, uint32_t from, uint32_t
 /* Pages of all rows for so many places, in the area's file. Rows that came later have none of those that the others have. */
 static int allocate_in(int dir, int fd, const struct pyusdt_counting *counting, uint32_t room)
 {
-    uint64_t words = (uint64_t)(room - counting->room) * counting->rows + (uint64_t)counting->room * (counting->rows - counting->paged);
+    uint64_t words = (uint64_t)(room - counting->room) * counting->rows +
+                     (uint64_t)counting->room * (counting->rows - counting->paged);
     int r = pyusdt_head_room_take(dir, words * sizeof(uint64_t));
 
     if (r == 0)
@@ -134,13 +140,15 @@ static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
 }
 
 /* Under the lock. The word has its tag before anybody counts there, and the tracer is told of its page before that. */
-static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row, uint32_t place)
+static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row,
+                      uint32_t place)
 {
     struct pyusdt_area *area = atomic_load(&slot->area);
     const char *module, *function;
 
     pyusdt_place_names(place, &module, &function);
-    if (!pyusdt_patterns_count(&slot->patterns, probe, module, function) || !make_room(slot, number, place))
+    if (!pyusdt_patterns_count(&slot->patterns, probe, module, function) ||
+        !make_room(slot, number, place))
         return PYUSDT_HOW_EVENTS;
     atomic_store(&area->countable, slot->counting.room);
     PYUSDT_HOOK(27);

@@ -52,11 +52,41 @@ typedef struct {
 
 #define ELF64_ST_INFO(bind, type) (((bind) << 4) + ((type) & 0xf))
 
-enum { ELFMAG0 = 0x7f, ELFMAG1 = 'E', ELFMAG2 = 'L', ELFMAG3 = 'F', ELFCLASS64 = 2, ELFDATA2LSB = 1, EV_CURRENT = 1 };
+enum {
+    ELFMAG0 = 0x7f,
+    ELFMAG1 = 'E',
+    ELFMAG2 = 'L',
+    ELFMAG3 = 'F',
+    ELFCLASS64 = 2,
+    ELFDATA2LSB = 1,
+    EV_CURRENT = 1
+};
 enum { ET_DYN = 3, EM_X86_64 = 62, EM_AARCH64 = 183, NT_GNU_BUILD_ID = 3 };
-enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_NOTE = 4, PT_GNU_STACK = 0x6474e551, PF_X = 1, PF_W = 2, PF_R = 4 };
-enum { SHT_PROGBITS = 1, SHT_STRTAB = 3, SHT_HASH = 5, SHT_DYNAMIC = 6, SHT_NOTE = 7, SHT_DYNSYM = 11 };
-enum { SHF_WRITE = 1, SHF_ALLOC = 2, SHF_EXECINSTR = 4, STB_GLOBAL = 1, STT_OBJECT = 1, STT_FUNC = 2 };
+enum {
+    PT_LOAD = 1,
+    PT_DYNAMIC = 2,
+    PT_NOTE = 4,
+    PT_GNU_STACK = 0x6474e551,
+    PF_X = 1,
+    PF_W = 2,
+    PF_R = 4
+};
+enum {
+    SHT_PROGBITS = 1,
+    SHT_STRTAB = 3,
+    SHT_HASH = 5,
+    SHT_DYNAMIC = 6,
+    SHT_NOTE = 7,
+    SHT_DYNSYM = 11
+};
+enum {
+    SHF_WRITE = 1,
+    SHF_ALLOC = 2,
+    SHF_EXECINSTR = 4,
+    STB_GLOBAL = 1,
+    STT_OBJECT = 1,
+    STT_FUNC = 2
+};
 enum { DT_NULL = 0, DT_HASH = 4, DT_STRTAB = 5, DT_SYMTAB = 6, DT_STRSZ = 10, DT_SYMENT = 11 };
 
 #endif

@@ -27,9 +27,11 @@ const struct pyusdt_elf_machine pyusdt_elf_x86_64 = {
     .site = 16,
     .entry = 12,
     /* 12 times int3, endbr64 | nop, nop10, nop5: 16 bytes; then the next probe's, which begins with our ret */
-    .code = {0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xf3, 0x0f, 0x1e, 0xfa,
-             0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00},
-    .registers = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "%rax", "%r10", "%r11", "%rbx", "%r12", "%r13"},
+    .code = {0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+             0xcc, 0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+             0x00, 0x00, 0x00, 0x00, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+    .registers = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "%rax", "%r10", "%r11", "%rbx",
+                  "%r12", "%r13"},
 };
 
 const struct pyusdt_elf_machine pyusdt_elf_aarch64 = {
@@ -99,8 +101,8 @@ struct writer {
     unsigned n;
     uint8_t *data;
     size_t size, room;
-    bool failed;         /* no memory: everything after it does nothing */
-    uint64_t moved;      /* what an address of the writable segment is beyond its offset in the file */
+    bool failed;    /* no memory: everything after it does nothing */
+    uint64_t moved; /* what an address of the writable segment is beyond its offset in the file */
     Elf64_Shdr section[SECTIONS];
 };
 
@@ -176,7 +178,8 @@ int pyusdt_elf_function(const char *provider, const char *name, char *function, 
     n = snprintf(function, size, "%s_%s", provider, note);
     if (n < 0 || (size_t)n >= size)
         return -ENAMETOOLONG;
-    for (const char *from = function; *from; from++) /* `__` to `_`, as in the user-trace provider */
+    for (const char *from = function; *from;
+         from++) /* `__` to `_`, as in the user-trace provider */
         if (!(from[0] == '_' && from[1] == '_'))
             *to++ = *from;
     *to = '\0';
@@ -188,8 +191,8 @@ static int check(const struct writer *w, struct pyusdt_error *why)
     int r = pyusdt_provider_check(w->provider, why);
 
     if (r == 0 && (w->n == 0 || w->n > PYUSDT_MAX_PROBES))
-        r = pyusdt_error_set(why, -EINVAL, "provider %s: it has 1 to %d probes, not %u", w->provider,
-                             PYUSDT_MAX_PROBES, w->n);
+        r = pyusdt_error_set(why, -EINVAL, "provider %s: it has 1 to %d probes, not %u",
+                             w->provider, PYUSDT_MAX_PROBES, w->n);
     for (unsigned i = 0; r == 0 && i < w->n; i++)
         r = pyusdt_probe_check(w->provider, &w->probes[i], why);
     return r;
@@ -197,7 +200,8 @@ static int check(const struct writer *w, struct pyusdt_error *why)
 
 /* ---- sections ---- */
 
-static void put_note(struct writer *w, unsigned kind, const char *owner, const void *bytes, size_t size)
+static void put_note(struct writer *w, unsigned kind, const char *owner, const void *bytes,
+                     size_t size)
 {
     const Elf64_Nhdr header = {(Elf64_Word)strlen(owner) + 1, (Elf64_Word)size, kind};
 
@@ -215,7 +219,7 @@ static void put_symbols(struct writer *w, size_t *sites, size_t *semaphores)
     size_t name = 1;
 
     extend(w, sizeof symbol); /* symbol 0 is none */
-    *sites = w->size; /* addresses and sizes are filled in when they are known */
+    *sites = w->size;         /* addresses and sizes are filled in when they are known */
     symbol.st_name = (Elf64_Word)name;
     symbol.st_shndx = TEXT;
     put(w, &symbol, sizeof symbol);
@@ -343,7 +347,8 @@ static void fill_symbols(struct writer *w, size_t sites, size_t semaphores)
     symbol->st_size = 2ull * w->n;
     for (unsigned i = 0; i < w->n; i++) {
         symbol++;
-        symbol->st_value = w->section[TEXT].sh_addr + (uint64_t)i * PYUSDT_ELF_STRIDE + w->machine->entry;
+        symbol->st_value =
+            w->section[TEXT].sh_addr + (uint64_t)i * PYUSDT_ELF_STRIDE + w->machine->entry;
         symbol->st_size = w->machine->number == EM_X86_64 ? 21 : 12; /* up to and with the ret */
     }
 }
@@ -355,10 +360,12 @@ static void fill_headers(struct writer *w, uint64_t sections, uint64_t read_end)
     const Elf64_Shdr *dynamic = &w->section[DYNAMIC], *id = &w->section[BUILD_ID];
     const Elf64_Phdr segments[SEGMENTS] = {
         [LOAD_READ] = {PT_LOAD, PF_R | PF_X, 0, 0, 0, read_end, read_end, PAGE},
-        [LOAD_WRITE] = {PT_LOAD, PF_R | PF_W, write, dynamic->sh_addr, dynamic->sh_addr, write_size, write_size, PAGE},
-        [SEGMENT_DYNAMIC] = {PT_DYNAMIC, PF_R | PF_W, write, dynamic->sh_addr, dynamic->sh_addr, dynamic->sh_size,
-                             dynamic->sh_size, 8},
-        [SEGMENT_NOTE] = {PT_NOTE, PF_R, id->sh_offset, id->sh_addr, id->sh_addr, id->sh_size, id->sh_size, 4},
+        [LOAD_WRITE] = {PT_LOAD, PF_R | PF_W, write, dynamic->sh_addr, dynamic->sh_addr, write_size,
+                        write_size, PAGE},
+        [SEGMENT_DYNAMIC] = {PT_DYNAMIC, PF_R | PF_W, write, dynamic->sh_addr, dynamic->sh_addr,
+                             dynamic->sh_size, dynamic->sh_size, 8},
+        [SEGMENT_NOTE] = {PT_NOTE, PF_R, id->sh_offset, id->sh_addr, id->sh_addr, id->sh_size,
+                          id->sh_size, 4},
         [SEGMENT_STACK] = {PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16}, /* not executable */
     };
     const Elf64_Ehdr header = {

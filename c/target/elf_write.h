@@ -17,10 +17,10 @@
 
 /* How a processor's sites look; the same as those of sites_x86_64.h and sites_aarch64.h. */
 struct pyusdt_elf_machine {
-    uint16_t number;      /* e_machine */
-    uint16_t site;        /* of the 32 bytes of a site: where the nop is, which the note names */
-    uint16_t entry;       /* and where the function begins */
-    uint8_t code[32];     /* one site */
+    uint16_t number;  /* e_machine */
+    uint16_t site;    /* of the 32 bytes of a site: where the nop is, which the note names */
+    uint16_t entry;   /* and where the function begins */
+    uint8_t code[32]; /* one site */
     const char *registers[PYUSDT_MAX_ARGS]; /* of the arguments, as the note writes them */
 };
 
@@ -29,10 +29,10 @@ extern const struct pyusdt_elf_machine pyusdt_elf_x86_64, pyusdt_elf_aarch64;
 /* The one that this is compiled for, or NULL: then there are no objects. */
 const struct pyusdt_elf_machine *pyusdt_elf_native(void);
 
-#define PYUSDT_ELF_STRIDE 32                      /* from one function to the next */
-#define PYUSDT_ELF_SITES "pyusdt_provider_sites"  /* symbol: the first site's 32 bytes */
+#define PYUSDT_ELF_STRIDE 32                               /* from one function to the next */
+#define PYUSDT_ELF_SITES "pyusdt_provider_sites"           /* symbol: the first site's 32 bytes */
 #define PYUSDT_ELF_SEMAPHORES "pyusdt_provider_semaphores" /* symbol: uint16_t, one a probe */
-#define PYUSDT_ELF_ID_SIZE 8                      /* bytes of the hash of its contents; its build id begins with it */
+#define PYUSDT_ELF_ID_SIZE 8 /* bytes of the hash of its contents; its build id begins with it */
 
 struct pyusdt_elf {
     uint8_t *data; /* malloc'ed */

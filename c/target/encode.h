@@ -17,7 +17,8 @@ static inline uint32_t pyusdt_capture_size(uint32_t length)
 }
 
 /* How much of a string goes in. */
-static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args, uint32_t index)
+static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand,
+                                       const struct pyusdt_args *args, uint32_t index)
 {
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
@@ -29,10 +30,13 @@ struct pyusdt_stack_parts {
     bool more;
 };
 
-static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_demand *demand,
+                                                           const struct pyusdt_args *args)
 {
-    const uint32_t first = args->natives < args->nframes ? args->natives : args->nframes, others = args->nframes - first;
-    const bool cut = others == 1 && args->frame[first] == PYUSDT_FRAME_MORE; /* there are native ones alone */
+    const uint32_t first = args->natives < args->nframes ? args->natives : args->nframes,
+                   others = args->nframes - first;
+    const bool cut =
+        others == 1 && args->frame[first] == PYUSDT_FRAME_MORE; /* there are native ones alone */
     struct pyusdt_stack_parts parts = {demand->natives ? first : 0, cut ? 0 : others, first, false};
 
     if (parts.others > demand->frames) {
@@ -47,16 +51,19 @@ static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_d
 }
 
 /* Not part of what is made of an event without a stack. */
-static __attribute__((noinline, unused)) uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+static __attribute__((noinline, unused)) uint32_t
+pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     return 8u * (parts.natives + parts.others + parts.more);
 }
 
 /* Whether the session has the stack of this event, too. */
-static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
+static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t mask,
+                                    const struct pyusdt_args *args)
 {
-    return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0 && pyusdt_stack_captured(demand, args) != 0;
+    return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0 &&
+           pyusdt_stack_captured(demand, args) != 0;
 }
 
 /* The longest that an event can be. */
@@ -73,7 +80,8 @@ static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
 }
 
 /* How long this one will be. */
-static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
+static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uint32_t mask,
+                                         const struct pyusdt_args *args)
 {
     uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
 
@@ -86,7 +94,8 @@ static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uin
 }
 
 /* Returns what lies behind it. Most strings are shorter than a call of memcpy() is long. */
-static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const uint8_t *from, uint64_t length)
+static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const uint8_t *from,
+                                            uint64_t length)
 {
     struct pyusdt_ring_capture capture = {(uint16_t)index, (uint16_t)length};
     uint64_t a, b;
@@ -100,7 +109,8 @@ static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const u
             to[0] = from[0], to[length / 2] = from[length / 2], to[length - 1] = from[length - 1];
         return to + 4;
     }
-    memset(to + (length & ~3ull), 0, 4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
+    memset(to + (length & ~3ull), 0,
+           4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
     if (length > 16) {
         memcpy(to, from, length);
     } else if (length >= 8) {
@@ -118,18 +128,21 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64
 {
     uint32_t i = 0;
 
-    for (; (args >> i & 3) == 3; i += 2, to += 16) /* from the first on, two at a time: most often that is all */
+    for (; (args >> i & 3) == 3;
+         i += 2, to += 16) /* from the first on, two at a time: most often that is all */
         memcpy(to, value + i, 16);
     for (args = args >> i << i; args != 0; args &= args - 1, to += 8)
         memcpy(to, &value[__builtin_ctz(args)], 8);
 }
 
 /* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
-static __attribute__((noinline, unused)) uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+static __attribute__((noinline, unused)) uint8_t *
+pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     const struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     const uint32_t natives = 8u * parts.natives, others = 8u * parts.others;
-    const struct pyusdt_ring_capture capture = {PYUSDT_CAPTURE_STACK, (uint16_t)(natives + others + 8u * parts.more)};
+    const struct pyusdt_ring_capture capture = {PYUSDT_CAPTURE_STACK,
+                                                (uint16_t)(natives + others + 8u * parts.more)};
     const uint64_t more = PYUSDT_FRAME_MORE;
 
     memcpy(to, &capture, sizeof capture);
@@ -146,15 +159,15 @@ static __attribute__((noinline, unused)) uint8_t *pyusdt_encode_stack(uint8_t *t
 }
 
 /* Writes an event where it belongs: all but its time. Returns its size. */
-static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct pyusdt_ring_event *event,
-                                                                          uint32_t probe, uint32_t tid,
-                                                                          const struct pyusdt_demand *demand,
-                                                                          uint32_t mask, const struct pyusdt_args *args)
+static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(
+    struct pyusdt_ring_event *event, uint32_t probe, uint32_t tid,
+    const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
 {
     uint8_t *at = (uint8_t *)event, *to = at + sizeof *event + demand->nargs * 8u;
     uint32_t strings = 0;
 
-    event->probe = probe; /* field by field in place: the copy of a struct that was just filled stalls */
+    event->probe =
+        probe; /* field by field in place: the copy of a struct that was just filled stalls */
     event->tid = tid;
     event->cpu = (uint16_t)pyusdt_os_cpu();
     pyusdt_encode_values(at + sizeof *event, PYUSDT_EVENT_ARGS(mask), args->value);
@@ -179,7 +192,8 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct
 }
 
 /* The same of an event without arguments, whose size is that of the struct. */
-static inline void pyusdt_event_encode_bare(struct pyusdt_ring_event *event, uint32_t probe, uint32_t tid)
+static inline void pyusdt_event_encode_bare(struct pyusdt_ring_event *event, uint32_t probe,
+                                            uint32_t tid)
 {
     event->size = sizeof *event;
     event->probe = probe;

@@ -54,7 +54,9 @@ static uint32_t frames_asked_for(void)
     const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
     long frames = text ? atol(text) : 0;
 
-    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) | PYUSDT_WANT_NATIVES : 0;
+    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) |
+                            PYUSDT_WANT_NATIVES
+                      : 0;
 }
 
 /* ---- the files of the dead ---- */
@@ -77,8 +79,10 @@ static int collect(void *arg, const char *text, const struct pyusdt_name *name)
     fd = pyusdt_file_open(dead->dir, text, O_RDONLY, &size);
     if (fd < 0)
         return 0;
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic != PYUSDT_FLIGHT_MAGIC ||
-        header.pidns == pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        header.magic != PYUSDT_FLIGHT_MAGIC ||
+        header.pidns ==
+            pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
         dead->who[dead->n++] = name->who;
     close(fd);
     return dead->n == SWEPT_MAX;
@@ -151,8 +155,8 @@ static int make_demand(struct pyusdt_slot *slot)
     struct pyusdt_demand *demand = atomic_load(&slot->demand);
 
     if (!demand)
-        demand = mmap(NULL, PYUSDT_MAX_PROBES * sizeof *demand, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+        demand = mmap(NULL, PYUSDT_MAX_PROBES * sizeof *demand, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (demand == MAP_FAILED)
         return -ENOMEM;
     memset(demand, 0, pyusdt_core.table.nprobes * sizeof *demand);
@@ -197,7 +201,8 @@ int pyusdt_flight_ring(int dir, uint32_t k)
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_ring *ring = &slot->ring[k];
     uint64_t at = PYUSDT_FLIGHT_RINGS + k * slot->size;
-    int fd, r = k > 0 ? pyusdt_head_room_take(dir, slot->size) : 0; /* the first is what the program's user asked for */
+    int fd, r = k > 0 ? pyusdt_head_room_take(dir, slot->size)
+                      : 0; /* the first is what the program's user asked for */
 
     if (r == 0)
         r = pyusdt_head_room_map(2 * slot->size);
@@ -206,7 +211,8 @@ int pyusdt_flight_ring(int dir, uint32_t k)
         return fd;
     r = pyusdt_os_allocate(fd, at, slot->size);
     if (r == 0)
-        ring->data = pyusdt_guard_map_twice(NULL, slot->size, PROT_READ | PROT_WRITE, fd, (off_t)at);
+        ring->data =
+            pyusdt_guard_map_twice(NULL, slot->size, PROT_READ | PROT_WRITE, fd, (off_t)at);
     close(fd);
     if (r != 0 || !ring->data)
         return r ? r : -ENOMEM;
@@ -285,7 +291,8 @@ void pyusdt_flight_grow(uint32_t first)
 
     if (fd >= 0 && pyusdt_own_table_allocate(fd) == 0) {
         pyusdt_own_table_show(pyusdt_core.flight);
-        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first, frames_asked_for());
+        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first,
+                          frames_asked_for());
     }
     if (fd >= 0)
         close(fd);
@@ -315,5 +322,6 @@ int pyusdt_flight(char *path, size_t size)
     if (!pyusdt_core.flight)
         return pyusdt_core.flight_error;
     own_name(text);
-    return (size_t)snprintf(path, size, "%s/%s", pyusdt_core.rundir, text) < size ? 1 : -ENAMETOOLONG;
+    return (size_t)snprintf(path, size, "%s/%s", pyusdt_core.rundir, text) < size ? 1
+                                                                                  : -ENAMETOOLONG;
 }

@@ -17,10 +17,13 @@
 #include "shared/core.h"
 #include "shared/os.h"
 
-#define FAR (1ull << 30)           /* a limit that is farther away leaves room for every program */
-#define GRANT (16ull << 20)        /* bytes */
-#define FREE_FILES (16ull << 20)   /* what stays free of a file system at least, if an eighth of it is not less; */
-#define FREE_MEMORY (64ull << 20)  /* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
+#define FAR (1ull << 30)    /* a limit that is farther away leaves room for every program */
+#define GRANT (16ull << 20) /* bytes */
+#define FREE_FILES \
+    (16ull << 20) /* what stays free of a file system at least, if an eighth of it is not less; */
+#define FREE_MEMORY \
+    (64ull \
+     << 20) /* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
 
 struct request {
     uint64_t more, ours; /* bytes that are asked for, and that our buffers have already */
@@ -50,7 +53,8 @@ static int add_file(void *arg, const char *text, const struct pyusdt_name *name)
     struct files *files = arg;
     struct stat st;
 
-    if ((name->kind == PYUSDT_FILE_RING || name->kind == PYUSDT_FILE_AREA) && fstatat(files->dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if ((name->kind == PYUSDT_FILE_RING || name->kind == PYUSDT_FILE_AREA) &&
+        fstatat(files->dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0)
         files->bytes += (uint64_t)st.st_blocks * 512;
     return 0;
 }
@@ -95,7 +99,8 @@ static uint64_t add_up_rings(bool mapped)
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint32_t n = atomic_load(&slot->nrings);
         for (uint32_t k = 0; k < n; k++)
-            sum += mapped ? slot->ring[k].reserved : __atomic_load_n(&slot->ring[k].usable, __ATOMIC_RELAXED);
+            sum += mapped ? slot->ring[k].reserved
+                          : __atomic_load_n(&slot->ring[k].usable, __ATOMIC_RELAXED);
     }
     return sum;
 }

@@ -43,12 +43,14 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why)
 {
     char text[SHOWN + 4];
 
-    if (is_word(provider, PYUSDT_PROVIDER_MAX, "") && !strchr(digits, provider[strlen(provider) - 1]))
+    if (is_word(provider, PYUSDT_PROVIDER_MAX, "") &&
+        !strchr(digits, provider[strlen(provider) - 1]))
         return 0;
-    return pyusdt_error_set(why, -EINVAL,
-                            "provider '%s': its name is a letter or _, then letters, digits and _, at most %d in all, and "
-                            "no digit at the end, where D puts the process id",
-                            shown(provider, text), PYUSDT_PROVIDER_MAX);
+    return pyusdt_error_set(
+        why, -EINVAL,
+        "provider '%s': its name is a letter or _, then letters, digits and _, at most %d in all, and "
+        "no digit at the end, where D puts the process id",
+        shown(provider, text), PYUSDT_PROVIDER_MAX);
 }
 
 /* ---- types ---- */
@@ -57,10 +59,12 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why)
 static const char *type_name(unsigned type)
 {
     static const char *const names[] = {
-        [PYUSDT_UINT | 1] = "uint8_t", [PYUSDT_UINT | 2] = "uint16_t", [PYUSDT_UINT | 4] = "uint32_t",
-        [PYUSDT_UINT | 8] = "uint64_t", [PYUSDT_INT | 1] = "int8_t",   [PYUSDT_INT | 2] = "int16_t",
-        [PYUSDT_INT | 4] = "int32_t",   [PYUSDT_INT | 8] = "int64_t",  [PYUSDT_FLOAT | 4] = "float",
-        [PYUSDT_FLOAT | 8] = "double",  [PYUSDT_STRING] = "string",    [PYUSDT_TERM] = "term",
+        [PYUSDT_UINT | 1] = "uint8_t",  [PYUSDT_UINT | 2] = "uint16_t",
+        [PYUSDT_UINT | 4] = "uint32_t", [PYUSDT_UINT | 8] = "uint64_t",
+        [PYUSDT_INT | 1] = "int8_t",    [PYUSDT_INT | 2] = "int16_t",
+        [PYUSDT_INT | 4] = "int32_t",   [PYUSDT_INT | 8] = "int64_t",
+        [PYUSDT_FLOAT | 4] = "float",   [PYUSDT_FLOAT | 8] = "double",
+        [PYUSDT_STRING] = "string",     [PYUSDT_TERM] = "term",
     };
 
     return type < sizeof names / sizeof names[0] ? names[type] : NULL;
@@ -73,9 +77,9 @@ const char *pyusdt_signature(const struct pyusdt_probe_def *probe, char text[PYU
     text[0] = '(';
     text[1] = '\0';
     for (unsigned i = 0; i < probe->nargs; i++)
-        at += (size_t)snprintf(text + 1 + at, PYUSDT_SIGNATURE_SIZE - 1 - at, "%s%s%s%s", i ? ", " : "",
-                               probe->argument[i] ? probe->argument[i] : "", probe->argument[i] ? ": " : "",
-                               type_name(probe->type[i]));
+        at += (size_t)snprintf(text + 1 + at, PYUSDT_SIGNATURE_SIZE - 1 - at, "%s%s%s%s",
+                               i ? ", " : "", probe->argument[i] ? probe->argument[i] : "",
+                               probe->argument[i] ? ": " : "", type_name(probe->type[i]));
     strcpy(text + 1 + at, ")");
     return text;
 }
@@ -96,28 +100,33 @@ static int wrong_argument(const struct pyusdt_probe_def *probe)
     return -1;
 }
 
-int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *probe, struct pyusdt_error *why)
+int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *probe,
+                       struct pyusdt_error *why)
 {
     char text[SHOWN + 4];
     int wrong;
 
     if (!is_word(probe->name, PYUSDT_NAME_MAX, "-"))
-        return pyusdt_error_set(why, -EINVAL,
-                                "provider %s, probe '%s': its name is a letter or _, then letters, digits, _ and -, "
-                                "at most %d in all",
-                                provider, shown(probe->name, text), PYUSDT_NAME_MAX);
+        return pyusdt_error_set(
+            why, -EINVAL,
+            "provider %s, probe '%s': its name is a letter or _, then letters, digits, _ and -, "
+            "at most %d in all",
+            provider, shown(probe->name, text), PYUSDT_NAME_MAX);
     if (probe->nargs > PYUSDT_MAX_ARGS)
-        return pyusdt_error_set(why, -EINVAL, "provider %s, probe %s: a probe has at most %d arguments, not %u", provider,
-                                probe->name, PYUSDT_MAX_ARGS, probe->nargs);
+        return pyusdt_error_set(why, -EINVAL,
+                                "provider %s, probe %s: a probe has at most %d arguments, not %u",
+                                provider, probe->name, PYUSDT_MAX_ARGS, probe->nargs);
     for (unsigned i = 0; i < probe->nargs; i++)
         if (!type_name(probe->type[i]))
-            return pyusdt_error_set(why, -EINVAL, "provider %s, probe %s: argument %u has no type that there is", provider,
-                                    probe->name, i + 1);
+            return pyusdt_error_set(why, -EINVAL,
+                                    "provider %s, probe %s: argument %u has no type that there is",
+                                    provider, probe->name, i + 1);
     wrong = wrong_argument(probe);
     if (wrong >= 0)
-        return pyusdt_error_set(why, -EINVAL,
-                                "provider %s, probe %s, argument '%s': its name is a letter or _, then letters, digits "
-                                "and _, at most %d in all, and no other argument's",
-                                provider, probe->name, shown(probe->argument[wrong], text), PYUSDT_ARGUMENT_MAX);
+        return pyusdt_error_set(
+            why, -EINVAL,
+            "provider %s, probe %s, argument '%s': its name is a letter or _, then letters, digits "
+            "and _, at most %d in all, and no other argument's",
+            provider, probe->name, shown(probe->argument[wrong], text), PYUSDT_ARGUMENT_MAX);
     return 0;
 }

@@ -81,7 +81,8 @@ static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
 {
     uintptr_t kept, first;
 
-    if (!pyusdt_core.has_native_key || from >= end || end - from > FARTHEST || (kind == 0 && pyusdt_self_tid() == pyusdt_core.who.pid))
+    if (!pyusdt_core.has_native_key || from >= end || end - from > FARTHEST ||
+        (kind == 0 && pyusdt_self_tid() == pyusdt_core.who.pid))
         return false;
     kept = (uintptr_t)pthread_getspecific(pyusdt_core.native_key);
     first = kept != 0 ? kept & ~(PAGE - 1) : end & ~(PAGE - 1);
@@ -95,12 +96,14 @@ static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
         else
             kind |= KEPT_END;
     }
-    return pthread_setspecific(pyusdt_core.native_key, (void *)(first | kind)) == 0 && from >= first;
+    return pthread_setspecific(pyusdt_core.native_key, (void *)(first | kind)) == 0 &&
+           from >= first;
 }
 
 /* *readable: the last page that is known to be; first: the page of the innermost frame. A stack that is not the thread's own goes on
  * without a gap, so that a chain that is broken leads to no memory that another thread may give back meanwhile. */
-static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t first, uintptr_t *readable)
+static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t first,
+                       uintptr_t *readable)
 {
     if (to % 16 != 0 || to <= from || to - from > FARTHEST || to > end - 16)
         return false;
@@ -115,13 +118,14 @@ static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, ui
 }
 
 /* A frame is 16 bytes; it lies in one page. Its bytes may be anything, also another's redzone. */
-__attribute__((noinline, no_sanitize("address"))) uint32_t pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most,
-                                                                              bool *more)
+__attribute__((noinline, no_sanitize("address"))) uint32_t
+pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
 {
     const uintptr_t first = (uintptr_t)frame / PAGE;
     uintptr_t readable = first, kind, end = end_of_stack((uintptr_t)frame, &kind), next;
     bool own = is_own((uintptr_t)frame, end, kind);
-    uint64_t inner = pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_native_take) >> 32 : 0;
+    uint64_t inner =
+        pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_native_take) >> 32 : 0;
     uint32_t n = 0;
 
     *more = false;

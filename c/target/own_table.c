@@ -45,7 +45,8 @@ static void discard(const struct pyusdt_table *table)
 static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc *given, unsigned n,
                   struct pyusdt_table *new)
 {
-    uint64_t probes = old->nprobes, size = old->strings_size ? old->strings_size : 1; /* offset 0: the empty string */
+    uint64_t probes = old->nprobes,
+             size = old->strings_size ? old->strings_size : 1; /* offset 0: the empty string */
     uint32_t used = (uint32_t)size;
     struct pyusdt_ctl_desc *descs;
     char *strings;
@@ -71,7 +72,8 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
         memcpy(descs, old->descs, old->ndescs * sizeof *descs);
         memcpy(strings, old->strings, old->strings_size);
     }
-    *new = (struct pyusdt_table){.descs = descs, .strings = strings, .ndescs = old->ndescs + n, .pid = old->pid};
+    *new = (struct pyusdt_table){
+        .descs = descs, .strings = strings, .ndescs = old->ndescs + n, .pid = old->pid};
     for (unsigned i = 0; i < n; i++)
         descs[old->ndescs + i] = (struct pyusdt_ctl_desc){
             .provider = put_string(strings, &used, given[i].provider),
@@ -79,7 +81,9 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
             .function = put_string(strings, &used, given[i].function),
             .name = put_string(strings, &used, given[i].name),
             .count = given[i].count ? given[i].count : 1,
-            .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY : given[i].places ? PYUSDT_DESC_PLACES : PYUSDT_DESC_PLAIN,
+            .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY
+                    : given[i].places  ? PYUSDT_DESC_PLACES
+                                       : PYUSDT_DESC_PLAIN,
             .strings = given[i].strings,
             .nargs = given[i].nargs,
             .signature = put_string(strings, &used, signature_of(&given[i])),
@@ -147,7 +151,8 @@ void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl)
 
     atomic_fetch_add(&ctl->changes, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    memcpy((char *)ctl + PYUSDT_CTL_DESCS, table->descs, table->ndescs * sizeof(struct pyusdt_ctl_desc));
+    memcpy((char *)ctl + PYUSDT_CTL_DESCS, table->descs,
+           table->ndescs * sizeof(struct pyusdt_ctl_desc));
     memcpy((char *)ctl + PYUSDT_CTL_STRINGS, table->strings, table->strings_size);
     ctl->ndescs = table->ndescs;
     ctl->strings_size = table->strings_size;

@@ -24,7 +24,8 @@ static bool grow(struct pyusdt_patterns *patterns)
 
     if (room > PATTERNS_MAX)
         return false;
-    larger = mmap(NULL, room * sizeof *larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    larger = mmap(NULL, room * sizeof *larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
     if (larger == MAP_FAILED)
         return false;
     if (old)
@@ -37,7 +38,8 @@ static bool grow(struct pyusdt_patterns *patterns)
     return true;
 }
 
-void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want)
+void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
+                         const struct pyusdt_want *want)
 {
     struct pyusdt_pattern *pattern;
 
@@ -52,24 +54,28 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const
     memcpy(pattern->function, want->function, sizeof pattern->function);
 }
 
-static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function)
+static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module,
+                    const char *function)
 {
     for (uint32_t i = 0; i < patterns->n; i++) {
         const struct pyusdt_pattern *pattern = &patterns->pattern[i];
-        if (pattern->probe == probe && pyusdt_glob(pattern->module, module) && pyusdt_glob(pattern->function, function))
+        if (pattern->probe == probe && pyusdt_glob(pattern->module, module) &&
+            pyusdt_glob(pattern->function, function))
             return true;
     }
     return patterns->all;
 }
 
 /* Whether how often it fires there is all that is wanted. In doubt not: an event is right for everybody. */
-bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function)
+bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe,
+                           const char *module, const char *function)
 {
     bool any = false;
 
     for (uint32_t i = 0; i < patterns->n; i++) {
         const struct pyusdt_pattern *pattern = &patterns->pattern[i];
-        if (pattern->probe != probe || !pyusdt_glob(pattern->module, module) || !pyusdt_glob(pattern->function, function))
+        if (pattern->probe != probe || !pyusdt_glob(pattern->module, module) ||
+            !pyusdt_glob(pattern->function, function))
             continue;
         if (!pattern->counts)
             return false;
@@ -79,7 +85,8 @@ bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t prob
 }
 
 /* Of these sessions those that want it, or are not served. Under the lock. */
-static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module, const char *function)
+static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
+                          const char *function)
 {
     uint64_t wanted = 0;
 
@@ -87,8 +94,8 @@ static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
         unsigned number = (unsigned)__builtin_ctzll(word);
         const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t generation = atomic_load(&pyusdt_ctl_slot(number)->wanted);
-        if (generation != 0 &&
-            (generation != atomic_load(&slot->generation) || matches(&slot->patterns, probe, module, function)))
+        if (generation != 0 && (generation != atomic_load(&slot->generation) ||
+                                matches(&slot->patterns, probe, module, function)))
             wanted |= 1ull << number;
     }
     return wanted;
@@ -143,8 +150,10 @@ static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_
         uint32_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
         row[0] = i;
         for (uint32_t k = 1; k <= m; k++) {
-            row[k] = smallest(before[k] + 1, row[k - 1] + 1, before[k - 1] + (one[i - 1] != other[k - 1]));
-            bool exchanges = i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1];
+            row[k] = smallest(before[k] + 1, row[k - 1] + 1,
+                              before[k - 1] + (one[i - 1] != other[k - 1]));
+            bool exchanges =
+                i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1];
             if (exchanges && two_before[k - 2] + 1 < row[k])
                 row[k] = two_before[k - 2] + 1;
         }
@@ -163,21 +172,26 @@ static bool is_near(const char *asked, const char *name)
     if (dot && !strchr(asked, '.'))
         name = dot + 1;
     m = strlen(name);
-    return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 && distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+    return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 &&
+           distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
 }
 
-bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked, size_t size)
+bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
+                          size_t size)
 {
     bool found = false;
 
     if (!pyusdt_core_lock(true))
         return false;
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0; word &= word - 1) {
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+         word != 0; word &= word - 1) {
         const struct pyusdt_patterns *patterns = &pyusdt_core.slot[__builtin_ctzll(word)].patterns;
         for (uint32_t i = 0; i < patterns->n && !found; i++) {
             const struct pyusdt_pattern *pattern = &patterns->pattern[i];
-            found = pattern->probe == probe && ((pyusdt_glob(pattern->module, module) && is_near(pattern->function, function)) ||
-                                                (pyusdt_glob(pattern->function, function) && is_near(pattern->module, module)));
+            found =
+                pattern->probe == probe &&
+                ((pyusdt_glob(pattern->module, module) && is_near(pattern->function, function)) ||
+                 (pyusdt_glob(pattern->function, function) && is_near(pattern->module, module)));
             if (found)
                 snprintf(asked, size, "%s:%s", pattern->module, pattern->function);
         }

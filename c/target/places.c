@@ -19,7 +19,7 @@
 #include "shared/os.h"
 #include "target/spare_stack.h"
 
-#define STEP 65536u       /* bytes of pages that a file gets at once, for places and for their strings */
+#define STEP 65536u /* bytes of pages that a file gets at once, for places and for their strings */
 #define INDEX_START 1024u /* entries of an index at first */
 
 uint32_t pyusdt_places_word, pyusdt_places_count;
@@ -49,9 +49,9 @@ struct index {
 
 /* As the files have it, but for holes: memory that nobody touched is not there. */
 static struct {
-    struct pyusdt_ctl_places *table; /* NULL: no place yet */
-    uint32_t strings;                /* used of it */
-    uint32_t shown;                  /* of its strings, in the files */
+    struct pyusdt_ctl_places *table;    /* NULL: no place yet */
+    uint32_t strings;                   /* used of it */
+    uint32_t shown;                     /* of its strings, in the files */
     uint32_t places_room, strings_room; /* bytes of both whose pages the files have */
     struct index by_place, by_string;
     uint32_t remarks[PYUSDT_REMARKS]; /* as the files have them */
@@ -73,12 +73,14 @@ static uint32_t hash_string(const char *string)
 
 static uint32_t hash_place(const struct pyusdt_ctl_place *place)
 {
-    uint32_t hash = mix(mix(mix(mix(0x811c9dc5u, place->module), place->function), place->file), place->line);
+    uint32_t hash =
+        mix(mix(mix(mix(0x811c9dc5u, place->module), place->function), place->file), place->line);
     return hash ^ hash >> 15;
 }
 
 /* Where the entry is, or where it belongs: `number` is 0 there. */
-static struct entry *find(const struct index *index, uint32_t hash, bool (*same)(uint32_t number, const void *key), const void *key)
+static struct entry *find(const struct index *index, uint32_t hash,
+                          bool (*same)(uint32_t number, const void *key), const void *key)
 {
     for (uint32_t at = hash;; at++) {
         struct entry *entry = &index->entry[at & (index->size - 1)];
@@ -95,14 +97,16 @@ static bool never(uint32_t number, const void *key)
 
 static void *map_private(size_t size)
 {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
 /* Room for so many more entries. */
 static bool make_index_room(struct index *index, uint32_t more)
 {
-    struct index larger = {NULL, index->size ? 2 * index->size : INDEX_START, index->used}, old = *index;
+    struct index larger = {NULL, index->size ? 2 * index->size : INDEX_START, index->used},
+                 old = *index;
 
     if (2 * (index->used + more) <= index->size)
         return true;
@@ -139,7 +143,8 @@ static int allocate(int fd, uint32_t places_room, uint32_t strings_room)
     if (places_room != 0)
         r = pyusdt_os_allocate(fd, PYUSDT_CTL_PLACES, places_room);
     if (r == 0 && strings_room != 0)
-        r = pyusdt_os_allocate(fd, PYUSDT_CTL_PLACES + offsetof(struct pyusdt_ctl_places, strings), strings_room);
+        r = pyusdt_os_allocate(fd, PYUSDT_CTL_PLACES + offsetof(struct pyusdt_ctl_places, strings),
+                               strings_room);
     return r;
 }
 
@@ -154,7 +159,8 @@ static struct pyusdt_ctl_places *places_in(struct pyusdt_ctl_header *file)
 }
 
 /* By its name; to a process that has become another user that is closed, and there is its address. */
-static int allocate_in(struct pyusdt_ctl_header *file, enum pyusdt_file kind, uint32_t places_room, uint32_t strings_room)
+static int allocate_in(struct pyusdt_ctl_header *file, enum pyusdt_file kind, uint32_t places_room,
+                       uint32_t strings_room)
 {
     struct pyusdt_name name = {.kind = kind, .who = pyusdt_core.who};
     int dir = pyusdt_core_rundir(), fd, r;
@@ -193,13 +199,15 @@ static int check_head_room(uint32_t bytes)
 /* In both files, for one more place and so many bytes of names. */
 static int make_file_room(uint32_t more)
 {
-    uint32_t places = round_up((pyusdt_places_count + 1) * sizeof(struct pyusdt_ctl_place), sizeof own.table->place);
+    uint32_t places = round_up((pyusdt_places_count + 1) * sizeof(struct pyusdt_ctl_place),
+                               sizeof own.table->place);
     uint32_t strings = round_up((uint64_t)own.strings + more, sizeof own.table->strings);
     int r;
 
     if (places <= own.places_room && strings <= own.strings_room)
         return 0;
-    r = check_head_room((places - own.places_room + strings - own.strings_room) * (pyusdt_core.flight ? 2u : 1u));
+    r = check_head_room((places - own.places_room + strings - own.strings_room) *
+                        (pyusdt_core.flight ? 2u : 1u));
     if (r == 0)
         r = allocate_in(pyusdt_core.ctl, PYUSDT_FILE_CTL, places, strings);
     if (r == 0 && pyusdt_core.flight)
@@ -218,7 +226,8 @@ void pyusdt_places_show(struct pyusdt_ctl_header *file)
 {
     file->places = PYUSDT_CTL_PLACES;
     if (own.table) {
-        memcpy(places_in(file)->place, own.table->place, pyusdt_places_count * sizeof *own.table->place);
+        memcpy(places_in(file)->place, own.table->place,
+               pyusdt_places_count * sizeof *own.table->place);
         memcpy(places_in(file)->strings, own.table->strings, own.strings);
     }
     atomic_store(&file->nplaces, pyusdt_places_count);
@@ -274,27 +283,33 @@ static uint32_t put_string(const char *string)
 
 /* Names as they go into the table. */
 struct names {
-    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1], file[PYUSDT_PLACE_FILE + 1];
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1],
+        file[PYUSDT_PLACE_FILE + 1];
 };
 
 /* The number of a place whose names are all there; 0: it is new. */
 static uint32_t find_place(const struct names *names, uint32_t line)
 {
-    const struct entry *module = find_string(names->module), *function = find_string(names->function), *file = find_string(names->file);
-    struct pyusdt_ctl_place place = {module ? module->number : 0, function ? function->number : 0, file ? file->number : 0, line};
+    const struct entry *module = find_string(names->module),
+                       *function = find_string(names->function), *file = find_string(names->file);
+    struct pyusdt_ctl_place place = {module ? module->number : 0, function ? function->number : 0,
+                                     file ? file->number : 0, line};
 
-    if ((module && module->number == 0) || (function && function->number == 0) || (file && file->number == 0))
+    if ((module && module->number == 0) || (function && function->number == 0) ||
+        (file && file->number == 0))
         return 0;
     return find(&own.by_place, hash_place(&place), same_place, &place)->number;
 }
 
 static void add_place(const struct names *names, uint32_t line)
 {
-    struct pyusdt_ctl_place place = {put_string(names->module), put_string(names->function), put_string(names->file), line};
+    struct pyusdt_ctl_place place = {put_string(names->module), put_string(names->function),
+                                     put_string(names->file), line};
 
     own.table->place[pyusdt_places_count] = place;
     __atomic_store_n(&pyusdt_places_count, pyusdt_places_count + 1, __ATOMIC_RELEASE);
-    *find(&own.by_place, hash_place(&place), never, NULL) = (struct entry){hash_place(&place), pyusdt_places_count};
+    *find(&own.by_place, hash_place(&place), never, NULL) =
+        (struct entry){hash_place(&place), pyusdt_places_count};
     own.by_place.used++;
     show_new(pyusdt_core.ctl);
     if (pyusdt_core.flight)
@@ -311,14 +326,16 @@ static uint32_t number_of(const struct names *names, uint32_t line)
     number = find_place(names, line);
     if (number != 0)
         return number;
-    if (pyusdt_places_count == PYUSDT_MAX_PLACES || own.strings + sizeof *names > sizeof own.table->strings ||
+    if (pyusdt_places_count == PYUSDT_MAX_PLACES ||
+        own.strings + sizeof *names > sizeof own.table->strings ||
         make_file_room(sizeof *names) != 0)
         return 0;
     add_place(names, line);
     return pyusdt_places_count;
 }
 
-uint32_t pyusdt_place_number(const char *module, const char *function, const char *file, uint32_t line)
+uint32_t pyusdt_place_number(const char *module, const char *function, const char *file,
+                             uint32_t line)
 {
     struct names names;
 
@@ -337,7 +354,8 @@ static void find_out(void *arg)
 {
     struct question *question = arg;
 
-    question->number = pyusdt_place_number(question->module, question->function, question->file, question->line);
+    question->number =
+        pyusdt_place_number(question->module, question->function, question->file, question->line);
 }
 
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
@@ -349,7 +367,8 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
     return question.number;
 }
 
-int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, enum pyusdt_remark kind)
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text,
+                      enum pyusdt_remark kind)
 {
     uint32_t number = 0;
 

@@ -47,8 +47,8 @@ static int load(const char *path, struct loaded *loaded, struct pyusdt_error *wh
     return pyusdt_error_set(why, -ENOEXEC, "%s: not as it was written", path);
 }
 
-static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded, char *path,
-                       size_t size, struct pyusdt_error *why)
+static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded,
+                       char *path, size_t size, struct pyusdt_error *why)
 {
     int r = pyusdt_cache_object(provider, elf, path, size, why);
     return r == 0 ? load(path, loaded, why) : r;
@@ -56,8 +56,8 @@ static int make_object(const char *provider, const struct pyusdt_elf *elf, struc
 
 #else
 
-static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded, char *path,
-                       size_t size, struct pyusdt_error *why)
+static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded,
+                       char *path, size_t size, struct pyusdt_error *why)
 {
     (void)provider, (void)elf, (void)loaded, (void)path, (void)size;
     return pyusdt_error_set(why, -ENOSYS, "this build has no USDT probe sites");
@@ -65,14 +65,20 @@ static int make_object(const char *provider, const struct pyusdt_elf *elf, struc
 
 #endif
 
-static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, const char *module, const char *function,
-                      const char *signature, const struct pyusdt_probe_def *probe)
+static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, const char *module,
+                      const char *function, const char *signature,
+                      const struct pyusdt_probe_def *probe)
 {
-    *desc = (struct pyusdt_probe_desc){
-        .provider = provider, .module = probe->places ? "" : module, .function = probe->places ? "" : function,
-        .name = probe->name, .nargs = probe->nargs, .places = probe->places, .signature = signature};
+    *desc = (struct pyusdt_probe_desc){.provider = provider,
+                                       .module = probe->places ? "" : module,
+                                       .function = probe->places ? "" : function,
+                                       .name = probe->name,
+                                       .nargs = probe->nargs,
+                                       .places = probe->places,
+                                       .signature = signature};
     for (unsigned i = 0; i < probe->nargs; i++)
-        if (probe->type[i] == PYUSDT_STRING || probe->type[i] == PYUSDT_TERM) /* what has a length */
+        if (probe->type[i] == PYUSDT_STRING ||
+            probe->type[i] == PYUSDT_TERM) /* what has a length */
             desc->strings |= 1u << i;
 }
 
@@ -88,10 +94,14 @@ static int publish_when_free(const struct pyusdt_probe_desc *table, unsigned n)
 }
 
 /* Tells the embedded engine.  The index of the first, or -errno. */
-static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes, unsigned n)
+static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes,
+                   unsigned n)
 {
     const char *slash = strrchr(path, '/'), *module = slash ? slash + 1 : provider;
-    enum { FUNCTION = PYUSDT_PROVIDER_MAX + 2 * PYUSDT_NAME_MAX + 2, ROOM = FUNCTION + PYUSDT_SIGNATURE_SIZE };
+    enum {
+        FUNCTION = PYUSDT_PROVIDER_MAX + 2 * PYUSDT_NAME_MAX + 2,
+        ROOM = FUNCTION + PYUSDT_SIGNATURE_SIZE
+    };
     struct pyusdt_probe_desc *table = calloc(n, sizeof *table + ROOM);
     char *texts = (char *)(table + n);
     int r;
@@ -101,7 +111,8 @@ static int publish(const char *provider, const char *path, const struct pyusdt_p
     for (unsigned i = 0; i < n; i++) {
         char *function = texts + (size_t)i * ROOM;
         pyusdt_elf_function(provider, probes[i].name, function, FUNCTION);
-        fill_desc(&table[i], provider, module, function, pyusdt_signature(&probes[i], function + FUNCTION), &probes[i]);
+        fill_desc(&table[i], provider, module, function,
+                  pyusdt_signature(&probes[i], function + FUNCTION), &probes[i]);
     }
     r = publish_when_free(table, n);
     free(table);
@@ -123,8 +134,9 @@ struct made {
 };
 
 static struct made *all;
-static atomic_int lock_holder; /* process id: a child forked meanwhile is not held up by its parent's thread */
-static int cancel;             /* whether the holder may be cancelled when it has given it back: not before */
+static atomic_int
+    lock_holder;   /* process id: a child forked meanwhile is not held up by its parent's thread */
+static int cancel; /* whether the holder may be cancelled when it has given it back: not before */
 
 static void lock(void)
 {
@@ -174,20 +186,24 @@ static bool same_names(const struct pyusdt_probe_def *a, const struct pyusdt_pro
     return true;
 }
 
-static int other_arguments(const struct made *made, const struct pyusdt_probe_def *given, struct pyusdt_error *why)
+static int other_arguments(const struct made *made, const struct pyusdt_probe_def *given,
+                           struct pyusdt_error *why)
 {
     char there[PYUSDT_SIGNATURE_SIZE], wanted[PYUSDT_SIGNATURE_SIZE];
     int r = pyusdt_probe_check(made->provider, given, why);
 
     if (r != 0)
         return r;
-    return pyusdt_error_set(why, -EEXIST, "provider %s, probe %s: it was made with the arguments %s, and can not have %s",
-                            made->provider, made->name, pyusdt_signature(&made->probe, there),
-                            pyusdt_signature(given, wanted));
+    return pyusdt_error_set(
+        why, -EEXIST,
+        "provider %s, probe %s: it was made with the arguments %s, and can not have %s",
+        made->provider, made->name, pyusdt_signature(&made->probe, there),
+        pyusdt_signature(given, wanted));
 }
 
 /* How many of the probes there are; -EEXIST where one has other types or names. */
-static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
+static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                      struct pyusdt_error *why)
 {
     int found = 0;
 
@@ -202,7 +218,8 @@ static int count_made(const char *provider, const struct pyusdt_probe_def *probe
 
 /* ---- making ---- */
 
-static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loaded, unsigned i, int first)
+static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loaded, unsigned i,
+                      int first)
 {
     const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
 
@@ -210,7 +227,8 @@ static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loade
     site->semaphore = loaded->semaphores ? &loaded->semaphores[i] : &no_semaphore;
     site->entry = NULL;
     if (machine && loaded->sites)
-        site->entry = (void (*)(void))(uintptr_t)(loaded->sites + (size_t)i * PYUSDT_ELF_STRIDE + machine->entry);
+        site->entry = (void (*)(void))(uintptr_t)(loaded->sites + (size_t)i * PYUSDT_ELF_STRIDE +
+                                                  machine->entry);
 }
 
 /* What it was made with, in memory of its own. */
@@ -227,13 +245,15 @@ static void keep_def(struct made *made, const struct pyusdt_probe_def *probe)
 }
 
 /* The object of these probes, in memory; where there can be none, `lack` says so and the path is empty. */
-static int make_sites(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct loaded *loaded, char *path,
-                      size_t size, struct pyusdt_error *lack, struct pyusdt_error *why)
+static int make_sites(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                      struct loaded *loaded, char *path, size_t size, struct pyusdt_error *lack,
+                      struct pyusdt_error *why)
 {
     const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
     struct pyusdt_elf elf;
     /* Where there are no objects, the names and types are checked all the same. */
-    int r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
+    int r =
+        pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
 
     if (r != 0)
         return r;
@@ -245,7 +265,8 @@ static int make_sites(const char *provider, const struct pyusdt_probe_def *probe
 }
 
 /* All of them are new. */
-static int make(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
+static int make(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                struct pyusdt_error *why)
 {
     struct made *made = calloc(n, sizeof *made);
     struct loaded loaded = {NULL, NULL};
@@ -291,7 +312,8 @@ static int make_missing(const char *provider, const struct pyusdt_probe_def *pro
 }
 
 int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
-                           struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why)
+                           struct pyusdt_probe_site *sites, char *path, size_t size,
+                           struct pyusdt_error *why)
 {
     int found, r = 0;
 
@@ -315,8 +337,9 @@ int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *
     return r;
 }
 
-int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first, unsigned n,
-                        struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why)
+int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first,
+                        unsigned n, struct pyusdt_probe_site *sites, char *path, size_t size,
+                        struct pyusdt_error *why)
 {
     struct loaded loaded = {NULL, NULL};
     struct pyusdt_error lack;

@@ -17,8 +17,10 @@
 #include "target/encode.h"
 
 #define SLOW __attribute__((noinline, cold))
-#define TAKE_ROUNDS 8 /* over all rings, giving way to their holders in between, before the event is dropped */
-#define FULL_NS 100000 /* where all rings are full, so long events are dropped without a look at other rings than the thread's own */
+#define TAKE_ROUNDS \
+    8 /* over all rings, giving way to their holders in between, before the event is dropped */
+#define FULL_NS \
+    100000 /* where all rings are full, so long events are dropped without a look at other rings than the thread's own */
 
 /*
  * What a thread remembers, in its one pointer of thread-specific data (a thread variable of a dlopened object would be
@@ -32,8 +34,8 @@
 
 static SLOW uintptr_t remember(uint32_t tid, uint32_t ring)
 {
-    uintptr_t self =
-        (uintptr_t)tid | (uintptr_t)ring << SELF_TID_BITS | (uintptr_t)pyusdt_core.epoch << SELF_EPOCH_SHIFT;
+    uintptr_t self = (uintptr_t)tid | (uintptr_t)ring << SELF_TID_BITS |
+                     (uintptr_t)pyusdt_core.epoch << SELF_EPOCH_SHIFT;
     if (pyusdt_core.has_key)
         pthread_setspecific(pyusdt_core.key, (void *)self);
     return self;
@@ -91,7 +93,8 @@ bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir)
     return atomic_compare_exchange_strong(&line->busy, &holder, heir);
 }
 
-static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area, uint32_t tid)
+static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area,
+                             uint32_t tid)
 {
     for (int round = 0; round < TAKE_ROUNDS; round++) {
         uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
@@ -100,7 +103,8 @@ static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct p
                 remember(tid, k);
                 return (int)k;
             }
-        if (n < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) && pyusdt_slot_grow(slot, number, n))
+        if (n < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) &&
+            pyusdt_slot_grow(slot, number, n))
             continue;
         if (round == TAKE_ROUNDS / 2)
             for (uint32_t k = 0; k < n; k++)
@@ -117,7 +121,8 @@ static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct p
 static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
 {
     uint64_t read = ring->tail + ring_size;
-    uint64_t pages = (ring->head & ~(ring_size - 1)) + ring->usable - sizeof(struct pyusdt_ring_event);
+    uint64_t pages =
+        (ring->head & ~(ring_size - 1)) + ring->usable - sizeof(struct pyusdt_ring_event);
 
     ring->end = ring->usable < ring_size && pages < read ? pages : read;
 }
@@ -139,7 +144,8 @@ static bool skip(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
 }
 
 /* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
-static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring, const struct pyusdt_line *line, uint32_t size)
+static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring,
+                              const struct pyusdt_line *line, uint32_t size)
 {
     uint64_t tail = atomic_load_explicit(&line->tail, memory_order_acquire);
 
@@ -158,19 +164,23 @@ static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring
  * The flight recorder's ring, where the oldest events make room: nothing below the tail is believed, so it moves before
  * they are overwritten. Their sizes lie in shared memory: where one makes no sense, all are given up.
  */
-static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
+static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line, uint64_t ring_size,
+                             uint32_t size)
 {
     if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
         return;
     do {
-        const struct pyusdt_ring_event *event = (const void *)(ring->data + (ring->tail & (ring_size - 1)));
+        const struct pyusdt_ring_event *event =
+            (const void *)(ring->data + (ring->tail & (ring_size - 1)));
         uint32_t oldest = event->size;
-        bool sane = oldest >= sizeof(struct pyusdt_ring_event) && oldest % 8 == 0 && oldest <= ring->head - ring->tail;
+        bool sane = oldest >= sizeof(struct pyusdt_ring_event) && oldest % 8 == 0 &&
+                    oldest <= ring->head - ring->tail;
         ring->tail = sane ? ring->tail + oldest : ring->head;
     } while (ring->head + size - ring->tail > ring_size);
     atomic_store_explicit(&line->tail, ring->tail, memory_order_relaxed);
 #ifdef __x86_64__
-    atomic_signal_fence(memory_order_release); /* stores are seen in their order; for who reads while we write */
+    atomic_signal_fence(
+        memory_order_release); /* stores are seen in their order; for who reads while we write */
 #else
     atomic_thread_fence(memory_order_release);
 #endif
@@ -186,12 +196,15 @@ struct held {
     uint32_t tid;
 };
 
-static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid)
+static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k,
+                                    uint32_t tid)
 {
     struct pyusdt_line *line = &area->line[k];
     struct pyusdt_ring *ring = &slot->ring[k];
 
-    __asm__("" : "+r"(line), "+r"(ring)); /* one address of each: compilers else compute that of each field anew */
+    __asm__(""
+            : "+r"(line),
+              "+r"(ring)); /* one address of each: compilers else compute that of each field anew */
     return (struct held){slot, area, line, ring, tid};
 }
 
@@ -207,8 +220,8 @@ static SLOW void drop(struct pyusdt_area *area, unsigned probe)
 }
 
 /* Where most events are short, what the longest of them needs is nearly always free: only else this one is measured. */
-static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand, uint32_t mask,
-                              const struct pyusdt_args *args, bool overwrite)
+static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand,
+                              uint32_t mask, const struct pyusdt_args *args, bool overwrite)
 {
     struct pyusdt_ring *ring = held->ring;
 
@@ -221,7 +234,8 @@ static inline bool make_place(const struct held *held, const struct pyusdt_deman
 }
 
 /* The event that was made behind the head: its time last, so that it is published soon after. Returns that. */
-static inline uint64_t publish(const struct held *held, struct pyusdt_ring_event *event, uint32_t size)
+static inline uint64_t publish(const struct held *held, struct pyusdt_ring_event *event,
+                               uint32_t size)
 {
     uint64_t time = pyusdt_now();
 
@@ -239,23 +253,29 @@ static inline struct pyusdt_ring_event *behind_head(const struct held *held)
 }
 
 /* The holder of a ring writes one event. Returns what time it is; 0: the ring is full. */
-static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe, uint32_t place,
-                                                                  const struct pyusdt_args *args, bool overwrite)
+static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held,
+                                                                  unsigned probe, uint32_t place,
+                                                                  const struct pyusdt_args *args,
+                                                                  bool overwrite)
 {
-    const struct pyusdt_demand *demand = &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
+    const struct pyusdt_demand *demand =
+        &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
     uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     struct pyusdt_ring_event *event;
 
     if (PYUSDT_UNLIKELY(mask == 0))
         return pyusdt_now(); /* a stray bit in the enable word */
-    if (PYUSDT_UNLIKELY((mask & args->missing & (PYUSDT_DEMAND_STACK | (PYUSDT_DEMAND_STACK - 1))) != 0)) {
+    if (PYUSDT_UNLIKELY(
+            (mask & args->missing & (PYUSDT_DEMAND_STACK | (PYUSDT_DEMAND_STACK - 1))) != 0)) {
         drop(held->area, probe); /* wanted after they were made */
         return pyusdt_now();
     }
     if (!make_place(held, demand, mask, args, overwrite))
         return 0;
     event = behind_head(held);
-    return publish(held, event, pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args));
+    return publish(
+        held, event,
+        pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args));
 }
 
 static const struct pyusdt_args no_args = {.missing = ~0u};
@@ -268,14 +288,17 @@ static SLOW uint64_t write_late(struct held held, unsigned probe, uint32_t place
 /* The same of one of which nothing is read, unless the session has become another. */
 static inline uint64_t write_bare(const struct held *held, unsigned probe, uint32_t place)
 {
-    const struct pyusdt_demand *demand = &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
+    const struct pyusdt_demand *demand =
+        &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
     struct pyusdt_ring *ring = held->ring;
     struct pyusdt_ring_event *event;
     const uint32_t size = sizeof *event;
 
-    if (PYUSDT_UNLIKELY(atomic_load_explicit(&demand->mask, memory_order_relaxed) != PYUSDT_DEMAND_FIRE))
+    if (PYUSDT_UNLIKELY(atomic_load_explicit(&demand->mask, memory_order_relaxed) !=
+                        PYUSDT_DEMAND_FIRE))
         return write_late(held_again(held), probe, place);
-    if (PYUSDT_UNLIKELY(ring->head + size > ring->end) && !has_room_now(held->slot, ring, held->line, size))
+    if (PYUSDT_UNLIKELY(ring->head + size > ring->end) &&
+        !has_room_now(held->slot, ring, held->line, size))
         return 0;
     event = behind_head(held);
     pyusdt_event_encode_bare(event, PYUSDT_EVENT_WORD(probe, place), held->tid);
@@ -284,12 +307,13 @@ static inline uint64_t write_bare(const struct held *held, unsigned probe, uint3
 
 static bool may_make_one_more(const struct pyusdt_slot *slot, uint32_t have)
 {
-    return have < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) && (have + 1) * slot->size <= PYUSDT_SPILL_MAX;
+    return have < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) &&
+           (have + 1) * slot->size <= PYUSDT_SPILL_MAX;
 }
 
 /* Into any ring that has room, of those that there are and of those that there may be. 0: there is none. */
-static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe, uint32_t place,
-                                       const struct pyusdt_args *args)
+static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe,
+                                       uint32_t place, const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = full->slot;
     uint64_t time = 0;
@@ -313,7 +337,8 @@ static inline uint64_t write_elsewhere(const struct held *full, unsigned number,
  * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
  * are dropped at once for a while, as fast as they were written. Returns what time it is.
  */
-static SLOW uint64_t spill(struct held full, unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
+static SLOW uint64_t spill(struct held full, unsigned number, unsigned probe, uint32_t place,
+                           const struct pyusdt_args *args)
 {
     uint64_t now = pyusdt_now(), time;
 
@@ -328,18 +353,21 @@ static SLOW uint64_t spill(struct held full, unsigned number, unsigned probe, ui
 }
 
 /* The ring that this thread had last, else any: its number, or -1. */
-static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area, uintptr_t self)
+static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area,
+                            uintptr_t self)
 {
     uint32_t k = SELF_RING(self), tid = SELF_TID(self);
 
-    if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) && take(slot, &area->line[k], tid)))
+    if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) &&
+                      take(slot, &area->line[k], tid)))
         return (int)k;
     return take_another(slot, number, area, tid);
 }
 
 /* To a session that was served just now, as `wanted`. bare: nothing of it is read. */
-static inline __attribute__((always_inline)) void offer_served(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
-                                                              uint32_t place, const struct pyusdt_args *args, bool bare)
+static inline __attribute__((always_inline)) void
+offer_served(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+             uint32_t place, const struct pyusdt_args *args, bool bare)
 {
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
     uintptr_t self = self_get();
@@ -381,7 +409,8 @@ static inline struct pyusdt_slot *slot_at(unsigned number)
 /* Whether the slot serves who wants to be served there. */
 static inline bool is_served(const struct pyusdt_slot *slot, uint64_t wanted)
 {
-    return PYUSDT_LIKELY(wanted != 0 && wanted == atomic_load_explicit(&slot->generation, memory_order_acquire));
+    return PYUSDT_LIKELY(wanted != 0 &&
+                         wanted == atomic_load_explicit(&slot->generation, memory_order_acquire));
 }
 
 static inline uint64_t wanted_in(unsigned number)
@@ -389,8 +418,8 @@ static inline uint64_t wanted_in(unsigned number)
     return atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
 }
 
-static inline __attribute__((always_inline)) void offer(unsigned number, unsigned probe, uint32_t place,
-                                                       const struct pyusdt_args *args)
+static inline __attribute__((always_inline)) void
+offer(unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = slot_at(number);
     uint64_t wanted = wanted_in(number);
@@ -429,25 +458,28 @@ void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
         pyusdt_child_lost(probe, ~0ull);
         return;
     }
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
-         word &= word - 1)
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+         word != 0; word &= word - 1)
         offer((unsigned)__builtin_ctzll(word), probe, 0, args);
     if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
         record(probe, 0, args);
 }
 
 /* What a session that is served wants of the probe. */
-static inline const struct pyusdt_demand *served_demand(const struct pyusdt_slot *slot, unsigned probe)
+static inline const struct pyusdt_demand *served_demand(const struct pyusdt_slot *slot,
+                                                        unsigned probe)
 {
     return &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
 }
 
 /* What comes after pyusdt_count_here(); false: the session gets an event. */
-static SLOW bool end_count(enum pyusdt_counted counted, unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+static SLOW bool end_count(enum pyusdt_counted counted, unsigned number, unsigned probe,
+                           uint32_t place, uint64_t wanted)
 {
     const struct pyusdt_slot *slot = slot_at(number);
 
-    if (counted == PYUSDT_COUNT_NEW && pyusdt_count_find_out(number, probe, place, wanted) == PYUSDT_HOW_COUNTED)
+    if (counted == PYUSDT_COUNT_NEW &&
+        pyusdt_count_find_out(number, probe, place, wanted) == PYUSDT_HOW_COUNTED)
         counted = pyusdt_count_here(slot, served_demand(slot, probe), place, wanted);
     if (counted == PYUSDT_COUNT_CHECK)
         pyusdt_slot_check(number, pyusdt_now());
@@ -481,7 +513,8 @@ static SLOW void lose(unsigned number, unsigned probe)
         pyusdt_slot_lost(number, wanted);
 }
 
-void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
+void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
+                    const struct pyusdt_args *args)
 {
     bool known = pyusdt_place_is_known(place), recorded = sessions >> PYUSDT_FLIGHT_SLOT & 1;
 
@@ -489,8 +522,9 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
         pyusdt_child_lost(probe, sessions);
         return;
     }
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
-         word &= word - 1) {
+    for (uint64_t word =
+             atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
+         word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         if (PYUSDT_UNLIKELY(!known))
             lose(number, probe);
@@ -517,21 +551,25 @@ static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
 
     if (!pyusdt_is_published(probe))
         return pyusdt_child_demand(probe, sessions);
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
-         word &= word - 1) {
+    for (uint64_t word =
+             atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
+         word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-        uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
+        uint64_t wanted =
+            atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
         if (wanted == 0) {
             pyusdt_slot_open(number); /* which clears stray bits */
             continue;
         }
-        if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) || pyusdt_slot_open(number))
+        if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) ||
+            pyusdt_slot_open(number))
             mask |= served_mask(slot, probe);
         else if (pyusdt_core_move())
             return demand_of_all(probe, sessions);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
-            mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
+            mask |=
+                PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }
     if (pyusdt_core.flight != NULL && sessions >> PYUSDT_FLIGHT_SLOT)
         mask |= served_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
@@ -542,7 +580,8 @@ static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
 static inline bool is_ready(unsigned probe)
 {
     return PYUSDT_LIKELY(probe < atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) &&
-                         atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) && pyusdt_core.flight == NULL);
+                         atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) &&
+                         pyusdt_core.flight == NULL);
 }
 
 /* The usual case calls nothing: all that want the probe are served, in a process that is published. */
@@ -552,8 +591,9 @@ static inline uint32_t demand_of(unsigned probe, uint64_t sessions)
 
     if (!is_ready(probe))
         return demand_of_all(probe, sessions);
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
-         word &= word - 1) {
+    for (uint64_t word =
+             atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
+         word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         const struct pyusdt_slot *slot = slot_at(number);
         if (!is_served(slot, wanted_in(number)))
@@ -574,14 +614,16 @@ uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
 }
 
 /* An event without arguments; nobody is left. Not part of who counts, which has no use for the registers that this needs. */
-static __attribute__((noinline)) uint32_t offer_bare(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+static __attribute__((noinline)) uint32_t offer_bare(unsigned number, struct pyusdt_slot *slot,
+                                                     uint64_t wanted, unsigned probe,
                                                      uint32_t place)
 {
     offer_served(number, slot, wanted, probe, place, &no_args, true);
     return 0;
 }
 
-static SLOW uint32_t end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted, unsigned probe, uint32_t place)
+static SLOW uint32_t end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted,
+                              unsigned probe, uint32_t place)
 {
     if (end_count(counted, number, probe, place, wanted))
         return 0;
@@ -611,7 +653,8 @@ static inline uint32_t fire_bare(unsigned number, unsigned probe, uint32_t place
     return offer_bare(number, slot, wanted, probe, place);
 }
 
-static __attribute__((noinline)) uint32_t fire_bare_to_many(uint64_t word, unsigned probe, uint32_t place, uint64_t *sessions)
+static __attribute__((noinline)) uint32_t fire_bare_to_many(uint64_t word, unsigned probe,
+                                                            uint32_t place, uint64_t *sessions)
 {
     uint32_t demand = 0;
 
@@ -658,7 +701,8 @@ static struct wish stack_wanted(unsigned probe, uint64_t sessions)
         word |= 1ull << PYUSDT_FLIGHT_SLOT;
     for (word &= sessions; word != 0; word &= word - 1) {
         const struct pyusdt_slot *slot = &pyusdt_core.slot[__builtin_ctzll(word)];
-        const struct pyusdt_demand *demand = atomic_load_explicit(&slot->demand, memory_order_acquire);
+        const struct pyusdt_demand *demand =
+            atomic_load_explicit(&slot->demand, memory_order_acquire);
         if (demand == NULL || !(served_mask(slot, probe) & PYUSDT_DEMAND_STACK))
             continue;
         if (demand[probe].frames > wish.frames)
@@ -671,7 +715,8 @@ static struct wish stack_wanted(unsigned probe, uint64_t sessions)
 }
 
 /* Both kinds together are at most PYUSDT_MAX_FRAMES, and the word that says that there are more. */
-static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame, struct pyusdt_args *args)
+static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame,
+                       struct pyusdt_args *args)
 {
     const uint32_t most = wish.frames < PYUSDT_MAX_FRAMES / 2 ? wish.frames : PYUSDT_MAX_FRAMES / 2;
     const uint64_t *given = args->frame;
@@ -701,8 +746,8 @@ static inline int take_frame_buffer(uintptr_t stack)
 {
     for (uint32_t i = 0; i < PYUSDT_FRAME_BUFFERS; i++) {
         uint32_t at = (uint32_t)((stack >> 16) + i) % PYUSDT_FRAME_BUFFERS, none = 0;
-        if (atomic_compare_exchange_strong_explicit(&pyusdt_core.family->frames_taken[at], &none, 1, memory_order_acquire,
-                                                    memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&pyusdt_core.family->frames_taken[at], &none, 1,
+                                                    memory_order_acquire, memory_order_relaxed))
             return (int)at;
     }
     return -1;
@@ -713,10 +758,13 @@ static inline void give_frame_buffer(int at)
     atomic_store_explicit(&pyusdt_core.family->frames_taken[at], 0, memory_order_release);
 }
 
-__attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
+__attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t place,
+                                                      uint64_t sessions,
+                                                      const struct pyusdt_args *args)
 {
     struct pyusdt_args with = *args;
-    struct wish wish = pyusdt_is_published(probe) ? stack_wanted(probe, sessions) : (struct wish){0, false};
+    struct wish wish =
+        pyusdt_is_published(probe) ? stack_wanted(probe, sessions) : (struct wish){0, false};
     const uintptr_t *here = __builtin_frame_address(0);
     int at = wish.frames != 0 ? take_frame_buffer((uintptr_t)here) : -1;
 

@@ -60,7 +60,8 @@ static bool session_file_unchanged(const struct session_file *file)
 }
 
 /* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
-static int session_file_match_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn, void *arg,
+static int session_file_match_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn,
+                                 void *arg,
                                  void (*begin)(void *arg, const struct pyusdt_want *want))
 {
     struct pyusdt_table table = pyusdt_core.table;
@@ -86,7 +87,8 @@ static int session_file_match(const struct session_file *file, pyusdt_match_fn *
 {
     uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
 
-    return session_file_match_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg, begin);
+    return session_file_match_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg,
+                                 begin);
 }
 
 /* ---- joining: the enable words ---- */
@@ -107,7 +109,8 @@ static bool invites_us(const struct pyusdt_session_header *header)
         return true;
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
         if (header->pids[i] == pyusdt_core.who.pid ||
-            (header->flags & PYUSDT_SESSION_CHILDREN && pyusdt_is_ancestor(pyusdt_core.ctl->ancestors, header->pids[i])))
+            (header->flags & PYUSDT_SESSION_CHILDREN &&
+             pyusdt_is_ancestor(pyusdt_core.ctl->ancestors, header->pids[i])))
             return true;
     return false;
 }
@@ -140,7 +143,8 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
         return 0;
     /* Without the flock: only where the session, or another in its place, has not attached us already. */
     if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
-        atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody, file.header.generation)) {
+        atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody,
+                                       file.header.generation)) {
         PYUSDT_HOOK(20);
         atomic_store(&pyusdt_ctl_slot(number)->child_error, 0);
         atomic_store(&pyusdt_ctl_slot(number)->children, wants_children(&file));
@@ -188,7 +192,8 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     struct demand_build *build = arg;
     struct pyusdt_demand *demand = &build->demand[probe];
     uint32_t args = build->want->args & ((1u << desc->nargs) - 1);
-    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE;
+    uint32_t mask =
+        atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE;
 
     if (probe < build->first)
         return 0;
@@ -198,7 +203,8 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
             demand->row = pyusdt_counts_row(build->of, probe);
     }
     for (uint32_t i = 0; i < desc->nargs; i++) {
-        uint16_t bytes = build->want->bytes[i] < PYUSDT_MAX_STRING ? build->want->bytes[i] : PYUSDT_MAX_STRING;
+        uint16_t bytes =
+            build->want->bytes[i] < PYUSDT_MAX_STRING ? build->want->bytes[i] : PYUSDT_MAX_STRING;
         if (!(args & desc->strings & 1u << i) || bytes == 0)
             continue;
         if (demand->bytes[i] == 0)
@@ -209,14 +215,17 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     mask |= demand_stack(demand, build->want->frames);
     demand->nargs = (uint8_t)pyusdt_args_count(PYUSDT_EVENT_ARGS(mask));
     demand->most = pyusdt_event_most(demand);
-    atomic_store_explicit(&demand->mask, mask, memory_order_release); /* last: who sees it writes as much as the others say */
+    atomic_store_explicit(
+        &demand->mask, mask,
+        memory_order_release); /* last: who sees it writes as much as the others say */
     return 0;
 }
 
 static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
 {
     struct demand_build build = {.demand = atomic_load(&slot->demand), .of = slot};
-    size_t size = PYUSDT_MAX_PROBES * sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
+    size_t size = PYUSDT_MAX_PROBES *
+                  sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
 
     if (!build.demand) {
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -225,7 +234,8 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         build.demand = memory;
         atomic_store(&slot->demand, build.demand);
     }
-    for (uint32_t i = 0; i < pyusdt_core.table.nprobes; i++) { /* pyusdt_demand() looks at masks at any time */
+    for (uint32_t i = 0; i < pyusdt_core.table.nprobes;
+         i++) { /* pyusdt_demand() looks at masks at any time */
         atomic_store_explicit(&build.demand[i].mask, 0, memory_order_relaxed);
         atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
@@ -270,7 +280,8 @@ void pyusdt_sessions_grow(uint32_t first)
             continue;
         build.demand = atomic_load(&slot->demand);
         if (file.header.generation == wanted && pyusdt_session_alive(dir, number, wanted) &&
-            (slot->opened != wanted || session_file_match(&file, demand_probe, &build, demand_begin) == 0))
+            (slot->opened != wanted ||
+             session_file_match(&file, demand_probe, &build, demand_begin) == 0))
             session_file_match(&file, enable_new_probe, &build, demand_begin); /* the bits last */
         if (slot->opened == wanted)
             pyusdt_counts_show(slot);
@@ -292,7 +303,8 @@ static bool hold_rings(struct pyusdt_slot *slot)
     for (uint32_t k = 0; k < n; k++) {
         uint32_t none = 0;
         held += atomic_compare_exchange_strong(&area->line[k].busy, &none, PYUSDT_RING_CLOSED) ||
-                none == PYUSDT_RING_CLOSED || pyusdt_ring_take_from_dead(&area->line[k], PYUSDT_RING_CLOSED);
+                none == PYUSDT_RING_CLOSED ||
+                pyusdt_ring_take_from_dead(&area->line[k], PYUSDT_RING_CLOSED);
     }
     return held == n;
 }
@@ -355,7 +367,8 @@ bool pyusdt_slot_leave(struct pyusdt_slot *slot)
 /* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
 static int slot_abandon(int dir, unsigned number, uint64_t generation)
 {
-    struct pyusdt_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words, pyusdt_core.table.nprobes, number};
+    struct pyusdt_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words,
+                               pyusdt_core.table.nprobes, number};
     return pyusdt_bits_undo(&bits, dir, generation);
 }
 
@@ -379,7 +392,8 @@ void pyusdt_slot_check(unsigned number, uint64_t now)
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t due = atomic_load(&slot->next_check);
 
-    if (now >= due && atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
+    if (now >= due &&
+        atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
         pyusdt_spare_stack_call_locked(true, check, slot);
 }
 
@@ -423,8 +437,8 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     slot->size = file.header.bufsize;
     slot->room = file.header.keep_bytes;
     pyusdt_head_room_forget();
-    slot->barrier =
-        (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() && pyusdt_os_barrier_join();
+    slot->barrier = (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() &&
+                    pyusdt_os_barrier_join();
     atomic_store(&slot->max_rings, file.header.max_rings);
     r = make_demand(slot, &file);
     if (r == 0)
@@ -454,7 +468,9 @@ static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
     if (dir < 0)
         return dir;
     if (wanted == 0) {
-        r = slot_abandon(dir, number, 0); /* a stray bit: it was set when its session was dead already, or pyusdt_let_go() */
+        r = slot_abandon(
+            dir, number,
+            0); /* a stray bit: it was set when its session was dead already, or pyusdt_let_go() */
         if (r == 0)
             slot_close(slot, dir, number);
         else
@@ -498,7 +514,8 @@ bool pyusdt_slot_open(unsigned number)
     const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     struct opening opening = {number, false};
 
-    if (atomic_load(&pyusdt_ctl_slot(number)->wanted) == atomic_load(&slot->refused) && pyusdt_now() < atomic_load(&slot->retry_at))
+    if (atomic_load(&pyusdt_ctl_slot(number)->wanted) == atomic_load(&slot->refused) &&
+        pyusdt_now() < atomic_load(&slot->retry_at))
         return false;
     pyusdt_spare_stack_call_locked(true, open_slot, &opening);
     return opening.open;

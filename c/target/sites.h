@@ -27,7 +27,7 @@
 #endif
 
 /* Are there objects of run-time providers, which are made for these processors only (elf_write.h)? */
-#if PYUSDT_SITES && !defined(PYUSDT_SITES_DTRACE) && !defined(PYUSDT_SITES_GENERIC) &&                                  \
+#if PYUSDT_SITES && !defined(PYUSDT_SITES_DTRACE) && !defined(PYUSDT_SITES_GENERIC) && \
     (defined(__x86_64__) || defined(__aarch64__))
 #define PYUSDT_OBJECTS 1
 #else

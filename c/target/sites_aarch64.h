@@ -20,46 +20,46 @@
 #define PYUSDT_REGISTER_10 "x10"
 #define PYUSDT_REGISTER_11 "x11"
 
-#define PYUSDT_SITES_BEGIN                                                                                            \
-    "  .p2align 4\n"                                                                                                  \
+#define PYUSDT_SITES_BEGIN \
+    "  .p2align 4\n" \
     "pyusdt_sites:\n"
 
-#define PYUSDT_SITE_BODY                                                                                              \
-    "  hint #34\n" /* bti c, a nop where the processor does not know it */                                            \
-    "990:\n"                                                                                                          \
-    "  nop\n"                                                                                                         \
+#define PYUSDT_SITE_BODY \
+    "  hint #34\n" /* bti c, a nop where the processor does not know it */ \
+    "990:\n" \
+    "  nop\n" \
     "  ret\n"
 
 #define PYUSDT_SITE_FILL "  nop\n"
 
 /* pyusdt_site_hit(w0 = probe, x1 = values) finds the site's entry, then goes on as */
-#define PYUSDT_SITE_HIT                                                                                               \
-    "  hint #34\n"                                                                                                    \
-    "  adrp x17, pyusdt_sites\n" /* entry = first entry + 16 * probe */                                               \
-    "  add x17, x17, :lo12:pyusdt_sites\n"                                                                            \
+#define PYUSDT_SITE_HIT \
+    "  hint #34\n" \
+    "  adrp x17, pyusdt_sites\n" /* entry = first entry + 16 * probe */ \
+    "  add x17, x17, :lo12:pyusdt_sites\n" \
     "  add x0, x17, w0, uxtw #4\n"
 
 /* pyusdt_site_call(x0 = entry, x1 = values) */
-#define PYUSDT_SITE_CALL                                                                                              \
-    "  hint #34\n"                                                                                                    \
-    "  stp x29, x30, [sp, #-16]!\n"                                                                                   \
-    "  .cfi_def_cfa_offset 16\n"                                                                                      \
-    "  .cfi_offset x29, -16\n"                                                                                        \
-    "  .cfi_offset x30, -8\n"                                                                                         \
-    "  mov x29, sp\n"                                                                                                 \
-    "  .cfi_def_cfa_register x29\n"                                                                                   \
-    "  mov x17, x0\n"                                                                                                 \
-    "  ldp x2, x3, [x1, #16]\n"                                                                                       \
-    "  ldp x4, x5, [x1, #32]\n"                                                                                       \
-    "  ldp x6, x7, [x1, #48]\n"                                                                                       \
-    "  ldp x8, x9, [x1, #64]\n"                                                                                       \
-    "  ldp x10, x11, [x1, #80]\n"                                                                                     \
-    "  ldp x0, x1, [x1]\n" /* last: x1 held the address */                                                            \
-    "  blr x17\n"                                                                                                     \
-    "  ldp x29, x30, [sp], #16\n"                                                                                     \
-    "  .cfi_def_cfa sp, 0\n"                                                                                          \
-    "  .cfi_restore x29\n"                                                                                            \
-    "  .cfi_restore x30\n"                                                                                            \
+#define PYUSDT_SITE_CALL \
+    "  hint #34\n" \
+    "  stp x29, x30, [sp, #-16]!\n" \
+    "  .cfi_def_cfa_offset 16\n" \
+    "  .cfi_offset x29, -16\n" \
+    "  .cfi_offset x30, -8\n" \
+    "  mov x29, sp\n" \
+    "  .cfi_def_cfa_register x29\n" \
+    "  mov x17, x0\n" \
+    "  ldp x2, x3, [x1, #16]\n" \
+    "  ldp x4, x5, [x1, #32]\n" \
+    "  ldp x6, x7, [x1, #48]\n" \
+    "  ldp x8, x9, [x1, #64]\n" \
+    "  ldp x10, x11, [x1, #80]\n" \
+    "  ldp x0, x1, [x1]\n" /* last: x1 held the address */ \
+    "  blr x17\n" \
+    "  ldp x29, x30, [sp], #16\n" \
+    "  .cfi_def_cfa sp, 0\n" \
+    "  .cfi_restore x29\n" \
+    "  .cfi_restore x30\n" \
     "  ret\n"
 
 #endif

@@ -21,16 +21,16 @@
 #define PYUSDT_SITE_FUNCTION __attribute__((noipa, used, visibility("hidden")))
 #endif
 
-#define PYUSDT_PROBE(function, probe, arguments)                                                                      \
-    PYUSDT_SITE_FUNCTION void function(const uint64_t *values);                                                       \
-    PYUSDT_SITE_FUNCTION void function(const uint64_t *values)                                                        \
-    {                                                                                                                 \
-        probe arguments;                                                                                              \
-    }                                                                                                                 \
-    PYUSDT_SITE_FUNCTION int function##_attached(void);                                                               \
-    PYUSDT_SITE_FUNCTION int function##_attached(void)                                                                \
-    {                                                                                                                 \
-        return probe##_ENABLED() != 0;                                                                                \
+#define PYUSDT_PROBE(function, probe, arguments) \
+    PYUSDT_SITE_FUNCTION void function(const uint64_t *values); \
+    PYUSDT_SITE_FUNCTION void function(const uint64_t *values) \
+    { \
+        probe arguments; \
+    } \
+    PYUSDT_SITE_FUNCTION int function##_attached(void); \
+    PYUSDT_SITE_FUNCTION int function##_attached(void) \
+    { \
+        return probe##_ENABLED() != 0; \
     }
 #include "generated/user_trace_dtrace.inc"
 #undef PYUSDT_PROBE

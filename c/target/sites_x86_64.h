@@ -29,66 +29,66 @@
 #define PYUSDT_REGISTER_10 "%r12"
 #define PYUSDT_REGISTER_11 "%r13"
 
-#define PYUSDT_SITES_BEGIN                                                                                            \
-    "  .p2align 5\n"                                                                                                  \
-    "pyusdt_sites:\n"                                                                                                 \
+#define PYUSDT_SITES_BEGIN \
+    "  .p2align 5\n" \
+    "pyusdt_sites:\n" \
     "  .skip 12, 0xcc\n"
 
-#define PYUSDT_SITE_BODY                                                                                              \
-    "  endbr64\n"                                                                                                     \
-    "990:\n"                                                                                                          \
-    "  nop\n"                                                                                                         \
-    "  .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00\n" /* nopw %cs:0(%rax,%rax) */                \
-    "  .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"                               /* nopl 0(%rax,%rax) */                    \
+#define PYUSDT_SITE_BODY \
+    "  endbr64\n" \
+    "990:\n" \
+    "  nop\n" \
+    "  .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00\n" /* nopw %cs:0(%rax,%rax) */ \
+    "  .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"                               /* nopl 0(%rax,%rax) */ \
     "  ret\n"
 
 /* The ret is followed by what fills up to the next entry. */
 #define PYUSDT_SITE_FILL "  .skip 11, 0xcc\n"
 
 /* pyusdt_site_hit(edi = probe, rsi = values) finds the site's entry, then goes on as */
-#define PYUSDT_SITE_HIT                                                                                               \
-    "  endbr64\n"                                                                                                     \
-    "  mov %edi, %edi\n"                                                                                              \
-    "  shl $5, %rdi\n" /* entry = first entry + 32 * probe */                                                         \
-    "  lea pyusdt_sites+12(%rip), %rax\n"                                                                             \
+#define PYUSDT_SITE_HIT \
+    "  endbr64\n" \
+    "  mov %edi, %edi\n" \
+    "  shl $5, %rdi\n" /* entry = first entry + 32 * probe */ \
+    "  lea pyusdt_sites+12(%rip), %rax\n" \
     "  add %rax, %rdi\n"
 
 /* pyusdt_site_call(rdi = entry, rsi = values) */
-#define PYUSDT_SITE_CALL                                                                                              \
-    "  endbr64\n"                                                                                                     \
-    "  push %rbp\n"                                                                                                   \
-    "  .cfi_def_cfa_offset 16\n"                                                                                      \
-    "  .cfi_offset %rbp, -16\n"                                                                                       \
-    "  mov %rsp, %rbp\n"                                                                                              \
-    "  .cfi_def_cfa_register %rbp\n"                                                                                  \
-    "  push %r14\n"                                                                                                   \
-    "  push %r13\n"                                                                                                   \
-    "  push %r12\n"                                                                                                   \
-    "  push %rbx\n"                                                                                                   \
-    "  .cfi_offset %r14, -24\n"                                                                                       \
-    "  .cfi_offset %r13, -32\n"                                                                                       \
-    "  .cfi_offset %r12, -40\n"                                                                                       \
-    "  .cfi_offset %rbx, -48\n"                                                                                       \
-    "  mov %rdi, %r14\n"                                                                                              \
-    "  mov 0(%rsi), %rdi\n"                                                                                           \
-    "  mov 16(%rsi), %rdx\n"                                                                                          \
-    "  mov 24(%rsi), %rcx\n"                                                                                          \
-    "  mov 32(%rsi), %r8\n"                                                                                           \
-    "  mov 40(%rsi), %r9\n"                                                                                           \
-    "  mov 48(%rsi), %rax\n"                                                                                          \
-    "  mov 56(%rsi), %r10\n"                                                                                          \
-    "  mov 64(%rsi), %r11\n"                                                                                          \
-    "  mov 72(%rsi), %rbx\n"                                                                                          \
-    "  mov 80(%rsi), %r12\n"                                                                                          \
-    "  mov 88(%rsi), %r13\n"                                                                                          \
-    "  mov 8(%rsi), %rsi\n" /* last: it held the address */                                                           \
-    "  call *%r14\n"                                                                                                  \
-    "  pop %rbx\n"                                                                                                    \
-    "  pop %r12\n"                                                                                                    \
-    "  pop %r13\n"                                                                                                    \
-    "  pop %r14\n"                                                                                                    \
-    "  pop %rbp\n"                                                                                                    \
-    "  .cfi_def_cfa %rsp, 8\n"                                                                                        \
+#define PYUSDT_SITE_CALL \
+    "  endbr64\n" \
+    "  push %rbp\n" \
+    "  .cfi_def_cfa_offset 16\n" \
+    "  .cfi_offset %rbp, -16\n" \
+    "  mov %rsp, %rbp\n" \
+    "  .cfi_def_cfa_register %rbp\n" \
+    "  push %r14\n" \
+    "  push %r13\n" \
+    "  push %r12\n" \
+    "  push %rbx\n" \
+    "  .cfi_offset %r14, -24\n" \
+    "  .cfi_offset %r13, -32\n" \
+    "  .cfi_offset %r12, -40\n" \
+    "  .cfi_offset %rbx, -48\n" \
+    "  mov %rdi, %r14\n" \
+    "  mov 0(%rsi), %rdi\n" \
+    "  mov 16(%rsi), %rdx\n" \
+    "  mov 24(%rsi), %rcx\n" \
+    "  mov 32(%rsi), %r8\n" \
+    "  mov 40(%rsi), %r9\n" \
+    "  mov 48(%rsi), %rax\n" \
+    "  mov 56(%rsi), %r10\n" \
+    "  mov 64(%rsi), %r11\n" \
+    "  mov 72(%rsi), %rbx\n" \
+    "  mov 80(%rsi), %r12\n" \
+    "  mov 88(%rsi), %r13\n" \
+    "  mov 8(%rsi), %rsi\n" /* last: it held the address */ \
+    "  call *%r14\n" \
+    "  pop %rbx\n" \
+    "  pop %r12\n" \
+    "  pop %r13\n" \
+    "  pop %r14\n" \
+    "  pop %rbp\n" \
+    "  .cfi_def_cfa %rsp, 8\n" \
     "  ret\n"
 
 #endif

@@ -24,7 +24,8 @@
 #define SANITIZED 1
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SANITIZED) || !defined(__linux__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SANITIZED) || \
+    !defined(__linux__)
 #define SWITCHES 0
 #elif (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__)
 #define SWITCHES 1
@@ -65,7 +66,8 @@ int pyusdt_spare_stacks_prepare(void)
     const size_t each = STACK_SIZE + GUARD_SIZE;
     char *at;
 
-    at = mmap(NULL, PYUSDT_SPARE_STACKS * each, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    at = mmap(NULL, PYUSDT_SPARE_STACKS * each, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return -ENOMEM;
     for (unsigned i = 0; i < PYUSDT_SPARE_STACKS; i++)
@@ -87,8 +89,9 @@ static __attribute__((noinline)) void switch_to(char *top, void (*fn)(void *arg)
                      "movq %%rbx, %%rsp"
                      : "+D"(arg), [fn] "+a"(fn), [top] "+S"(top)
                      :
-                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
-                       "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 #else
 static __attribute__((noinline)) void switch_to(char *top, void (*fn)(void *arg), void *arg)
@@ -103,10 +106,11 @@ static __attribute__((noinline)) void switch_to(char *top, void (*fn)(void *arg)
                      "mov sp, x19"
                      : "+r"(first), [function] "+r"(function), [stack] "+r"(stack)
                      :
-                     : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x30",
-                       "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14",
-                       "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
-                       "v31");
+                     : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+                       "x15", "x16", "x17", "x19", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
+                       "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15",
+                       "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+                       "v27", "v28", "v29", "v30", "v31");
 }
 #endif
 
@@ -133,9 +137,12 @@ static void call_there(void *arg)
 
 static void call_on(unsigned number, void (*fn)(void *arg), void *arg)
 {
-    static const int kept[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, 32, 33}; /* faults, and what the C library sends itself */
+    static const int kept[] = {
+        SIGBUS,  SIGSEGV, SIGILL, SIGFPE,
+        SIGTRAP, 32,      33}; /* faults, and what the C library sends itself */
     struct call call = {fn, arg, NULL};
-    uint64_t blocked = ~0ull, before; /* as the kernel has them: a sigset_t takes 128 bytes, which we may not have */
+    uint64_t blocked = ~0ull,
+             before; /* as the kernel has them: a sigset_t takes 128 bytes, which we may not have */
     stack_t alternate;
     int error = errno;
 

@@ -19,12 +19,13 @@
 #include "shared/core.h"
 #include "shared/os.h"
 
-#ifndef PYUSDT_WATCH_MS /* a test's is without end, so that nothing but the bell ends it */
+#ifndef PYUSDT_WATCH_MS      /* a test's is without end, so that nothing but the bell ends it */
 #define PYUSDT_WATCH_MS 200u /* the longest between two looks */
 #endif
 #define LOOK_NS 10000000u    /* and the shortest */
 #define CHECK_NS 1000000000u /* how often the sessions' tracers are looked for */
-#define END_TRIES 100        /* of 1 ms: how long the end of the process waits for a thread that may never go on */
+#define END_TRIES \
+    100 /* of 1 ms: how long the end of the process waits for a thread that may never go on */
 
 static struct {
     pthread_mutex_t starting; /* one start or stop at a time */
@@ -36,7 +37,9 @@ static struct {
     pthread_t thread;
     bool runs, stops, ended;
     pid_t owner; /* of all this: a child that was made without fork() has it, too */
-} watcher = {.starting = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .returned = PTHREAD_COND_INITIALIZER};
+} watcher = {.starting = PTHREAD_MUTEX_INITIALIZER,
+             .lock = PTHREAD_MUTEX_INITIALIZER,
+             .returned = PTHREAD_COND_INITIALIZER};
 
 /* ---- looking ---- */
 
@@ -54,13 +57,16 @@ static uint64_t wanted_now(const struct pyusdt_watch *watch)
 
     for (unsigned i = 0; i < watch->n; i++) {
         unsigned probe = watch->sites ? watch->sites[i].index : watch->first + i;
-        uint64_t word = probe < nprobes ? atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) : 0;
+        uint64_t word = probe < nprobes
+                            ? atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire)
+                            : 0;
         sessions |= word;
         sum = mix(sum, word);
         if (watch->sites)
             sum = mix(sum, __atomic_load_n(watch->sites[i].semaphore, __ATOMIC_RELAXED));
     }
-    for (sessions &= ~(1ull << PYUSDT_FLIGHT_SLOT); sessions != 0; sessions &= sessions - 1) /* of 63, whatever is in the words */
+    for (sessions &= ~(1ull << PYUSDT_FLIGHT_SLOT); sessions != 0;
+         sessions &= sessions - 1) /* of 63, whatever is in the words */
         sum = mix(sum, atomic_load(&pyusdt_ctl_slot((unsigned)__builtin_ctzll(sessions))->wanted));
     return sum;
 }

@@ -16,7 +16,8 @@
 #include "shared/os.h"
 
 static _Atomic(_Atomic uint32_t *) epoch_page;
-static atomic_uint last_epoch; /* copied into children: no child takes a number that an ancestor had */
+static atomic_uint
+    last_epoch; /* copied into children: no child takes a number that an ancestor had */
 
 /* The page with this process's epoch, or NULL where there is none to be had. */
 static _Atomic uint32_t *map_epoch_page(void)
@@ -65,7 +66,8 @@ static char *put_number(char *at, uint64_t number)
 const char *pyusdt_who(uint32_t *length)
 {
     static _Thread_local struct {
-        _Atomic uint32_t epoch; /* stored last, so that a signal handler finds the text whole or not at all */
+        _Atomic uint32_t
+            epoch; /* stored last, so that a signal handler finds the text whole or not at all */
         uint32_t length;
         char text[PYUSDT_WHO_SIZE];
     } who;

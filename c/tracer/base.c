@@ -29,10 +29,12 @@
 
 /* ---- what the user is to be told ---- */
 
-static char no_memory[] = "a message about processes that are not traced is lost: there was no memory for it";
+static char no_memory[] =
+    "a message about processes that are not traced is lost: there was no memory for it";
 
 /* Once each; who makes more of it than fits is not worth more words. Whether it is new. */
-__attribute__((format(printf, 2, 0))) static bool add_trouble(struct pyusdt_session *session, const char *format, va_list values)
+__attribute__((format(printf, 2, 0))) static bool add_trouble(struct pyusdt_session *session,
+                                                              const char *format, va_list values)
 {
     char text[2 * PYUSDT_PATH_SIZE], *kept;
     bool more = session->full;
@@ -97,15 +99,18 @@ void pyusdt_session_stranger(struct pyusdt_session *session, const char *format,
     for (uint32_t i = 0; i < n; i++)
         if (session->strangers.hash[i] == hash)
             return;
-    if (n == PYUSDT_STRANGERS_COUNTED || (n < PYUSDT_STRANGERS_TOLD && !(session->strangers.text[n] = strdup(text))))
+    if (n == PYUSDT_STRANGERS_COUNTED ||
+        (n < PYUSDT_STRANGERS_TOLD && !(session->strangers.text[n] = strdup(text))))
         return;
     session->strangers.hash[session->strangers.n++] = hash;
 }
 
-const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n, uint32_t *count)
+const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n,
+                                         uint32_t *count)
 {
     *count = session->strangers.n;
-    return n < session->strangers.n && n < PYUSDT_STRANGERS_TOLD ? session->strangers.text[n] : NULL;
+    return n < session->strangers.n && n < PYUSDT_STRANGERS_TOLD ? session->strangers.text[n]
+                                                                 : NULL;
 }
 
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n)
@@ -116,16 +121,19 @@ const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n
 /* What can be done where a file system is full. */
 static const char *advise(int dir, char *text, size_t size)
 {
-    const unsigned needed = (unsigned)((sizeof(struct pyusdt_area) + PYUSDT_RING_START + 1023) / 1024);
+    const unsigned needed =
+        (unsigned)((sizeof(struct pyusdt_area) + PYUSDT_RING_START + 1023) / 1024);
     struct statvfs fs;
 
     text[0] = '\0';
     if (fstatvfs(dir, &fs) == 0)
-        snprintf(text, size, " (%llu of its file system's %llu KiB are free; a process needs %u, and up to bufsize for each thread). "
-                 "Make room there, let buffers be smaller (-b 64k), or set PYUSDT_RUNDIR, for pydtrace and for what it traces, "
-                 "to a directory elsewhere",
-                 (unsigned long long)fs.f_bavail * fs.f_frsize / 1024, (unsigned long long)fs.f_blocks * fs.f_frsize / 1024,
-                 needed);
+        snprintf(
+            text, size,
+            " (%llu of its file system's %llu KiB are free; a process needs %u, and up to bufsize for each thread). "
+            "Make room there, let buffers be smaller (-b 64k), or set PYUSDT_RUNDIR, for pydtrace and for what it traces, "
+            "to a directory elsewhere",
+            (unsigned long long)fs.f_bavail * fs.f_frsize / 1024,
+            (unsigned long long)fs.f_blocks * fs.f_frsize / 1024, needed);
     return text;
 }
 
@@ -139,18 +147,24 @@ static void explain(int error, int dir, char *text, size_t size)
         snprintf(text, size, "%s%s", strerror(ENOSPC), advise(dir, advice, sizeof advice));
         break;
     case PYUSDT_KEEPS_FILE_SPACE:
-        snprintf(text, size, "what is free of the file system is kept for the program%s", advise(dir, advice, sizeof advice));
+        snprintf(text, size, "what is free of the file system is kept for the program%s",
+                 advise(dir, advice, sizeof advice));
         break;
     case PYUSDT_KEEPS_MEMORY:
-        snprintf(text, size, "what is free below the limit of its memory (its cgroup's, or the machine's) is kept for the program. "
-                 "Raise the limit, or let buffers be smaller (-b 64k)");
+        snprintf(
+            text, size,
+            "what is free below the limit of its memory (its cgroup's, or the machine's) is kept for the program. "
+            "Raise the limit, or let buffers be smaller (-b 64k)");
         break;
     case PYUSDT_KEEPS_ADDRESSES:
-        snprintf(text, size, "what is free below the limit of its address space (ulimit -v) is kept for the program. "
-                 "Raise the limit, or let buffers be smaller (-b 64k)");
+        snprintf(
+            text, size,
+            "what is free below the limit of its address space (ulimit -v) is kept for the program. "
+            "Raise the limit, or let buffers be smaller (-b 64k)");
         break;
     case EFBIG:
-        snprintf(text, size, "its limit for the size of a file (ulimit -f) is less than that of a buffer. "
+        snprintf(text, size,
+                 "its limit for the size of a file (ulimit -f) is less than that of a buffer. "
                  "Raise the limit, or let buffers be smaller (-b 64k)");
         break;
     default:
@@ -166,12 +180,13 @@ void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *ta
     char reason[REASON_SIZE];
 
     if (target->failed_told || error >= 0 || error < -ERRNO_MAX ||
-        (none && atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED) || pyusdt_target_dropped(session, target) == 0)
+        (none && atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED) ||
+        pyusdt_target_dropped(session, target) == 0)
         return;
     target->failed_told = true;
     explain(error, target->base->in.dir, reason, sizeof reason);
-    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s", target->pid, none ? "its buffers" : "larger buffers",
-                           target->base->in.path, reason);
+    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s", target->pid,
+                           none ? "its buffers" : "larger buffers", target->base->in.path, reason);
 }
 
 void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusdt_target *target)
@@ -179,8 +194,10 @@ void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusd
     int error = atomic_load(&target->slot->child_error);
 
     if (error < 0 && error >= -ERRNO_MAX)
-        pyusdt_session_trouble(session, "what a process that %u has forked fires is lost: it can not make its control file: %s",
-                               target->pid, strerror(-error));
+        pyusdt_session_trouble(
+            session,
+            "what a process that %u has forked fires is lost: it can not make its control file: %s",
+            target->pid, strerror(-error));
 }
 
 /* ---- the session file ---- */
@@ -202,7 +219,8 @@ static int claim_slot(int dir, uint32_t slot)
     struct pyusdt_session_header header;
     int fd = pyusdt_slot_claim(dir, slot);
 
-    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && pyusdt_session_is_kept(&header)) {
+    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        pyusdt_session_is_kept(&header)) {
         close(fd);
         return -EWOULDBLOCK;
     }
@@ -219,17 +237,20 @@ static int claim(struct pyusdt_base *base, struct pyusdt_error *error)
         base->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
-        return pyusdt_error_set(error, -EBUSY, "all %d session slots of the run directory are taken",
+        return pyusdt_error_set(error, -EBUSY,
+                                "all %d session slots of the run directory are taken",
                                 PYUSDT_MAX_SESSIONS);
     if (fd < 0)
-        return pyusdt_error_set(error, fd, "can not make a session file in %s: %s%s", base->in.path, strerror(-fd),
+        return pyusdt_error_set(error, fd, "can not make a session file in %s: %s%s", base->in.path,
+                                strerror(-fd),
                                 fd == -ENOSPC ? advise(base->in.dir, advice, sizeof advice) : "");
     base->fd = fd;
     return 0;
 }
 
 /* Resumes the kept session that is there, or takes a slot for one that begins. */
-static int take_slot(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
+static int take_slot(const struct pyusdt_session *session, struct pyusdt_base *base,
+                     struct pyusdt_error *error)
 {
     int r = pyusdt_keep_resume(session, base, error), written;
     char advice[ADVICE_SIZE];
@@ -238,8 +259,9 @@ static int take_slot(const struct pyusdt_session *session, struct pyusdt_base *b
         r = claim(base, error);
     written = r < 0 ? 0 : pyusdt_base_write(base);
     if (written != 0)
-        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s%s", base->in.path,
-                             strerror(-written), written == -ENOSPC ? advise(base->in.dir, advice, sizeof advice) : "");
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s%s",
+                             base->in.path, strerror(-written),
+                             written == -ENOSPC ? advise(base->in.dir, advice, sizeof advice) : "");
     if (r < 0 && base->fd >= 0) {
         pyusdt_slot_release(base->in.dir, base->header.slot, base->fd);
         base->fd = -1;
@@ -289,14 +311,15 @@ static struct pyusdt_base *known_base(const struct pyusdt_session *session, int 
     struct stat ours, theirs;
 
     for (uint32_t i = 0; i < session->nbases; i++)
-        if (fstat(session->base[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
-            ours.st_dev == theirs.st_dev)
+        if (fstat(session->base[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 &&
+            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev)
             return session->base[i];
     return NULL;
 }
 
 /* Takes a slot there, and starts if the session has. */
-static int settle(struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
+static int settle(struct pyusdt_session *session, struct pyusdt_base *base,
+                  struct pyusdt_error *error)
 {
     int r;
 
@@ -310,8 +333,8 @@ static int settle(struct pyusdt_session *session, struct pyusdt_base *base, stru
 }
 
 /* The base of this directory, which is ours to close: the one that the session has already, or a new one. */
-int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_base **out,
-                      struct pyusdt_error *error)
+int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in,
+                     struct pyusdt_base **out, struct pyusdt_error *error)
 {
     struct pyusdt_base *base = session->forked ? NULL : known_base(session, in->dir);
 
@@ -327,7 +350,8 @@ int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered
     return base->fd >= 0 || base->cut_off ? 0 : settle(session, base, error);
 }
 
-int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
+int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base,
+                      struct pyusdt_error *error)
 {
     size_t size = session->nwants * sizeof *session->wants;
     int r = 0;
@@ -361,7 +385,8 @@ void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid)
 void pyusdt_base_close(struct pyusdt_base *base)
 {
     if (base->started)
-        pyusdt_sweep(base->in.dir, base->header.slot); /* of targets whose death was not noticed any more */
+        pyusdt_sweep(base->in.dir,
+                     base->header.slot); /* of targets whose death was not noticed any more */
     if (base->fd >= 0 && base->resumed && !base->started)
         close(base->fd); /* another's script, and not ours to end */
     else if (base->fd >= 0)
@@ -392,7 +417,8 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
     if (r == 0)
         r = pyusdt_base_open(session, &in, &base, &error);
     if (pyusdt_is_shortage(r)) {
-        pyusdt_session_failed(session, "processes of uid %u are not traced: %s", uid, error.message);
+        pyusdt_session_failed(session, "processes of uid %u are not traced: %s", uid,
+                              error.message);
         session->missed_user = true;
     } else if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL)) {
         tell_of_user(session, uid, error.message);
@@ -404,7 +430,8 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
 static void retry(struct pyusdt_session *session, uint64_t now)
 {
     for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->fd < 0 && !session->base[i]->cut_off && now >= session->base[i]->retry_at)
+        if (session->base[i]->fd < 0 && !session->base[i]->cut_off &&
+            now >= session->base[i]->retry_at)
             settle(session, session->base[i], NULL);
 }
 
@@ -416,8 +443,10 @@ static void look_for_users(struct pyusdt_session *session, unsigned parent)
     session->missed_user = false;
     r = pyusdt_users_each(parent, &session->parents_mtime[parent], add_user, session);
     if (r < 0 && r != -ENOENT)
-        pyusdt_session_failed(session, "processes of other users are not traced: the folder of their run directories can not be read: %s",
-                              strerror(-r));
+        pyusdt_session_failed(
+            session,
+            "processes of other users are not traced: the folder of their run directories can not be read: %s",
+            strerror(-r));
     if (r < 0 || session->missed_user)
         session->parents_mtime[parent] = 0;
 }
@@ -437,7 +466,8 @@ void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now)
 }
 
 /* A process that was named by pid, and goes there. */
-static void invite_there(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t pid, uint32_t host)
+static void invite_there(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t pid,
+                         uint32_t host)
 {
     for (unsigned i = 0; i < session->npids; i++)
         if (session->pids[i].base == base && session->pids[i].pid == pid)
@@ -456,24 +486,27 @@ static void invite_there(struct pyusdt_session *session, struct pyusdt_base *bas
  * A process that is not its directory's owner any more (setuid) publishes itself anew when it finds that it can not use that:
  * in its new user's directory, which is made here (as that user) if need be, so that the session is there already.
  */
-void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host)
+void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base,
+                        uint32_t pid, uint32_t host)
 {
-    int64_t uid = geteuid() == 0 && base->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -ESRCH;
+    int64_t uid =
+        geteuid() == 0 && base->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -ESRCH;
     struct pyusdt_error error = {0, ""};
     struct pyusdt_base *other;
     struct pyusdt_entered in;
     int r;
 
     if (uid < 0 && pyusdt_is_shortage((int)uid))
-        pyusdt_session_failed(session, "process %u may have become another user, and be lost: %s", host ? host : pid, strerror((int)-uid));
+        pyusdt_session_failed(session, "process %u may have become another user, and be lost: %s",
+                              host ? host : pid, strerror((int)-uid));
     if (uid < 0 || (uint32_t)uid == base->in.uid)
         return;
     r = pyusdt_enter_process(host ? host : pid, (unsigned)base->in.parent, true, &in, &error);
     if (r == 0)
         r = pyusdt_base_open(session, &in, &other, &error);
     if (r != 0) {
-        pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s", host ? host : pid,
-                               (uint32_t)uid, error.message);
+        pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s",
+                               host ? host : pid, (uint32_t)uid, error.message);
         return;
     }
     if (!(base->header.flags & PYUSDT_SESSION_ALL))

@@ -5,8 +5,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_UNION = 5, KIND_ENUM = 6, KIND_FUNC = 12,
-       KIND_ENUM64 = 19, DEEPEST = 4 };
+enum {
+    MAGIC = 0xeB9F,
+    TYPE_SIZE = 12,
+    MEMBER_SIZE = 12,
+    KIND_STRUCT = 4,
+    KIND_UNION = 5,
+    KIND_ENUM = 6,
+    KIND_FUNC = 12,
+    KIND_ENUM64 = 19,
+    DEEPEST = 4
+};
 
 struct header {
     uint16_t magic;
@@ -52,7 +61,8 @@ static uint32_t word(const struct reading *r, uint64_t at)
 static bool is_named(const struct reading *r, uint32_t text, const char *name)
 {
     size_t length = strlen(name) + 1;
-    return (uint64_t)text + length <= r->strings_size && memcmp(r->data + r->strings + text, name, length) == 0;
+    return (uint64_t)text + length <= r->strings_size &&
+           memcmp(r->data + r->strings + text, name, length) == 0;
 }
 
 static uint32_t kind_of(const struct reading *r, uint64_t at)
@@ -115,7 +125,8 @@ static int find_type(const struct reading *r, struct wanted want, struct type *t
     return code;
 }
 
-static int open_at(struct reading *r, const uint8_t *btf, size_t size, struct wanted want, struct type *type)
+static int open_at(struct reading *r, const uint8_t *btf, size_t size, struct wanted want,
+                   struct type *type)
 {
     int code = open_btf(r, btf, size);
 
@@ -158,7 +169,9 @@ int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, siz
 static int64_t member_of(const struct reading *r, uint64_t at, const char *member, int depth)
 {
     uint32_t info = word(r, at + 4), members = info & 0xffff, kind = kind_of(r, at);
-    uint32_t mask = info >> 31 ? 0xffffff : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
+    uint32_t mask = info >> 31
+                        ? 0xffffff
+                        : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
     if ((kind != KIND_STRUCT && kind != KIND_UNION) || depth == DEEPEST)
         return -ENOENT;
     for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r->end; members--, at += MEMBER_SIZE) {
@@ -166,7 +179,8 @@ static int64_t member_of(const struct reading *r, uint64_t at, const char *membe
         struct type type;
         if (is_named(r, word(r, at), member))
             return offset;
-        if (is_named(r, word(r, at), "") && find_type(r, (struct wanted){.id = word(r, at + 4)}, &type) == 0) {
+        if (is_named(r, word(r, at), "") &&
+            find_type(r, (struct wanted){.id = word(r, at + 4)}, &type) == 0) {
             inside = member_of(r, type.at, member, depth + 1);
             if (inside >= 0)
                 return offset + inside;
@@ -175,11 +189,13 @@ static int64_t member_of(const struct reading *r, uint64_t at, const char *membe
     return -ENOENT;
 }
 
-int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
+int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure,
+                          const char *member)
 {
     struct reading r;
     struct type type;
-    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
+    int code =
+        open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
     return code < 0 ? code : member_of(&r, type.at, member, 0);
 }
@@ -188,7 +204,8 @@ int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
 {
     struct reading r;
     struct type type;
-    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
+    int code =
+        open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
     return code < 0 ? code : (int64_t)word(&r, type.at + 8);
 }
@@ -213,7 +230,8 @@ struct enumerator {
 /* Look through the enumeration at `at`.  0, or -EEXIST where it has the name with another value than was found before. */
 static int look_through(const struct reading *r, uint64_t at, struct enumerator *wanted)
 {
-    uint32_t info = word(r, at + 4), kind = kind_of(r, at), left = info & 0xffff, step = kind == KIND_ENUM64 ? 12 : 8;
+    uint32_t info = word(r, at + 4), kind = kind_of(r, at), left = info & 0xffff,
+             step = kind == KIND_ENUM64 ? 12 : 8;
 
     for (at += TYPE_SIZE; left > 0 && at + step <= r->end; left--, at += step) {
         int64_t value;

@@ -18,7 +18,8 @@ int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, siz
 
 /* The offset in bytes of a member of the struct `structure`, also of one in an unnamed struct or union in it; -ENOENT
  * where either is not there, -EINVAL as above. */
-int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member);
+int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure,
+                          const char *member);
 
 /* How many bytes the struct `structure` takes; errors as above. */
 int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure);

@@ -26,13 +26,16 @@ static void copy_text(char *to, size_t size, const char *from)
     to[n] = '\0';
 }
 
-int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header, struct pyusdt_error *error)
+int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header,
+                         struct pyusdt_error *error)
 {
     char theirs[PYUSDT_BUILD_SIZE] = "";
 
     if (header->version >= BUILD_SINCE)
         copy_text(theirs, sizeof theirs, header->build);
-    return pyusdt_error_set(error, -EPROTONOSUPPORT,
-                            "%s has pyusdt %s (layout %u), and this is pyusdt %s: they do not understand each other; install the "
-                            "same build for both", what, theirs[0] ? theirs : "of an unknown commit", header->version, pyusdt_build());
+    return pyusdt_error_set(
+        error, -EPROTONOSUPPORT,
+        "%s has pyusdt %s (layout %u), and this is pyusdt %s: they do not understand each other; install the "
+        "same build for both",
+        what, theirs[0] ? theirs : "of an unknown commit", header->version, pyusdt_build());
 }

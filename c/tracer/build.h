@@ -12,7 +12,8 @@
 const char *pyusdt_build(void);
 
 /* Fills in -EPROTONOSUPPORT and the sentence, and returns that. what: "process 17"; header: of its control file, in any layout. */
-int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header, struct pyusdt_error *error);
+int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header,
+                         struct pyusdt_error *error);
 
 #pragma GCC visibility pop
 

@@ -8,6 +8,7 @@
 #include "tracer/feed.h"
 
 /* As pyusdt_vm_env's read_user: how many bytes, or -EFAULT. */
-int pyusdt_captured_read(const struct pyusdt_event *e, uint64_t address, void *to, uint32_t size, int how);
+int pyusdt_captured_read(const struct pyusdt_event *e, uint64_t address, void *to, uint32_t size,
+                         int how);
 
 #endif

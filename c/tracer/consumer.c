@@ -16,24 +16,30 @@
 #include "tracer/state.h"
 #include "tracer/tally.h"
 
-enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
-enum { RECORDS_PAUSE = 512 << 10 };  /* past this a poll stops early, so that the caller can print what a processor's cache still has */
+enum {
+    PYUSDT_PROBE_ERROR = 3
+}; /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
+enum {
+    RECORDS_PAUSE = 512 << 10
+}; /* past this a poll stops early, so that the caller can print what a processor's cache still has */
 
 struct clause {
     int program;
     uint32_t flags;
-    bool reads; /* the state block */
+    bool reads;   /* the state block */
     int counting; /* the program that does the same for many firings at once; -1: there is none */
 };
 
 /* Of the last event's probe: what all its events have in common, so that the next one finds it. */
 struct met {
-    uint32_t target, probe, place; /* of the feed; NOBODY: of none, or the state block's constant part is another's by now */
+    uint32_t target, probe,
+        place; /* of the feed; NOBODY: of none, or the state block's constant part is another's by now */
     uint32_t id; /* 0: there was no memory for it */
     uint32_t n;
     const uint32_t *clauses;
     bool reads; /* one of the clauses reads the state block */
-    bool counts; /* all of them have a program for many firings: events are counted, and settle() runs it */
+    bool
+        counts; /* all of them have a program for many firings: events are counted, and settle() runs it */
     uint32_t waiting; /* events that were counted since */
 };
 #define NOBODY UINT32_MAX
@@ -46,22 +52,22 @@ struct pyusdt_consumer {
     struct clause *clauses;
     struct pyusdt_ids own; /* where it has no first consumer */
     struct pyusdt_ids *ids;
-    struct pyusdt_consumer *first; /* whose registry and ids are used; NULL: its own */
-    struct pyusdt_crew *crew; /* of which it is the first; NULL: none */
-    bool apart; /* other consumers of its crew run now, too */
-    struct pyusdt_feed feed; /* the one that is being polled */
+    struct pyusdt_consumer *first;    /* whose registry and ids are used; NULL: its own */
+    struct pyusdt_crew *crew;         /* of which it is the first; NULL: none */
+    bool apart;                       /* other consumers of its crew run now, too */
+    struct pyusdt_feed feed;          /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
-    struct pyusdt_state *state; /* followed by the program's part */
+    struct pyusdt_state *state;       /* followed by the program's part */
     struct met met;
-    struct pyusdt_tally tally; /* of probes that were met before it */
+    struct pyusdt_tally tally;        /* of probes that were met before it */
     const struct pyusdt_event *event; /* the one that is being run */
     struct pyusdt_output output;
     uint32_t running; /* index of the clause that is being run */
     uint64_t wall;    /* realtime minus monotonic clock, ns */
     bool wall_is_set; /* by the caller: not today's */
     bool exiting;
-    bool pausing;        /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
-    bool failed;         /* the clause that is being run emitted a fault: `fault` */
+    bool pausing; /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
+    bool failed;  /* the clause that is being run emitted a fault: `fault` */
     uint8_t fault[PYUSDT_FAULT_RECORD_SIZE];
     uint64_t frame[PYUSDT_MAX_FRAMES]; /* of the event that is being run, as the clauses see them */
     uint32_t nframes;
@@ -74,7 +80,8 @@ struct pyusdt_consumer {
 
 static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int how)
 {
-    return pyusdt_captured_read(((const struct pyusdt_consumer *)arg)->event, address, to, size, how);
+    return pyusdt_captured_read(((const struct pyusdt_consumer *)arg)->event, address, to, size,
+                                how);
 }
 
 /* What a record means to the running of the clauses. */
@@ -113,7 +120,9 @@ static uint64_t event_time(void *arg)
 /* A frame of a process as the clauses see it: docs/internals/program.md, "Stacks". */
 static uint64_t frame_word(uint32_t target, uint64_t frame)
 {
-    uint64_t place = frame >> 32, line = frame & ~(PYUSDT_FRAME_CODE | PYUSDT_FRAME_ENTRY) & UINT32_MAX, mark = PYUSDT_FRAME_MARK;
+    uint64_t place = frame >> 32,
+             line = frame & ~(PYUSDT_FRAME_CODE | PYUSDT_FRAME_ENTRY) & UINT32_MAX,
+             mark = PYUSDT_FRAME_MARK;
 
     if (target >= PYUSDT_FRAME_TARGETS)
         target = place = 0; /* else it would be a frame of another process */
@@ -130,9 +139,12 @@ static uint64_t frame_word(uint32_t target, uint64_t frame)
 static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
     uint64_t frame;
-    uint32_t target = e->nframes > 0 && c->feed.kind->named ? c->feed.kind->named(c->feed.of, e->target) : e->target;
+    uint32_t target = e->nframes > 0 && c->feed.kind->named
+                          ? c->feed.kind->named(c->feed.of, e->target)
+                          : e->target;
 
-    c->nframes = e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
+    c->nframes =
+        e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
     for (uint32_t i = 0; i < c->nframes; i++) {
         memcpy(&frame, e->frames + 8 * i, sizeof frame);
         c->frame[i] = frame_word(target, frame);
@@ -161,7 +173,8 @@ static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area
     }
     kept = area->language ? 0 : natives;
     if (kept + others > area->frames && others > 0) {
-        uint32_t half = area->frames / 2 > 2 ? area->frames / 2 : 2, free = others < area->frames ? area->frames - others : 0;
+        uint32_t half = area->frames / 2 > 2 ? area->frames / 2 : 2,
+                 free = others < area->frames ? area->frames - others : 0;
         uint32_t most = free > half ? free : half;
         kept = kept < most ? kept : most;
     }
@@ -172,7 +185,8 @@ static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area
         if (is_native(word))
             continue;
         if (area->language && word >> PYUSDT_FRAME_MARK_SHIFT == PYUSDT_FRAME_MARK_FIRST)
-            word ^= (uint64_t)(PYUSDT_FRAME_MARK ^ PYUSDT_FRAME_MARK_FIRST) << PYUSDT_FRAME_MARK_SHIFT;
+            word ^= (uint64_t)(PYUSDT_FRAME_MARK ^ PYUSDT_FRAME_MARK_FIRST)
+                    << PYUSDT_FRAME_MARK_SHIFT;
         frame[n++] = word;
     }
     pyusdt_state_fill_stack(c->state, area, frame, n);
@@ -205,9 +219,9 @@ static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 static void note_stopped(struct pyusdt_consumer *c, int code)
 {
     if (c->stopped++ == 0)
-        pyusdt_error_set(&c->stopped_why, code, "clause %u: %s at instruction %u, address 0x%llx", c->running,
-                         code == -ELOOP ? "too many steps" : "invalid access", c->env.fault_pc,
-                         (unsigned long long)c->env.fault_addr);
+        pyusdt_error_set(&c->stopped_why, code, "clause %u: %s at instruction %u, address 0x%llx",
+                         c->running, code == -ELOOP ? "too many steps" : "invalid access",
+                         c->env.fault_pc, (unsigned long long)c->env.fault_addr);
 }
 
 static void run_program(struct pyusdt_consumer *c, uint32_t clause, int program)
@@ -240,7 +254,10 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
     memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
     memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
-    struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .args = 0x3f,
+    struct pyusdt_event error = {.time = event->time,
+                                 .tid = event->tid,
+                                 .cpu = event->cpu,
+                                 .args = 0x3f,
                                  .arg = {0, id, clause & ~PYUSDT_RECORD_FLAGS, pc, kind, value}};
     size_t size = c->config.this_offset + c->config.this_size;
     uint8_t *saved = malloc(size);
@@ -276,8 +293,8 @@ static uint64_t wall_begins(const struct pyusdt_consumer *c, const struct met *m
 }
 
 /* The clauses of an event of the probe that was met: the state block is filled but for the event. */
-static void run_clauses(struct pyusdt_consumer *c, const struct met *met, const struct pyusdt_process *who,
-                        const struct pyusdt_event *event)
+static void run_clauses(struct pyusdt_consumer *c, const struct met *met,
+                        const struct pyusdt_process *who, const struct pyusdt_event *event)
 {
     bool exiting = c->exiting; /* END runs after exit(), too */
     uint64_t begun = wall_begins(c, met);
@@ -304,7 +321,8 @@ static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, 
     return true;
 }
 
-static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id, const struct pyusdt_process *who)
+static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id,
+                 const struct pyusdt_process *who)
 {
     met->id = id;
     met->clauses = pyusdt_registry_clauses(c->registry, id, &met->n);
@@ -358,7 +376,8 @@ static void put_by(struct pyusdt_consumer *c)
 {
     if (c->met.waiting == 0)
         return;
-    struct pyusdt_tallied it = {c->met.target, c->met.probe, c->met.place, c->met.id, c->met.waiting};
+    struct pyusdt_tallied it = {c->met.target, c->met.probe, c->met.place, c->met.id,
+                                c->met.waiting};
     c->met.waiting = 0;
     it = pyusdt_tally_put(&c->tally, it);
     if (it.events != 0)
@@ -403,7 +422,8 @@ static int on_count(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
     uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place), n;
-    c->met.target = NOBODY; /* the state block is about this probe now, and clauses may have moved */
+    c->met.target =
+        NOBODY; /* the state block is about this probe now, and clauses may have moved */
     if (id == 0) {
         c->lost += e->arg[0];
         return 0;
@@ -431,7 +451,8 @@ static uint64_t wall_offset(void)
     struct timespec real, mono;
     clock_gettime(CLOCK_MONOTONIC, &mono);
     clock_gettime(CLOCK_REALTIME, &real);
-    return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u + (uint64_t)(real.tv_nsec - mono.tv_nsec);
+    return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u +
+           (uint64_t)(real.tv_nsec - mono.tv_nsec);
 }
 
 static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
@@ -441,10 +462,12 @@ static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed
     c->feed = *feed;
 }
 
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max)
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until,
+                         int max)
 {
     begin_poll(c, feed);
-    int n = c->crew ? pyusdt_crew_poll(c->crew, feed->of, until, max) : feed->kind->poll(feed->of, until, max, on_event, c);
+    int n = c->crew ? pyusdt_crew_poll(c->crew, feed->of, until, max)
+                    : feed->kind->poll(feed->of, until, max, on_event, c);
     settle(c);
     int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
     return failed ? failed : n;
@@ -465,7 +488,8 @@ void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew)
     c->crew = crew;
 }
 
-int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session, const struct pyusdt_part *part)
+int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                            const struct pyusdt_part *part)
 {
     const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
     bool stop = false;
@@ -473,7 +497,8 @@ int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *se
     begin_poll(c, &feed);
     c->apart = part->apart;
     c->met.target = NOBODY; /* another consumer's event may have moved the clauses */
-    int n = pyusdt_session_deliver(session, part->share, part->until, part->max, on_event, c, &stop);
+    int n =
+        pyusdt_session_deliver(session, part->share, part->until, part->max, on_event, c, &stop);
     settle(c);
     return n;
 }

@@ -26,23 +26,24 @@ struct pyusdt_consumer;
 struct pyusdt_formatter;
 
 enum { /* parts of the state block that cost something and are filled only where a clause reads them */
-    PYUSDT_USES_EXECNAME = 1,
-    PYUSDT_USES_NAMES = 2,
-    PYUSDT_USES_WALL = 4,
-    PYUSDT_USES_PPID = 8,
-    PYUSDT_USES_ANCESTORS = 16,
+       PYUSDT_USES_EXECNAME = 1,
+       PYUSDT_USES_NAMES = 2,
+       PYUSDT_USES_WALL = 4,
+       PYUSDT_USES_PPID = 8,
+       PYUSDT_USES_ANCESTORS = 16,
 };
 
 enum { PYUSDT_STACKS = 2 }; /* ustack()'s, and jstack()'s */
 
 struct pyusdt_consumer_config {
-    uint32_t clauses;                  /* how many */
-    uint32_t uses;                     /* PYUSDT_USES_* */
-    uint32_t this_offset, this_size;   /* part of the state block that is zeroed before each firing */
+    uint32_t clauses;                /* how many */
+    uint32_t uses;                   /* PYUSDT_USES_* */
+    uint32_t this_offset, this_size; /* part of the state block that is zeroed before each firing */
     struct pyusdt_stack_area {
-        uint32_t offset, frames; /* in the state block: their number, u64, then as many u64; offset 0: none */
-        uint32_t language;       /* 1: without the native frames */
-    } stack[PYUSDT_STACKS];      /* where an event's stack goes */
+        uint32_t offset,
+            frames; /* in the state block: their number, u64, then as many u64; offset 0: none */
+        uint32_t language;  /* 1: without the native frames */
+    } stack[PYUSDT_STACKS]; /* where an event's stack goes */
 };
 
 /* Who fired: what an event does not carry itself. */
@@ -50,15 +51,17 @@ struct pyusdt_process {
     uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
     uint32_t host;                /* as struct pyusdt_target_info has it */
     char comm[16];                /* NUL padded */
-    uint32_t ancestors[PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
+    uint32_t ancestors
+        [PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
 };
 
 /* Find a process's ancestors, as they are now; zeros where they can not be read. */
 void pyusdt_find_ancestors(struct pyusdt_process *who);
 
 enum {
-    PYUSDT_CLAUSE_EXITS = 1,  /* the clause calls exit() */
-    PYUSDT_CLAUSE_PAUSES = 2, /* after a record of it a poll returns, so that the caller sees it before the next event */
+    PYUSDT_CLAUSE_EXITS = 1, /* the clause calls exit() */
+    PYUSDT_CLAUSE_PAUSES =
+        2, /* after a record of it a poll returns, so that the caller sees it before the next event */
 };
 
 int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_config *config,
@@ -84,7 +87,8 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
                           const struct pyusdt_event *event);
 /* Take events from the feed, in time order, none later than `until` (ns, CLOCK_MONOTONIC), at most
  * `max`, and run their clauses.  Returns how many events were taken, or -errno. */
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max);
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until,
+                         int max);
 
 /* Clause `index` can be counted: `program` does for arg0 firings at once what the clause's own does for each. */
 int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int program);
@@ -107,7 +111,8 @@ struct pyusdt_part {
     bool apart; /* other consumers run meanwhile */
 };
 /* Run the clauses on a part of a session's events; how many there were. */
-int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session, const struct pyusdt_part *part);
+int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                            const struct pyusdt_part *part);
 /* The records of one that follows go to its first. */
 void pyusdt_consumer_hand_over(struct pyusdt_consumer *c);
 
@@ -122,7 +127,7 @@ void pyusdt_consumer_print(struct pyusdt_consumer *c, struct pyusdt_formatter *f
 const uint8_t *pyusdt_consumer_records(struct pyusdt_consumer *c, size_t *size);
 void pyusdt_consumer_clear(struct pyusdt_consumer *c);
 
-bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c); /* a clause called exit() */
+bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c);  /* a clause called exit() */
 uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c); /* records that found no room */
 /* Programs that the interpreter stopped: always 0 unless the compiler has a bug.  `*what` says which. */
 uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what);

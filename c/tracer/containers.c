@@ -16,10 +16,11 @@
 #include "tracer/seen.h"
 #include "tracer/tracer.h"
 
-#define LOOK_NS 200000000u   /* the time between two looks, at least; */
-#define COST_SHARE 50        /* it is as many times as long as the look took */
-#define YOUNG_NS 10000000000 /* so long a process may still become one with pyusdt in it that is to be told of */
-#define PIDS_MAX (1u << 22)  /* Linux has no more */
+#define LOOK_NS 200000000u /* the time between two looks, at least; */
+#define COST_SHARE 50      /* it is as many times as long as the look took */
+#define YOUNG_NS \
+    10000000000 /* so long a process may still become one with pyusdt in it that is to be told of */
+#define PIDS_MAX (1u << 22) /* Linux has no more */
 
 struct known { /* where a look has been */
     uint64_t mounts;
@@ -31,7 +32,8 @@ struct pyusdt_containers {
     uint32_t looks;
     struct known *known;
     uint32_t nknown, room;
-    uint8_t examined[PIDS_MAX / 8]; /* by pid: processes that need no second look at what they have mapped */
+    uint8_t examined[PIDS_MAX /
+                     8]; /* by pid: processes that need no second look at what they have mapped */
 };
 
 struct look {
@@ -103,7 +105,8 @@ static void tell(struct pyusdt_session *session, uint32_t pid)
         pyusdt_session_stranger(session, "%s", error.message);
 }
 
-static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers, const struct pyusdt_seen *seen)
+static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers,
+                        const struct pyusdt_seen *seen)
 {
     if (geteuid() != 0 && seen->uid != geteuid())
         return;
@@ -133,7 +136,8 @@ static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
         return 0;
     r = pyusdt_seen_open(pid, &seen);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_failed(session, "process %u, in a container, can not be looked at: %s", pid, strerror(-r));
+        pyusdt_session_failed(session, "process %u, in a container, can not be looked at: %s", pid,
+                              strerror(-r));
     if (r != 0)
         return 0;
     if (seen.mounts != 0)
@@ -159,7 +163,8 @@ static void leave_ended(struct pyusdt_session *session, uint32_t looks)
         struct pyusdt_base *base = session->base[i];
         if (base->met == 0) /* it is of this very look */
             base->met = looks;
-        if (base->in.mounts == 0 || base->met == looks || base->nliving != 0 || is_named(session, base))
+        if (base->in.mounts == 0 || base->met == looks || base->nliving != 0 ||
+            is_named(session, base))
             continue;
         session->base[i] = session->base[--session->nbases];
         pyusdt_base_close(base);
@@ -176,18 +181,22 @@ void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now)
     if (!look.containers)
         look.containers = session->containers = calloc(1, sizeof *look.containers);
     if (!look.containers)
-        pyusdt_session_failed(session, "processes in containers are not traced: %s", strerror(ENOMEM));
+        pyusdt_session_failed(session, "processes in containers are not traced: %s",
+                              strerror(ENOMEM));
     if (!look.containers || now < look.containers->next)
         return;
     look.containers->looks++;
     look.containers->nknown = 0;
     r = pyusdt_elsewhere_each(look_at, &look);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_failed(session, "processes in containers are not traced: /proc can not be read: %s", strerror(-r));
+        pyusdt_session_failed(session,
+                              "processes in containers are not traced: /proc can not be read: %s",
+                              strerror(-r));
     else
         leave_ended(session, look.containers->looks);
     now = pyusdt_now() - now;
-    look.containers->next = pyusdt_now() + (now * COST_SHARE > LOOK_NS ? now * COST_SHARE : LOOK_NS);
+    look.containers->next =
+        pyusdt_now() + (now * COST_SHARE > LOOK_NS ? now * COST_SHARE : LOOK_NS);
 }
 
 void pyusdt_containers_free(struct pyusdt_containers *containers)

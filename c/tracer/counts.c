@@ -36,16 +36,19 @@ static bool believe(struct pyusdt_session *session, struct pyusdt_target *target
     if (target->counted <= pyusdt_target_most(session, target))
         return true;
     target->miscounts = true;
-    pyusdt_session_trouble(session, "process %u says that it has counted %llu firings, which can not be: what it counts is left out",
-                           target->pid, (unsigned long long)target->counted);
+    pyusdt_session_trouble(
+        session,
+        "process %u says that it has counted %llu firings, which can not be: what it counts is left out",
+        target->pid, (unsigned long long)target->counted);
     return false;
 }
 
 /* false: there is no memory for the names of the place. */
-static bool take_word(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t probe, _Atomic uint64_t *word,
-                      uint32_t place, pyusdt_event_fn *fn, void *arg)
+static bool take_word(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t probe,
+                      _Atomic uint64_t *word, uint32_t place, pyusdt_event_fn *fn, void *arg)
 {
-    struct pyusdt_event event = {.target = target->index, .probe = probe, .place = place, .time = pyusdt_now(), .args = 1};
+    struct pyusdt_event event = {
+        .target = target->index, .probe = probe, .place = place, .time = pyusdt_now(), .args = 1};
 
     int r = pyusdt_target_learn_places(session, target, place);
     if (r != 0)
@@ -59,7 +62,8 @@ static bool take_word(struct pyusdt_session *session, struct pyusdt_target *targ
 }
 
 /* false: something is left for the next time. */
-static bool take_all(struct pyusdt_session *session, struct pyusdt_target *target, pyusdt_event_fn *fn, void *arg)
+static bool take_all(struct pyusdt_session *session, struct pyusdt_target *target,
+                     pyusdt_event_fn *fn, void *arg)
 {
     uint32_t mapped = (uint32_t)((target->area_size - PYUSDT_AREA_SIZE(0)) / PYUSDT_AREA_ROW);
     uint32_t rows = at_most(atomic_load(&target->area->counted), mapped);
@@ -69,7 +73,8 @@ static bool take_all(struct pyusdt_session *session, struct pyusdt_target *targe
     for (uint32_t row = 0; row < rows; row++) {
         uint32_t probe = target->area->counted_probe[row];
         _Atomic uint64_t *words = counts_of(target)->at[row];
-        for (uint32_t place = 1; probe < target->table->table.nprobes && place <= room && !target->miscounts; place++)
+        for (uint32_t place = 1;
+             probe < target->table->table.nprobes && place <= room && !target->miscounts; place++)
             if (atomic_load_explicit(&words[place - 1], memory_order_relaxed) != 0)
                 whole &= take_word(session, target, probe, &words[place - 1], place, fn, arg);
     }
@@ -82,7 +87,8 @@ void pyusdt_session_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, 
         return;
     for (uint32_t i = 0; i < session->nliving; i++) {
         struct pyusdt_target *target = session->targets[session->living[i]];
-        bool dead = target->life == PYUSDT_DEAD; /* before: what it counted until then is all there */
+        bool dead =
+            target->life == PYUSDT_DEAD; /* before: what it counted until then is all there */
         bool whole = !target->area || target->miscounts || take_all(session, target, fn, arg);
         target->counts_taken |= dead && whole;
     }

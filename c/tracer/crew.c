@@ -10,8 +10,9 @@
 
 #include "tracer/tracer.h"
 
-#define WORTH (128u << 10) /* bytes of events that are worth waking others up for: some 0.2 ms of work */
-#define BY_ONE 1024        /* events that one consumer takes by itself when the others had to leave one */
+#define WORTH \
+    (128u << 10)    /* bytes of events that are worth waking others up for: some 0.2 ms of work */
+#define BY_ONE 1024 /* events that one consumer takes by itself when the others had to leave one */
 
 struct member {
     struct pyusdt_crew *crew;
@@ -129,7 +130,8 @@ static int deliver(void *arg, struct pyusdt_session *session, uint64_t until, in
         n = take(crew, until, max, false);
     } else {
         n = take(crew, until, max, true);
-        while (has_left(crew)) { /* for something that only one may do: it is done, then all go on */
+        while (
+            has_left(crew)) { /* for something that only one may do: it is done, then all go on */
             pyusdt_session_refresh(session);
             if (n >= max)
                 break;
@@ -142,9 +144,12 @@ static int deliver(void *arg, struct pyusdt_session *session, uint64_t until, in
     return n;
 }
 
-int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns, int max_events)
+int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns,
+                     int max_events)
 {
-    return crew->pid == getpid() ? pyusdt_session_poll_by(session, until_ns, max_events, deliver, crew) : 0;
+    return crew->pid == getpid()
+               ? pyusdt_session_poll_by(session, until_ns, max_events, deliver, crew)
+               : 0;
 }
 
 /* ---- its life ---- */
@@ -165,8 +170,8 @@ static int start_threads(struct pyusdt_crew *crew)
     return -r;
 }
 
-int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers, uint32_t n, struct pyusdt_crew **out,
-                    struct pyusdt_error *err)
+int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers,
+                    uint32_t n, struct pyusdt_crew **out, struct pyusdt_error *err)
 {
     struct pyusdt_crew *crew;
     int r;

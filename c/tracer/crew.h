@@ -20,11 +20,12 @@ struct pyusdt_crew;
 
 /* The first of the consumers has described the clauses; the others are made to follow it, and it leads. All and the session, which
  * is not started yet, outlive the crew. 0 or -errno. */
-int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers, uint32_t n, struct pyusdt_crew **out,
-                    struct pyusdt_error *err);
+int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers,
+                    uint32_t n, struct pyusdt_crew **out, struct pyusdt_error *err);
 void pyusdt_crew_free(struct pyusdt_crew *crew); /* NULL is fine */
 
 /* As pyusdt_session_poll(), by all of them. */
-int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns, int max_events);
+int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns,
+                     int max_events);
 
 #endif

@@ -12,9 +12,11 @@
 
 #define COPY_TRIES 64 /* at a table that its target is changing */
 
-static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header)
+static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared,
+                                          const struct pyusdt_ctl_header *header)
 {
-    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
+    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc),
+             size = descs + header->strings_size;
     struct pyusdt_table_copy *table = calloc(1, sizeof *table + size);
 
     if (!table)
@@ -38,10 +40,12 @@ void pyusdt_ctl_drop(struct pyusdt_table_copy *table)
 }
 
 /* Copies and checks the probe table. Takes over the one of `like` where it is the same. */
-static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header,
-                      const struct pyusdt_target *like, struct pyusdt_table_copy **copy)
+static int copy_table(const struct pyusdt_ctl_header *shared,
+                      const struct pyusdt_ctl_header *header, const struct pyusdt_target *like,
+                      struct pyusdt_table_copy **copy)
 {
-    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
+    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc),
+             size = descs + header->strings_size;
     struct pyusdt_table_copy *table;
 
     if (size > PYUSDT_TABLE_MAX || header->descs % 8 != 0 || header->descs > header->size ||
@@ -65,7 +69,8 @@ static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusd
     return 0;
 }
 
-static int check_header(const struct pyusdt_ctl_header *header, const struct pyusdt_identity *who, uint64_t size)
+static int check_header(const struct pyusdt_ctl_header *header, const struct pyusdt_identity *who,
+                        uint64_t size)
 {
     if (header->magic != PYUSDT_CTL_MAGIC)
         return header->magic == 0 ? -EAGAIN : -EINVAL; /* still being made, or no control file */
@@ -77,8 +82,8 @@ static int check_header(const struct pyusdt_ctl_header *header, const struct pyu
     return 0;
 }
 
-int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like, struct pyusdt_ctl_header *header,
-                    struct pyusdt_table_copy **copy)
+int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
 {
     for (int i = 0; i < COPY_TRIES; i++) {
         uint32_t changes = atomic_load(&target->ctl->changes);

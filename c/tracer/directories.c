@@ -15,7 +15,8 @@
 #include "tracer/seen.h"
 #include "tracer/tracer.h"
 
-#define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
+#define LOOKUPS_MAX \
+    256 /* as many processes of a container may come at once and be known by our numbers */
 
 struct visits {
     pyusdt_directory_fn *fn;
@@ -57,7 +58,8 @@ static int visit_user(void *arg, unsigned parent, uint32_t uid)
     struct visits *visits = arg;
     struct pyusdt_entered in;
 
-    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0 && visit(visits, &in) < 0)
+    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0 &&
+        visit(visits, &in) < 0)
         visits->stop = 0;
     return visits->stop;
 }
@@ -72,14 +74,16 @@ static int visit_container(void *arg, uint32_t pid, uint64_t mounts, uint32_t ow
     (void)owner;
     if (pyusdt_seen_open(pid, &seen) != 0)
         return 0;
-    for (unsigned i = 0; !visits->stop && i < PYUSDT_PARENTS && (geteuid() == 0 || seen.uid == geteuid()); i++)
+    for (unsigned i = 0;
+         !visits->stop && i < PYUSDT_PARENTS && (geteuid() == 0 || seen.uid == geteuid()); i++)
         if (pyusdt_enter_of(&seen, i, false, &in, NULL) == 0 && visit(visits, &in) < 0)
             visits->stop = 0;
     pyusdt_seen_close(&seen);
     return visits->stop;
 }
 
-int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg, struct pyusdt_error *error)
+int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg,
+                            struct pyusdt_error *error)
 {
     struct visits visits = {.fn = fn, .arg = arg};
     bool everybody = !rundir && !pyusdt_rundir_named();
@@ -88,7 +92,8 @@ int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *a
 
     if (r == 0)
         r = visit(&visits, &in);
-    for (unsigned i = 0; everybody && geteuid() == 0 && r == 0 && !visits.stop && i < PYUSDT_PARENTS; i++)
+    for (unsigned i = 0;
+         everybody && geteuid() == 0 && r == 0 && !visits.stop && i < PYUSDT_PARENTS; i++)
         pyusdt_users_each(i, NULL, visit_user, &visits);
     if (everybody && r == 0 && !visits.stop)
         pyusdt_elsewhere_each(visit_container, &visits);

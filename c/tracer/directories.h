@@ -11,7 +11,8 @@
 /* Calls fn with each of them, once, and closes it then; of one that is named (rundir, or by the environment) with this one alone.
  * What can not be entered is passed over, but for the first. Stops when fn returns nonzero. 0 or -errno */
 typedef int pyusdt_directory_fn(void *arg, const struct pyusdt_entered *in);
-int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg, struct pyusdt_error *error);
+int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg,
+                            struct pyusdt_error *error);
 
 /* The pid, as we see it, of who says in a control file that this is its identity and that its pid namespace; 0: it has none here, or
  * was not looked for. lookups: how many there were in this directory, a bounded number, since control files may be forged. */

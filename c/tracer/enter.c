@@ -35,7 +35,9 @@ static int walk(int at, const char *path)
         snprintf(name, sizeof name, "%.*s", length, path);
         path += length + (path[length] == '/');
         PYUSDT_HOOK(40);
-        at = strcmp(name, "..") == 0 ? -1 : openat(up, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        at = strcmp(name, "..") == 0
+                 ? -1
+                 : openat(up, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         close(up);
     }
     return at;
@@ -49,7 +51,8 @@ static int check_parent(int up, bool ours, const char *path, struct pyusdt_error
     if (fstat(up, &st) != 0)
         return pyusdt_error_set(error, -errno, "%s: %s", path, strerror(errno));
     if ((st.st_mode & 022 && !(st.st_mode & S_ISVTX)) || (ours && st.st_uid != 0))
-        return pyusdt_error_set(error, -EPERM, "the directory that %s is in is not root's alone to change", path);
+        return pyusdt_error_set(error, -EPERM,
+                                "the directory that %s is in is not root's alone to change", path);
     return 0;
 }
 
@@ -61,15 +64,19 @@ static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_
 
     PYUSDT_HOOK(41);
     if (make && mkdirat(up, name, 0700) != 0 && errno != EEXIST)
-        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", in->path, strerror(errno));
+        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", in->path,
+                                strerror(errno));
     PYUSDT_HOOK(42);
     in->dir = pyusdt_os_open_in(up, name, O_RDONLY | O_DIRECTORY, 0);
     PYUSDT_HOOK(43);
     if (in->dir == -EACCES)
-        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u, or its owner may not enter it",
-                                in->path, in->uid);
+        return pyusdt_error_set(
+            error, -EPERM,
+            "run directory %s does not belong to uid %u, or its owner may not enter it", in->path,
+            in->uid);
     if (in->dir < 0)
-        return pyusdt_error_set(error, in->dir, "run directory %s: %s", in->path, strerror(-in->dir));
+        return pyusdt_error_set(error, in->dir, "run directory %s: %s", in->path,
+                                strerror(-in->dir));
     r = pyusdt_rundir_check(in->dir, in->uid, in->path, error);
     if (r != 0)
         close(in->dir);
@@ -78,7 +85,8 @@ static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_
 
 /* Enters a run directory below a root directory, and closes the root. ours: it is the tracer's own root. The caller acts as the
  * directory's user. */
-static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
+static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in,
+                       struct pyusdt_error *error)
 {
     int r, up = walk(root, parents[in->parent]);
 
@@ -93,17 +101,19 @@ static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in
 
 /* The same, with the rights of the directory's user. in: has the uid, the parent and the mounts; name: the uid that the user has
  * where the directory is (a container gives him another one). */
-static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make, struct pyusdt_entered *in,
-                          struct pyusdt_error *error)
+static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make,
+                          struct pyusdt_entered *in, struct pyusdt_error *error)
 {
     struct pyusdt_acting acting;
     int r;
 
-    snprintf(in->path, sizeof in->path, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[in->parent], name);
+    snprintf(in->path, sizeof in->path, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[in->parent],
+             name);
     r = pyusdt_act_as(in->uid, gid, &acting);
     if (r != 0) {
         close(root);
-        return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path, in->uid);
+        return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path,
+                                in->uid);
     }
     r = enter_below(root, in->mounts == 0, make, in, error);
     pyusdt_act_no_more(&acting);
@@ -128,7 +138,8 @@ static int parent_of(const char *path)
     char own[PYUSDT_PATH_SIZE];
 
     for (int i = 0; i < PYUSDT_PARENTS; i++) {
-        snprintf(own, sizeof own, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[i], (unsigned)geteuid());
+        snprintf(own, sizeof own, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[i],
+                 (unsigned)geteuid());
         if (strcmp(path, own) == 0)
             return i;
     }
@@ -156,7 +167,8 @@ int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusd
     return pyusdt_error_set(error, r, "run directory %s: %s", in->path, strerror(-r));
 }
 
-int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in, struct pyusdt_error *error)
+int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in,
+                       struct pyusdt_error *error)
 {
     int r, at = path[0] == '/' ? walk(own_root(), path + 1) : -1;
 
@@ -174,33 +186,38 @@ int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in
     return r;
 }
 
-int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in, struct pyusdt_error *error)
+int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in,
+                      struct pyusdt_error *error)
 {
     *in = (struct pyusdt_entered){.dir = -1, .uid = uid, .parent = (int)parent};
     return enter_as_owner(own_root(), uid, NOBODYS_GROUP, false, in, error);
 }
 
 /* If the process has become another user meanwhile, or has gone into another namespace, it is not the one that was asked for. */
-int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make, struct pyusdt_entered *in,
-                    struct pyusdt_error *error)
+int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make,
+                    struct pyusdt_entered *in, struct pyusdt_error *error)
 {
     int r, root = seen->mounts == 0 ? own_root() : pyusdt_seen_root(seen);
 
     PYUSDT_HOOK(44);
     if (root < 0)
-        return pyusdt_error_set(error, -errno, "the root directory of process %u can not be entered: %s", seen->pid,
-                                strerror(errno));
-    *in = (struct pyusdt_entered){.dir = -1, .uid = seen->uid, .parent = (int)parent, .mounts = seen->mounts};
+        return pyusdt_error_set(error, -errno,
+                                "the root directory of process %u can not be entered: %s",
+                                seen->pid, strerror(errno));
+    *in = (struct pyusdt_entered){
+        .dir = -1, .uid = seen->uid, .parent = (int)parent, .mounts = seen->mounts};
     r = enter_as_owner(root, seen->name, seen->gid, make, in, error);
     PYUSDT_HOOK(45);
     if (r != 0 || pyusdt_seen_is_same(seen))
         return r;
     close(in->dir);
-    return pyusdt_error_set(error, -ESRCH, "process %u has ended, or is another user's or in another namespace now",
-                            seen->pid);
+    return pyusdt_error_set(
+        error, -ESRCH, "process %u has ended, or is another user's or in another namespace now",
+        seen->pid);
 }
 
-int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
+int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in,
+                         struct pyusdt_error *error)
 {
     struct pyusdt_seen seen;
     int r = pyusdt_seen_open(pid, &seen);
@@ -252,7 +269,8 @@ int pyusdt_users_each(unsigned parent, int64_t *modified, pyusdt_user_fn *fn, vo
     if (!modified || changed != *modified)
         r = pyusdt_os_each_name(dir, each_user, &users);
     if (modified)
-        *modified = now.tv_sec * 1000000000ll + now.tv_nsec - changed > PYUSDT_MTIME_GRAIN_NS ? changed : 0;
+        *modified =
+            now.tv_sec * 1000000000ll + now.tv_nsec - changed > PYUSDT_MTIME_GRAIN_NS ? changed : 0;
     close(dir);
     return r;
 }

@@ -31,17 +31,20 @@ struct pyusdt_seen; /* seen.h */
 int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusdt_error *error);
 
 /* What a process shows that is believed; only if it is this user's. */
-int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in, struct pyusdt_error *error);
+int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in,
+                       struct pyusdt_error *error);
 
 /* A user's, in the tracer's mount namespace. */
-int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in, struct pyusdt_error *error);
+int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in,
+                      struct pyusdt_error *error);
 
 /* That of the process's user, below the process's root where that has other mounts. make: where there is none. */
-int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make, struct pyusdt_entered *in,
-                    struct pyusdt_error *error);
+int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make,
+                    struct pyusdt_entered *in, struct pyusdt_error *error);
 
 /* The same by a process's number. */
-int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in, struct pyusdt_error *error);
+int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in,
+                         struct pyusdt_error *error);
 
 /* Calls fn with the uid of each directory in one of those places that is named as a user's; whether it is his, fn has to see.
  * Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last change: not looked at when

@@ -19,15 +19,18 @@ static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *h
     return (uint32_t)sizeof *header + 8u * pyusdt_args_count(PYUSDT_EVENT_ARGS(header->args));
 }
 
-static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header, uint64_t available)
+static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header,
+                                          uint64_t available)
 {
-    return header->size % 8 == 0 && header->size <= available && header->size <= PYUSDT_EVENT_MAX + 7 &&
+    return header->size % 8 == 0 && header->size <= available &&
+           header->size <= PYUSDT_EVENT_MAX + 7 &&
            PYUSDT_EVENT_CAPTURES(header->args) <= PYUSDT_MAX_ARGS + 1 &&
            header->size >= pyusdt_event_values_end(header);
 }
 
 /* The frames that the bytes are; false: they are none. */
-static inline bool pyusdt_event_stack(const uint8_t *bytes, uint32_t length, struct pyusdt_event *event)
+static inline bool pyusdt_event_stack(const uint8_t *bytes, uint32_t length,
+                                      struct pyusdt_event *event)
 {
     uint32_t n = length / 8;
     uint64_t last;
@@ -67,8 +70,9 @@ static inline void pyusdt_event_values(uint32_t args, const uint8_t *values, uin
  * `header`: checked, and values_end is its pyusdt_event_values_end(). `values`: the arguments that follow it, read here once, so others may write to them. `rest`: what follows
  * those, in memory of our own, where a NUL is put behind each string. Target is left to the caller.
  */
-static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, uint32_t values_end, const uint8_t *values,
-                                      uint8_t *rest, struct pyusdt_event *event)
+static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, uint32_t values_end,
+                                      const uint8_t *values, uint8_t *rest,
+                                      struct pyusdt_event *event)
 {
     uint32_t at = 0, size = header->size - values_end;
 
@@ -92,13 +96,14 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, ui
         if (capture.index == PYUSDT_CAPTURE_STACK) {
             if (!pyusdt_event_stack(rest + at, capture.length, event))
                 return -EBADMSG;
-        } else if (capture.index < PYUSDT_MAX_ARGS && event->args >> capture.index & 1 && capture.length <= PYUSDT_MAX_STRING &&
-                   event->ncaptures < PYUSDT_MAX_ARGS) {
+        } else if (capture.index < PYUSDT_MAX_ARGS && event->args >> capture.index & 1 &&
+                   capture.length <= PYUSDT_MAX_STRING && event->ncaptures < PYUSDT_MAX_ARGS) {
             rest[at + capture.length] = '\0';
-            event->capture[event->ncaptures++] = (struct pyusdt_capture){.address = event->arg[capture.index],
-                                                                         .length = capture.length,
-                                                                         .index = capture.index,
-                                                                         .data = (const char *)rest + at};
+            event->capture[event->ncaptures++] =
+                (struct pyusdt_capture){.address = event->arg[capture.index],
+                                        .length = capture.length,
+                                        .index = capture.index,
+                                        .data = (const char *)rest + at};
         } else {
             return -EBADMSG;
         }

@@ -14,12 +14,14 @@ static int target_info(const void *of, uint32_t target, struct pyusdt_target_inf
     return pyusdt_session_target(of, target, info);
 }
 
-static int probe_info(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info)
+static int probe_info(const void *of, uint32_t target, uint32_t probe,
+                      struct pyusdt_probe_info *info)
 {
     return pyusdt_session_probe(of, target, probe, info);
 }
 
-static int place_info(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info)
+static int place_info(const void *of, uint32_t target, uint32_t place,
+                      struct pyusdt_place_info *info)
 {
     return pyusdt_session_place(of, target, place, info);
 }
@@ -34,4 +36,5 @@ static void counts(void *of, pyusdt_event_fn *fn, void *arg)
     pyusdt_session_counts(of, fn, arg);
 }
 
-const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets, counts, NULL};
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll,    target_info, probe_info, place_info,
+                                                     targets, counts,      NULL};

@@ -17,7 +17,7 @@ struct pyusdt_feed_kind {
     int (*target)(const void *of, uint32_t target, struct pyusdt_target_info *info);
     int (*probe)(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info);
     int (*place)(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info);
-    uint32_t (*targets)(const void *of); /* how many are known */
+    uint32_t (*targets)(const void *of);                      /* how many are known */
     void (*counts)(void *of, pyusdt_event_fn *fn, void *arg); /* NULL: nothing is counted there */
     /* The number that frames of the target have in words, which have room for PYUSDT_FRAME_TARGETS; another: such a frame has no name.
      * NULL: its own. */

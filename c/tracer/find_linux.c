@@ -32,20 +32,27 @@ static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
     struct stat st;
 
     if (pyusdt_is_shortage(error))
-        return pyusdt_error_set(said, error, "process %u can not be looked at: %s", pid, strerror(-error));
+        return pyusdt_error_set(said, error, "process %u can not be looked at: %s", pid,
+                                strerror(-error));
     snprintf(path, sizeof path, "/proc/%u", pid);
     if (error == -ESRCH || stat(path, &st) != 0)
         return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);
     if (st.st_uid != geteuid() && geteuid() != 0)
-        return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid, (unsigned)st.st_uid);
-    return pyusdt_error_set(said, -EPERM, "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
-                            "control file in this user's run directory; root can trace it", pid, strerror(-error));
+        return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid,
+                                (unsigned)st.st_uid);
+    return pyusdt_error_set(
+        said, -EPERM,
+        "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
+        "control file in this user's run directory; root can trace it",
+        pid, strerror(-error));
 }
 
 /* A process that has changed its user shows nothing to the new one, but publishes itself in his run directory. */
-static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found, struct pyusdt_error *said)
+static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found,
+                       struct pyusdt_error *said)
 {
-    if (!pyusdt_is_shortage(error) && error != -ESRCH && pyusdt_process_find_by_name(pid, found, NULL) == 0)
+    if (!pyusdt_is_shortage(error) && error != -ESRCH &&
+        pyusdt_process_find_by_name(pid, found, NULL) == 0)
         return 0;
     return why_not((uint32_t)pid, error, said);
 }
@@ -53,8 +60,9 @@ static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found, 
 /* ---- what it has mapped ---- */
 
 struct mapped {
-    bool own, parents, removed; /* its control file; that of the process which forked it; its own, unlinked */
-    struct pyusdt_identity who; /* of its own */
+    bool own, parents,
+        removed; /* its control file; that of the process which forked it; its own, unlinked */
+    struct pyusdt_identity who;       /* of its own */
     char directory[PYUSDT_PATH_SIZE]; /* of its own, else of its parent's */
 };
 
@@ -151,8 +159,8 @@ static bool consider(struct search *search, int failed, const struct pyusdt_ente
     if (failed)
         return false;
     if (in->uid != search->seen->uid && in->uid != geteuid())
-        pyusdt_error_set(first_error(search), -EPERM, "run directory %s does not belong to uid %u", in->path,
-                         search->seen->uid);
+        pyusdt_error_set(first_error(search), -EPERM, "run directory %s does not belong to uid %u",
+                         in->path, search->seen->uid);
     else
         found->published = has_its_file(search, in->dir);
     if (!found->published && (search->mapped->own || in->uid != search->seen->uid)) {
@@ -170,7 +178,9 @@ static bool search_all(struct search *search)
     struct pyusdt_entered in;
 
     if (pyusdt_seen_is_ours(seen) && search->mapped->directory[0] &&
-        consider(search, pyusdt_enter_shown(search->mapped->directory, seen->uid, &in, first_error(search)), &in))
+        consider(search,
+                 pyusdt_enter_shown(search->mapped->directory, seen->uid, &in, first_error(search)),
+                 &in))
         return true;
     if (consider(search, pyusdt_enter_named(NULL, &in, first_error(search)), &in))
         return true;
@@ -178,7 +188,8 @@ static bool search_all(struct search *search)
         if (consider(search, pyusdt_enter_of(seen, i, false, &in, first_error(search)), &in))
             return true;
     /* who has not published himself will do so there */
-    return !search->mapped->own && consider(search, pyusdt_enter_of(seen, 0, true, &in, first_error(search)), &in);
+    return !search->mapped->own &&
+           consider(search, pyusdt_enter_of(seen, 0, true, &in, first_error(search)), &in);
 }
 
 static int not_found(const struct search *search, struct pyusdt_error *error)
@@ -186,16 +197,19 @@ static int not_found(const struct search *search, struct pyusdt_error *error)
     uint32_t pid = search->seen->pid, name = search->seen->name;
 
     if (!search->mapped->own && search->mapped->removed)
-        return pyusdt_error_set(error, -ENODATA, "process %u can not be traced: its control file was removed", pid);
-    return pyusdt_error_set(error, -EPERM,
-                            "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
-                            "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)", pid, search->seen->uid,
-                            (unsigned)geteuid(), name, name,
-                            search->seen->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
-                            search->error.code ? search->error.message : "it is in none of them");
+        return pyusdt_error_set(error, -ENODATA,
+                                "process %u can not be traced: its control file was removed", pid);
+    return pyusdt_error_set(
+        error, -EPERM,
+        "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
+        "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)",
+        pid, search->seen->uid, (unsigned)geteuid(), name, name,
+        search->seen->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
+        search->error.code ? search->error.message : "it is in none of them");
 }
 
-static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *found, struct pyusdt_error *error)
+static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *found,
+                struct pyusdt_error *error)
 {
     struct mapped mapped;
     struct search search = {.seen = seen, .mapped = &mapped, .found = found};

@@ -22,7 +22,8 @@
 #include "tracer/record_file.h"
 
 #define COPY_TRIES 64
-#define READ_TRIES 16 /* of a process that overwrites what is being read; each begins with younger events */
+#define READ_TRIES \
+    16 /* of a process that overwrites what is being read; each begins with younger events */
 #define EVENT_ROOM ((PYUSDT_EVENT_MAX + 7) & ~7ull)
 
 struct ring {
@@ -36,11 +37,11 @@ struct ring {
 
 struct flight {
     int fd;
-    uint64_t size; /* of the file */
+    uint64_t size;        /* of the file */
     const uint8_t *bytes; /* shared: all before the rings */
     struct pyusdt_ctl_header header;
     struct pyusdt_flight_info info;
-    struct pyusdt_table table; /* a checked copy */
+    struct pyusdt_table table;   /* a checked copy */
     struct pyusdt_places places; /* likewise */
     uint64_t ring_size;
     uint32_t nrings;
@@ -83,8 +84,10 @@ static int copy_table(struct flight *f)
         memcpy(copy, f->bytes + PYUSDT_CTL_DESCS, descs);
         memcpy(copy + descs, f->bytes + PYUSDT_CTL_STRINGS, f->header.strings_size);
         free((void *)(uintptr_t)f->table.descs);
-        f->table = (struct pyusdt_table){.descs = (const void *)copy, .strings = copy + descs,
-                                         .ndescs = f->header.ndescs, .strings_size = f->header.strings_size,
+        f->table = (struct pyusdt_table){.descs = (const void *)copy,
+                                         .strings = copy + descs,
+                                         .ndescs = f->header.ndescs,
+                                         .strings_size = f->header.strings_size,
                                          .nprobes = f->header.nprobes};
         atomic_thread_fence(memory_order_seq_cst);
         if (changes % 2 == 0 && atomic_load(&shared->changes) == changes)
@@ -98,9 +101,12 @@ static int copy_table(struct flight *f)
 static int copy_places(struct flight *f)
 {
     const struct pyusdt_ctl_header *shared = (const void *)f->bytes;
-    const struct pyusdt_ctl_places *places = pyusdt_places_shared(f->bytes, &f->header, PYUSDT_CTL_SIZE);
+    const struct pyusdt_ctl_places *places =
+        pyusdt_places_shared(f->bytes, &f->header, PYUSDT_CTL_SIZE);
 
-    return places ? pyusdt_places_copy(&f->places, places, atomic_load_explicit(&shared->nplaces, memory_order_acquire)) : 0;
+    return places ? pyusdt_places_copy(&f->places, places,
+                                       atomic_load_explicit(&shared->nplaces, memory_order_acquire))
+                  : 0;
 }
 
 /* ---- rings ---- */
@@ -117,11 +123,13 @@ static void look(struct flight *f, struct ring *ring)
 
         if (ok)
             memcpy(event, at, sizeof *event);
-        ok = ok && pyusdt_event_header_ok(event, available) && PYUSDT_EVENT_PROBE(event->probe) < f->table.nprobes &&
+        ok = ok && pyusdt_event_header_ok(event, available) &&
+             PYUSDT_EVENT_PROBE(event->probe) < f->table.nprobes &&
              PYUSDT_EVENT_PLACE(event->probe) <= f->places.n;
         if (ok)
             memcpy(ring->event + sizeof *event, at + sizeof *event, event->size - sizeof *event);
-        atomic_thread_fence(memory_order_acquire); /* what was copied was there before the tail that is read now */
+        atomic_thread_fence(
+            memory_order_acquire); /* what was copied was there before the tail that is read now */
         tail = atomic_load_explicit(&ring->line->tail, memory_order_relaxed);
         if (tail > ring->position) {
             ring->position = tail; /* overwritten meanwhile; beyond the head: all of it */
@@ -157,7 +165,8 @@ static void start(struct flight *f, struct ring *ring, uint64_t skip)
 {
     ring->position = atomic_load(&ring->line->tail);
     if (ring->head - ring->position > f->ring_size)
-        ring->position = ring->head; /* all of it is overwritten since the head was read; or it is nonsense */
+        ring->position =
+            ring->head; /* all of it is overwritten since the head was read; or it is nonsense */
     ring->lost = ring->position != 0 || ring->head - ring->position > f->ring_size - skip;
     do
         look(f, ring);
@@ -199,8 +208,8 @@ static int open_flight(struct flight *f)
 
     if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return -EBADMSG;
-    if (pread(f->fd, &f->header, sizeof f->header, 0) == (ssize_t)sizeof f->header && f->header.magic == PYUSDT_FLIGHT_MAGIC &&
-        f->header.version != PYUSDT_LAYOUT_VERSION)
+    if (pread(f->fd, &f->header, sizeof f->header, 0) == (ssize_t)sizeof f->header &&
+        f->header.magic == PYUSDT_FLIGHT_MAGIC && f->header.version != PYUSDT_LAYOUT_VERSION)
         return -EPROTONOSUPPORT;
     if ((uint64_t)st.st_size < PYUSDT_FLIGHT_RINGS)
         return -EBADMSG;
@@ -213,8 +222,9 @@ static int open_flight(struct flight *f)
         return -EILSEQ;
     rings = atomic_load(&area_of(f)->rings);
     f->ring_size = area_of(f)->ring_size;
-    if (f->ring_size < PYUSDT_RING_MIN || f->ring_size > PYUSDT_RING_MAX || (f->ring_size & (f->ring_size - 1)) != 0 ||
-        rings > PYUSDT_RINGS_MAX || (f->size - PYUSDT_FLIGHT_RINGS) / f->ring_size < rings)
+    if (f->ring_size < PYUSDT_RING_MIN || f->ring_size > PYUSDT_RING_MAX ||
+        (f->ring_size & (f->ring_size - 1)) != 0 || rings > PYUSDT_RINGS_MAX ||
+        (f->size - PYUSDT_FLIGHT_RINGS) / f->ring_size < rings)
         return -EBADMSG;
     for (int r; f->nrings < rings; f->nrings++)
         if ((r = open_ring(f, f->nrings)) != 0)
@@ -224,9 +234,14 @@ static int open_flight(struct flight *f)
 
 static void write_start(struct flight *f, uint64_t begun)
 {
-    struct pyusdt_record_header header = {.begun = begun, .wall = f->info.wall, .target = f->header.pid,
-                                          .pid = f->header.pid, .uid = f->info.uid, .gid = f->header.gid};
-    struct pyusdt_target_block target = {0, 0, f->header.pid, f->header.pid, f->info.uid, f->header.gid, "", {0}};
+    struct pyusdt_record_header header = {.begun = begun,
+                                          .wall = f->info.wall,
+                                          .target = f->header.pid,
+                                          .pid = f->header.pid,
+                                          .uid = f->info.uid,
+                                          .gid = f->header.gid};
+    struct pyusdt_target_block target = {
+        0, 0, f->header.pid, f->header.pid, f->info.uid, f->header.gid, "", {0}};
     struct pyusdt_place_info place;
 
     memcpy(header.host, f->info.host, sizeof header.host - 1);
@@ -271,7 +286,8 @@ static int write_whole(struct flight *f)
 {
     for (unsigned i = 0; i < READ_TRIES; i++) {
         int r;
-        for (uint32_t k = 0; k < f->nrings; k++) /* before the table: an event below it is of a probe that is there by then */
+        for (uint32_t k = 0; k < f->nrings;
+             k++) /* before the table: an event below it is of a probe that is there by then */
             f->ring[k]->head = atomic_load_explicit(&f->ring[k]->line->head, memory_order_acquire);
         r = copy_table(f);
         if (r == 0)
@@ -332,6 +348,8 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
     if (r == -EILSEQ)
         return pyusdt_error_set(error, r, "a flight recorder's file of another byte order");
     if (r == -EAGAIN)
-        return pyusdt_error_set(error, r, "overwritten faster than it can be read: the process needs a larger PYUSDT_FLIGHT");
+        return pyusdt_error_set(
+            error, r,
+            "overwritten faster than it can be read: the process needs a larger PYUSDT_FLIGHT");
     return pyusdt_error_set(error, r, "can not read a flight recorder's file: %s", strerror(-r));
 }

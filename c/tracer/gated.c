@@ -84,7 +84,8 @@ static void reset_signals(void)
     for (int number = 1; number < NSIG; number++) {
         if (sigaction(number, NULL, &is) != 0)
             continue;
-        if (is.sa_handler != SIG_IGN || number == SIGINT || number == SIGTERM || number == SIGPIPE || number == SIGXFSZ)
+        if (is.sa_handler != SIG_IGN || number == SIGINT || number == SIGTERM ||
+            number == SIGPIPE || number == SIGXFSZ)
             signal(number, SIG_DFL);
     }
 }
@@ -125,7 +126,8 @@ pid_t pyusdt_gated_fork(char *const *argv, const struct pyusdt_gate *gate)
     pid_t pid;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &mask); /* until the child has none of the parent's handlers */
+    pthread_sigmask(SIG_SETMASK, &all,
+                    &mask); /* until the child has none of the parent's handlers */
     pid = fork();
     if (pid == 0) {
 #ifdef __linux__

@@ -15,9 +15,11 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_gate {
-    int child[2];    /* what the child reads at the gate, and where it writes the errno of a failure, as text */
-    int parent[2];   /* the other ends, which the child closes */
-    bool dies_alone; /* the command runs on when the thread that called is gone; else it gets SIGTERM then, on Linux */
+    int child
+        [2]; /* what the child reads at the gate, and where it writes the errno of a failure, as text */
+    int parent[2]; /* the other ends, which the child closes */
+    bool
+        dies_alone; /* the command runs on when the thread that called is gone; else it gets SIGTERM then, on Linux */
 };
 
 /* The child's pid or -errno. Through the gate go 4 bytes, the size of what follows, and `name=value\0` for each variable. */

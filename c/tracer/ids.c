@@ -21,7 +21,7 @@ struct pyusdt_target_ids {
     uint32_t before, count; /* the id before the first; how many in a row */
     uint32_t *later;
     uint32_t nlater;
-    struct place_ids *at; /* by probe */
+    struct place_ids *at;  /* by probe */
     uint32_t nat, nplaces; /* how many of these; how many ids there are in them */
 };
 
@@ -30,7 +30,8 @@ _Static_assert(PYUSDT_CTL_ANCESTORS == PYUSDT_ANCESTORS, "a process says as many
 /* --- targets ------------------------------------------------------------------------------------------ */
 
 /* One probe of a target: its id, or -errno. */
-static int64_t add_probe(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target, uint32_t index)
+static int64_t add_probe(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
+                         uint32_t index)
 {
     struct pyusdt_probe_info probe;
     int code = feed->kind->probe(feed->of, target, index, &probe);
@@ -61,9 +62,11 @@ static int add_later(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uin
     return 0;
 }
 
-static void find_who(struct pyusdt_process *who, const struct pyusdt_target_info *info, uint32_t uses)
+static void find_who(struct pyusdt_process *who, const struct pyusdt_target_info *info,
+                     uint32_t uses)
 {
-    *who = (struct pyusdt_process){.pid = info->pid, .uid = info->uid, .gid = info->gid, .host = info->host};
+    *who = (struct pyusdt_process){
+        .pid = info->pid, .uid = info->uid, .gid = info->gid, .host = info->host};
     if (info->ancestors[0] != 0) {
         memcpy(who->ancestors, info->ancestors, sizeof who->ancestors);
         who->ppid = who->ancestors[0];
@@ -83,7 +86,8 @@ static int add_target(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, ui
     if (code)
         return code;
     find_who(&ids->who[target], &info, ids->uses);
-    ids->targets[target] = (struct pyusdt_target_ids){.before = pyusdt_registry_count(ids->registry), .count = info.nprobes};
+    ids->targets[target] = (struct pyusdt_target_ids){
+        .before = pyusdt_registry_count(ids->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {
         int64_t id = add_probe(ids, feed, target, i);
         if (id < 0)
@@ -116,7 +120,8 @@ int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *fee
 
 /* --- probes --------------------------------------------------------------------------------------------- */
 
-static uint32_t id_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target, uint32_t probe)
+static uint32_t id_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
+                      uint32_t probe)
 {
     if (target >= ids->ntargets && pyusdt_ids_add_targets(ids, feed) != 0)
         return 0;
@@ -160,7 +165,8 @@ static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t prob
         uint32_t room = its->room ? its->room : 64;
         while (room <= place)
             room *= 2;
-        if (!all || of->nplaces + room - its->room > AT_PLACES || *all + room - its->room > ALL_AT_PLACES)
+        if (!all || of->nplaces + room - its->room > AT_PLACES ||
+            *all + room - its->room > ALL_AT_PLACES)
             return NULL;
         uint32_t *id = realloc(its->id, room * sizeof *id);
         if (!id)
@@ -174,7 +180,8 @@ static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t prob
 }
 
 /* The probe at a place is a probe of its own to the clauses: with an id, from its first event on. */
-static uint32_t id_at(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target, uint32_t probe, uint32_t place)
+static uint32_t id_at(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
+                      uint32_t probe, uint32_t place)
 {
     struct pyusdt_probe_info info;
     struct pyusdt_place_info at;
@@ -191,7 +198,8 @@ static uint32_t id_at(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, ui
     return *kept;
 }
 
-uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target, uint32_t probe, uint32_t place)
+uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
+                       uint32_t probe, uint32_t place)
 {
     return place == 0 ? id_of(ids, feed, target, probe) : id_at(ids, feed, target, probe, place);
 }
@@ -203,7 +211,8 @@ bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t pr
     const struct pyusdt_target_ids *of = &ids->targets[target];
     if (probe >= of->count + of->nlater)
         return false;
-    return place == 0 || (probe < of->nat && place < of->at[probe].room && of->at[probe].id[place] != 0);
+    return place == 0 ||
+           (probe < of->nat && place < of->at[probe].room && of->at[probe].id[place] != 0);
 }
 
 void pyusdt_ids_free(struct pyusdt_ids *ids)

@@ -6,13 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PYUSDT_ONE_BYTE = 1, PYUSDT_TWO_BYTES, PYUSDT_OTHER }; /* opcodes: one byte; 0F and one; all others, vectors among them */
+enum {
+    PYUSDT_ONE_BYTE = 1,
+    PYUSDT_TWO_BYTES,
+    PYUSDT_OTHER
+}; /* opcodes: one byte; 0F and one; all others, vectors among them */
 
 /* half: operands of 16 bits; notrack: prefix 3E; segment: that, 26, 2E or 36; vector: VEX, EVEX or XOP; immediate: sign-extended, 0
  * where it has 8 bytes. */
 struct pyusdt_instruction {
     int64_t immediate, displacement;
-    uint8_t size, map, opcode, rex, has_modrm, modrm, sib, half, short_address, notrack, lock, segment, vector;
+    uint8_t size, map, opcode, rex, has_modrm, modrm, sib, half, short_address, notrack, lock,
+        segment, vector;
 };
 
 /* Its size, 0: it is none, or cut off. */

@@ -22,7 +22,7 @@ enum pyusdt_exit_kind {
     PYUSDT_EXIT_RETURN,
     PYUSDT_EXIT_JUMP,    /* to `target` */
     PYUSDT_EXIT_POINTER, /* to where a register or memory says, with the stack as at the beginning */
-    PYUSDT_EXIT_TABLE,   /* the same, by the table at `target`, of `entry` bytes each: of a switch, or of functions */
+    PYUSDT_EXIT_TABLE, /* the same, by the table at `target`, of `entry` bytes each: of a switch, or of functions */
     PYUSDT_EXIT_UNCLEAR, /* a jump whose nature is not known */
 };
 
@@ -38,7 +38,8 @@ struct pyusdt_exit {
 };
 
 /* Where the instructions begin: the first `room` of them into `offsets`; how many there are. */
-size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room);
+size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
+                           size_t room);
 
 /* Whether Linux's uprobes can be on the instruction at `code`, and leave what it does as it is; 1 where that is not known. */
 int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left);
@@ -46,8 +47,8 @@ int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left);
 /* The exits of a function or a part of one.  address: of the first byte; depth: of the stack there; whole: all of the bytes are the
  * function's, else what its first instruction leads to.  How many there are, of which the first `room` are in `exits`; -EINVAL:
  * an instruction is not known; -ENOTSUP: neither is the machine; -ENOMEM. */
-int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int32_t depth, int whole,
-                     struct pyusdt_exit *exits, size_t room);
+int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int32_t depth,
+                     int whole, struct pyusdt_exit *exits, size_t room);
 
 /* A range of code, as an address and its number of bytes. */
 struct pyusdt_range {
@@ -57,7 +58,8 @@ struct pyusdt_range {
 /* The addresses inside of `functions` (ascending, `count`), but not at their beginnings, that jumps and calls of other functions lead to.
  * code: the bytes from `address` on.  How many there are, of which the first `room` are in `found`, each with the number of the function
  * that jumps there. */
-size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address, const struct pyusdt_range *functions, size_t count,
+size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address,
+                      const struct pyusdt_range *functions, size_t count,
                       struct pyusdt_range *found, size_t room);
 
 #endif

@@ -18,10 +18,11 @@
 #include "tracer/tracer.h"
 
 #define SEEN_NS 1000000000u /* how often the file is told that its tracer is there */
-#define CLAIM_TRIES 50      /* of 10 ms: somebody who looks whether the session lives holds its lock for a moment */
+#define CLAIM_TRIES \
+    50 /* of 10 ms: somebody who looks whether the session lives holds its lock for a moment */
 
-int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_session_config *config,
-                          struct pyusdt_error *error)
+int pyusdt_keep_configure(struct pyusdt_session *session,
+                          const struct pyusdt_session_config *config, struct pyusdt_error *error)
 {
     struct pyusdt_session_header *header = &session->header;
 
@@ -30,10 +31,12 @@ int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_se
     if (!config || !config->keep || !*config->keep)
         return 0;
     if (strlen(config->keep) >= sizeof header->name)
-        return pyusdt_error_set(error, -ENAMETOOLONG, "a kept session's name has at most %zu bytes", sizeof header->name - 1);
+        return pyusdt_error_set(error, -ENAMETOOLONG, "a kept session's name has at most %zu bytes",
+                                sizeof header->name - 1);
     snprintf(header->name, sizeof header->name, "%s", config->keep);
     header->keep_ns = config->keep_ns;
-    header->keep_bytes = config->keep_bytes > header->bufsize ? config->keep_bytes : header->bufsize;
+    header->keep_bytes =
+        config->keep_bytes > header->bufsize ? config->keep_bytes : header->bufsize;
     header->seen = pyusdt_now();
     return 0;
 }
@@ -48,7 +51,8 @@ struct search {
 
 static bool is_it(const struct pyusdt_session *session, const struct pyusdt_session_header *header)
 {
-    return pyusdt_session_is_kept(header) && memcmp(header->name, session->header.name, sizeof header->name) == 0;
+    return pyusdt_session_is_kept(header) &&
+           memcmp(header->name, session->header.name, sizeof header->name) == 0;
 }
 
 static int look(void *arg, const char *text, const struct pyusdt_name *name)
@@ -74,13 +78,15 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
 }
 
 /* With the slot's lock, the session that was found; its generation and rings are ours from here on. */
-static int take_over(const struct pyusdt_session *session, struct pyusdt_base *base, uint32_t slot, int fd)
+static int take_over(const struct pyusdt_session *session, struct pyusdt_base *base, uint32_t slot,
+                     int fd)
 {
     struct pyusdt_session_header header;
 
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !is_it(session, &header) ||
-        header.generation == 0 || header.bufsize < PYUSDT_RING_MIN || header.bufsize > PYUSDT_RING_MAX ||
-        (header.bufsize & (header.bufsize - 1)) != 0 || header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !is_it(session, &header) || header.generation == 0 || header.bufsize < PYUSDT_RING_MIN ||
+        header.bufsize > PYUSDT_RING_MAX || (header.bufsize & (header.bufsize - 1)) != 0 ||
+        header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
         return 0;
     base->fd = fd;
     base->resumed = true;
@@ -94,7 +100,8 @@ static int take_over(const struct pyusdt_session *session, struct pyusdt_base *b
     return 1;
 }
 
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
+                       struct pyusdt_error *error)
 {
     const struct timespec pause = {0, 10000000};
     struct search search = {.session = session, .dir = base->in.dir};
@@ -105,7 +112,8 @@ int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base 
     r = pyusdt_rundir_each(base->in.dir, look, &search);
     if (!search.found && (search.failed || (r < 0 && r != -E2BIG))) {
         r = search.failed ? search.failed : r;
-        return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s", base->in.path, strerror(-r));
+        return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s",
+                                base->in.path, strerror(-r));
     }
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
         fd = pyusdt_slot_claim(base->in.dir, search.slot);
@@ -128,7 +136,8 @@ int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct p
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
     if (!theirs)
-        return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s", session->header.name, strerror(ENOMEM));
+        return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s",
+                                session->header.name, strerror(ENOMEM));
     bool same = base->header.nwants == session->nwants &&
                 pread(base->fd, theirs, size, sizeof base->header) == (ssize_t)size &&
                 memcmp(theirs, session->wants, size) == 0;
@@ -136,8 +145,10 @@ int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct p
     free(theirs);
     if (same)
         return 0;
-    return pyusdt_error_set(error, -EINVAL, "session '%s' was left by another script: it wants other probes or arguments",
-                            session->header.name);
+    return pyusdt_error_set(
+        error, -EINVAL,
+        "session '%s' was left by another script: it wants other probes or arguments",
+        session->header.name);
 }
 
 void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now)

@@ -6,7 +6,8 @@
 
 #include "generated/program.h"
 
-const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts, const uint8_t *record)
+const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts,
+                                                       const uint8_t *record)
 {
     uint32_t clause;
 
@@ -30,8 +31,9 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts, const struct pyusdt_kernel_cut *first,
-                            const uint8_t *record, size_t length, uint8_t *to)
+void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts,
+                            const struct pyusdt_kernel_cut *first, const uint8_t *record,
+                            size_t length, uint8_t *to)
 {
     const struct pyusdt_kernel_cut *end = cuts->each + cuts->count, *cut = first;
     size_t from = 0, at = 0; /* how much of both is done */

@@ -20,10 +20,12 @@ struct pyusdt_kernel_cuts {
 };
 
 /* The first of the strings that are cut in the record, whose header is whole; NULL: it is not cut. */
-const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts, const uint8_t *record);
+const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts,
+                                                       const uint8_t *record);
 
 /* Write the whole record to `to`, first->whole bytes. */
-void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts, const struct pyusdt_kernel_cut *first,
-                            const uint8_t *record, size_t length, uint8_t *to);
+void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts,
+                            const struct pyusdt_kernel_cut *first, const uint8_t *record,
+                            size_t length, uint8_t *to);
 
 #endif

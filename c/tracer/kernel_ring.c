@@ -11,8 +11,9 @@
 
 #include "generated/program.h"
 
-enum { HEADER = 8, WHOLE_MAX = 1 << 20 };                  /* bytes before a record; of a record that was cut */
-static const uint32_t BUSY = 1u << 31, DISCARD = 1u << 30; /* in the header's first word, the rest is its length */
+enum { HEADER = 8, WHOLE_MAX = 1 << 20 }; /* bytes before a record; of a record that was cut */
+static const uint32_t BUSY = 1u << 31,
+                      DISCARD = 1u << 30; /* in the header's first word, the rest is its length */
 
 struct pyusdt_kernel_ring {
     uint64_t *consumer;
@@ -41,8 +42,9 @@ static int copy_cuts(struct pyusdt_kernel_ring *r, const struct pyusdt_kernel_cu
         const struct pyusdt_kernel_cut *cut = &cuts->each[i], *before = i ? cut - 1 : NULL;
         bool follows = before && before->clause == cut->clause;
         uint32_t from = follows ? before->offset + before->size : PYUSDT_RECORD_DATA;
-        if (cut->whole > WHOLE_MAX || cut->offset < from || cut->offset > cut->whole || cut->size > cut->whole - cut->offset ||
-            (before && before->clause > cut->clause) || (follows && before->whole != cut->whole)) {
+        if (cut->whole > WHOLE_MAX || cut->offset < from || cut->offset > cut->whole ||
+            cut->size > cut->whole - cut->offset || (before && before->clause > cut->clause) ||
+            (follows && before->whole != cut->whole)) {
             free(each);
             return -EINVAL;
         }
@@ -59,7 +61,8 @@ int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_kernel_cu
     int code = r ? copy_cuts(r, cuts) : -ENOMEM;
     if (code) {
         free(r);
-        return pyusdt_error_set(err, code, code == -EINVAL ? "no such strings" : "no memory for the ring buffer");
+        return pyusdt_error_set(
+            err, code, code == -EINVAL ? "no such strings" : "no memory for the ring buffer");
     }
     r->size = size;
     r->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -73,7 +76,8 @@ int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_kernel_cu
     if (!r->consumer || !r->producer || !r->taken || !r->sorted) {
         code = -errno;
         pyusdt_kernel_ring_close(r);
-        return pyusdt_error_set(err, code, "the ring buffer can not be mapped: %s", strerror(-code));
+        return pyusdt_error_set(err, code, "the ring buffer can not be mapped: %s",
+                                strerror(-code));
     }
     r->data = (const uint8_t *)r->producer + r->page;
     *out = r;
@@ -119,11 +123,13 @@ static void sort(struct pyusdt_kernel_ring *r, size_t n)
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t start = 0; start < n; start += 2 * width) {
-            size_t middle = start + width < n ? start + width : n, end = middle + width < n ? middle + width : n;
+            size_t middle = start + width < n ? start + width : n,
+                   end = middle + width < n ? middle + width : n;
             size_t a = start, b = middle;
             for (size_t to = start; to < end; to++)
-                r->scratch[to] = b == end || (a < middle && r->places[a].time <= r->places[b].time) ? r->places[a++]
-                                                                                                     : r->places[b++];
+                r->scratch[to] = b == end || (a < middle && r->places[a].time <= r->places[b].time)
+                                     ? r->places[a++]
+                                     : r->places[b++];
         }
         struct place *swap = r->places;
         r->places = r->scratch;
@@ -145,7 +151,8 @@ static const uint8_t *in_order(struct pyusdt_kernel_ring *r, size_t n)
 /* Copy a record to where `used` bytes are taken already; its whole size, 0 if there is no room for it. */
 static size_t put(struct pyusdt_kernel_ring *r, const uint8_t *record, size_t length, size_t used)
 {
-    const struct pyusdt_kernel_cut *cut = r->cuts.count ? pyusdt_kernel_cut_find(&r->cuts, record) : NULL;
+    const struct pyusdt_kernel_cut *cut =
+        r->cuts.count ? pyusdt_kernel_cut_find(&r->cuts, record) : NULL;
     size_t whole = cut ? cut->whole : length;
     if (whole > r->room - used)
         return 0;

@@ -16,7 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CALL = 0xe8, FIRINGS = 3, SECONDS = 1 }; /* the first byte of a call; the first firing brings it */
+enum {
+    CALL = 0xe8,
+    FIRINGS = 3,
+    SECONDS = 1
+}; /* the first byte of a call; the first firing brings it */
 
 static void end(int signal)
 {
@@ -43,7 +47,8 @@ static int result(pid_t pid)
 /* In a copy: fire, look, fire in a child. */
 static int fire(int fd, size_t size)
 {
-    void *site = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    void *site =
+        mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
     if (site == MAP_FAILED)
         return 0;
     void (*hit)(void) = (void (*)(void))site;

@@ -41,7 +41,8 @@ static uint32_t tracer_of(int dir, uint32_t slot, uint64_t generation)
     char text[PYUSDT_NAME_SIZE];
 
     pyusdt_name_format(&name, text);
-    if (!read_file(dir, text, &header, sizeof header) || header.magic != PYUSDT_SESSION_MAGIC || header.generation != generation)
+    if (!read_file(dir, text, &header, sizeof header) || header.magic != PYUSDT_SESSION_MAGIC ||
+        header.generation != generation)
         return 0;
     return header.tracer;
 }
@@ -62,15 +63,18 @@ static void add_up(const struct pyusdt_area *area, struct pyusdt_looked *found)
 }
 
 /* Who it is; false: it does not run, as far as that can be known here. */
-static bool is_there(struct looking *looking, const struct pyusdt_identity *who, struct pyusdt_looked *found)
+static bool is_there(struct looking *looking, const struct pyusdt_identity *who,
+                     struct pyusdt_looked *found)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = *who};
     struct pyusdt_ctl_header header;
     char text[PYUSDT_NAME_SIZE];
 
     pyusdt_name_format(&name, text);
-    if (!read_file(looking->dir, text, &header, sizeof header) || atomic_load(&header.magic) != PYUSDT_CTL_MAGIC ||
-        atomic_load(&header.state) == PYUSDT_CTL_EXITED || (header.pidns == pyusdt_os_pidns() && !pyusdt_alive(who)))
+    if (!read_file(looking->dir, text, &header, sizeof header) ||
+        atomic_load(&header.magic) != PYUSDT_CTL_MAGIC ||
+        atomic_load(&header.state) == PYUSDT_CTL_EXITED ||
+        (header.pidns == pyusdt_os_pidns() && !pyusdt_alive(who)))
         return false;
     found->pid = pyusdt_pid_here(header.pidns, who, &looking->lookups);
     found->visible = found->pid != 0;
@@ -87,8 +91,8 @@ static int look_at(void *arg, const char *text, const struct pyusdt_name *name)
     struct pyusdt_area area;
 
     if (name->kind != PYUSDT_FILE_AREA || !is_there(looking, &name->who, &found) ||
-        !read_file(looking->dir, text, &area, sizeof area) || atomic_load(&area.magic) != PYUSDT_AREA_MAGIC ||
-        area.version != PYUSDT_LAYOUT_VERSION)
+        !read_file(looking->dir, text, &area, sizeof area) ||
+        atomic_load(&area.magic) != PYUSDT_AREA_MAGIC || area.version != PYUSDT_LAYOUT_VERSION)
         return 0;
     found.tracer = tracer_of(looking->dir, name->slot, name->generation);
     add_up(&area, &found);

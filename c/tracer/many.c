@@ -82,13 +82,15 @@ int pyusdt_many_add(struct pyusdt_many *many, uint32_t host)
         many->taken = more;
         many->nhosts = host + 1;
     }
-    if (!make_room((void **)&many->sources, many->nsources, sizeof *many->sources) || pyusdt_replay_stream(&made.replay) != 0)
+    if (!make_room((void **)&many->sources, many->nsources, sizeof *many->sources) ||
+        pyusdt_replay_stream(&made.replay) != 0)
         return -ENOMEM;
     many->sources[many->nsources] = made;
     return (int)many->nsources++;
 }
 
-int pyusdt_many_put(struct pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift)
+int pyusdt_many_put(struct pyusdt_many *many, uint32_t source, const void *data, size_t size,
+                    int64_t shift)
 {
     many->sources[source].shift = shift;
     return pyusdt_replay_put(many->sources[source].replay, data, size);
@@ -162,8 +164,10 @@ static bool number_targets(struct pyusdt_many *many, struct source *source, uint
             !make_room((void **)&many->targets, many->ntargets, sizeof *many->targets) ||
             !make_room((void **)&many->named, many->nnamed, sizeof *many->named))
             return false;
-        bool has_name = many->taken[source->host] < many->share && many->nnamed < PYUSDT_FRAME_TARGETS;
-        many->targets[many->ntargets] = (struct origin){many->chosen, source->nnumbers, has_name ? many->nnamed : NAMELESS};
+        bool has_name =
+            many->taken[source->host] < many->share && many->nnamed < PYUSDT_FRAME_TARGETS;
+        many->targets[many->ntargets] =
+            (struct origin){many->chosen, source->nnumbers, has_name ? many->nnamed : NAMELESS};
         if (has_name) {
             many->taken[source->host]++;
             many->named[many->nnamed++] = many->ntargets;
@@ -199,8 +203,10 @@ static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn
     many->fn = fn;
     many->arg = arg;
     many->failed = 0;
-    uint64_t there = source->shift >= 0 ? (until_ns < (uint64_t)source->shift ? 0 : until_ns - (uint64_t)source->shift)
-                                        : shifted(until_ns, -source->shift);
+    uint64_t there =
+        source->shift >= 0
+            ? (until_ns < (uint64_t)source->shift ? 0 : until_ns - (uint64_t)source->shift)
+            : shifted(until_ns, -source->shift);
     int n = pyusdt_replay_feed.poll(source->replay, there, max_events, on_event, many);
     return many->failed ? many->failed : n;
 }
@@ -218,24 +224,28 @@ static int target_info(const void *of, uint32_t target, struct pyusdt_target_inf
     return code;
 }
 
-static int probe_info(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info)
+static int probe_info(const void *of, uint32_t target, uint32_t probe,
+                      struct pyusdt_probe_info *info)
 {
     const struct pyusdt_many *many = of;
 
     if (target >= many->ntargets)
         return -ENOENT;
     const struct origin *origin = &many->targets[target];
-    return pyusdt_replay_feed.probe(many->sources[origin->source].replay, origin->target, probe, info);
+    return pyusdt_replay_feed.probe(many->sources[origin->source].replay, origin->target, probe,
+                                    info);
 }
 
-static int place_info(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info)
+static int place_info(const void *of, uint32_t target, uint32_t place,
+                      struct pyusdt_place_info *info)
 {
     const struct pyusdt_many *many = of;
 
     if (target >= many->ntargets)
         return -ENOENT;
     const struct origin *origin = &many->targets[target];
-    return pyusdt_replay_feed.place(many->sources[origin->source].replay, origin->target, place, info);
+    return pyusdt_replay_feed.place(many->sources[origin->source].replay, origin->target, place,
+                                    info);
 }
 
 static uint32_t targets(const void *of)
@@ -255,4 +265,5 @@ uint32_t pyusdt_many_target(const struct pyusdt_many *many, uint32_t named)
     return named < many->nnamed ? many->named[named] : NAMELESS;
 }
 
-const struct pyusdt_feed_kind pyusdt_many_feed = {poll, target_info, probe_info, place_info, targets, NULL, named};
+const struct pyusdt_feed_kind pyusdt_many_feed = {poll,    target_info, probe_info, place_info,
+                                                  targets, NULL,        named};

@@ -6,10 +6,13 @@
 
 #include "shared/os.h"
 
-#define LONGEST_BUSY 3000000u /* ns; while events come: a thread at full speed needs as long to fill a ring */
-#define WORTH 2048            /* events that are worth waking up for */
-#define AFTER_A_PAUSE 1500000u /* ns; while who has begun to fire may do so at full speed: half a ring */
-#define FEW 16                /* events after a pause that need no second look soon: at full speed they take a microsecond */
+#define LONGEST_BUSY \
+    3000000u       /* ns; while events come: a thread at full speed needs as long to fill a ring */
+#define WORTH 2048 /* events that are worth waking up for */
+#define AFTER_A_PAUSE \
+    1500000u /* ns; while who has begun to fire may do so at full speed: half a ring */
+#define FEW \
+    16 /* events after a pause that need no second look soon: at full speed they take a microsecond */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -35,7 +38,9 @@ uint64_t pyusdt_pace_next(struct pyusdt_pace *pace, int n, uint64_t now, bool cr
     else if (was_idle && n > FEW)
         pace->sleep = AFTER_A_PAUSE;
     else
-        pace->sleep = within(since > LONGEST_BUSY * (uint64_t)n ? LONGEST_BUSY : since * WORTH / (uint64_t)n, LONGEST_BUSY);
+        pace->sleep =
+            within(since > LONGEST_BUSY * (uint64_t)n ? LONGEST_BUSY : since * WORTH / (uint64_t)n,
+                   LONGEST_BUSY);
     return pace->sleep;
 }
 
@@ -48,11 +53,14 @@ static void sleep_until(uint64_t time, uint64_t now)
         nanosleep(&rest, NULL);
 }
 
-int pyusdt_consumer_look(struct pyusdt_consumer *c, struct pyusdt_session *session, struct pyusdt_pace *pace, uint64_t until,
-                         int max, uint64_t deadline)
+int pyusdt_consumer_look(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                         struct pyusdt_pace *pace, uint64_t until, int max, uint64_t deadline)
 {
     const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
-    uint64_t begun = pyusdt_now(), now, sleep; /* a tick that comes during the look is the next one's: it may not have seen all */
+    uint64_t
+        begun = pyusdt_now(),
+        now,
+        sleep; /* a tick that comes during the look is the next one's: it may not have seen all */
     int n = pyusdt_consumer_poll(c, &feed, until, max);
     size_t records;
 

@@ -9,9 +9,12 @@
 #include "tracer/reader.h"
 
 #define START 64u
-#define TEXT_MAX (4 * PYUSDT_PLACE_STRINGS) /* a process has each name once; who shows more than this has made them to fill our memory */
+#define TEXT_MAX \
+    (4 * \
+     PYUSDT_PLACE_STRINGS) /* a process has each name once; who shows more than this has made them to fill our memory */
 
-const struct pyusdt_ctl_places *pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size)
+const struct pyusdt_ctl_places *
+pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size)
 {
     if (header->places == 0 || header->places % 8 != 0 || header->places > size ||
         size - header->places < sizeof(struct pyusdt_ctl_places))
@@ -88,9 +91,11 @@ static void copy_string(const struct pyusdt_ctl_places *shared, uint32_t at, cha
     to[length] = '\0';
 }
 
-int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared, uint32_t nplaces)
+int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared,
+                       uint32_t nplaces)
 {
-    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1], file[PYUSDT_PLACE_FILE + 1];
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1],
+        file[PYUSDT_PLACE_FILE + 1];
     int r = 0;
 
     while (r == 0 && places->n < nplaces && places->n < PYUSDT_MAX_PLACES) {
@@ -99,12 +104,14 @@ int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_pla
         copy_string(shared, place.module, module, PYUSDT_PLACE_MODULE);
         copy_string(shared, place.function, function, PYUSDT_PLACE_FUNCTION);
         copy_string(shared, place.file, file, PYUSDT_PLACE_FILE);
-        r = pyusdt_places_add(places, &(struct pyusdt_place_info){module, function, file, place.line});
+        r = pyusdt_places_add(places,
+                              &(struct pyusdt_place_info){module, function, file, place.line});
     }
     return r;
 }
 
-bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number, struct pyusdt_place_info *info)
+bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number,
+                       struct pyusdt_place_info *info)
 {
     const struct pyusdt_ctl_place *place;
 
@@ -128,15 +135,17 @@ void pyusdt_places_free(struct pyusdt_places *places)
     *places = (struct pyusdt_places){0};
 }
 
-int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe,
-                       pyusdt_list_fn *fn, void *arg)
+int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_target_info *target,
+                       const struct pyusdt_probe_info *probe, pyusdt_list_fn *fn, void *arg)
 {
     struct pyusdt_probe_info there = *probe;
     struct pyusdt_place_info place;
     int r = 0;
 
     there.places = PYUSDT_PLACES_KNOWN;
-    for (uint32_t i = 1; r == 0 && probe->places == PYUSDT_PLACES_OPEN && pyusdt_places_get(places, i, &place); i++) {
+    for (uint32_t i = 1;
+         r == 0 && probe->places == PYUSDT_PLACES_OPEN && pyusdt_places_get(places, i, &place);
+         i++) {
         if (PYUSDT_IS_REMARK(place.line))
             continue;
         snprintf(there.module, sizeof there.module, "%s", place.module);

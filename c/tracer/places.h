@@ -26,13 +26,16 @@ struct pyusdt_place_info {
 };
 
 /* The table of a file of that size whose header was checked otherwise; NULL: it has none. */
-const struct pyusdt_ctl_places *pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size);
+const struct pyusdt_ctl_places *
+pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size);
 
 /* Behind those that there are. 0; -ENOMEM; -ENOSPC: there can not be so many. */
 int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_info *info);
 /* Those of the shared table, as far as it says that they are whole. */
-int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared, uint32_t nplaces);
-bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number, struct pyusdt_place_info *info);
+int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared,
+                       uint32_t nplaces);
+bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number,
+                       struct pyusdt_place_info *info);
 size_t pyusdt_places_memory(const struct pyusdt_places *places); /* bytes */
 void pyusdt_places_free(struct pyusdt_places *places);
 

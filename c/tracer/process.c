@@ -36,7 +36,8 @@ static int compare_name(void *arg, const char *text, const struct pyusdt_name *n
     return 0; /* of several instances, any is the process's */
 }
 
-int pyusdt_process_find_by_name(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+int pyusdt_process_find_by_name(pid_t pid, struct pyusdt_process_file *found,
+                                struct pyusdt_error *error)
 {
     int r;
 
@@ -51,23 +52,25 @@ int pyusdt_process_find_by_name(pid_t pid, struct pyusdt_process_file *found, st
     close(found->in.dir);
     if (r != 0)
         return pyusdt_error_set(error, r, "run directory %s: %s", found->in.path, strerror(-r));
-    return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it, or another run directory than %s", (int)pid,
-                            found->in.path);
+    return pyusdt_error_set(error, -ENODATA,
+                            "process %d has no pyusdt in it, or another run directory than %s",
+                            (int)pid, found->in.path);
 }
 
 /* ---- listing ---- */
 
 struct listing {
     struct pyusdt_session *session; /* all that pyusdt_target_open() needs of one */
-    struct pyusdt_base base;      /* and of that */
+    struct pyusdt_base base;        /* and of that */
     pyusdt_list_fn *fn;
     void *arg;
-    uint32_t only, host; /* one process, in its namespace and in ours; 0: all */
-    pyusdt_other_fn *other; /* is told of those that have another build */
+    uint32_t only, host;     /* one process, in its namespace and in ours; 0: all */
+    pyusdt_other_fn *other;  /* is told of those that have another build */
     struct pyusdt_error why; /* likewise, of the last */
     int seen;
     bool stop;
-    struct pyusdt_error failed; /* of the first process that could not be read, for a reason of ours */
+    struct pyusdt_error
+        failed; /* of the first process that could not be read, for a reason of ours */
 };
 
 /* Bit s: the tracer of the session in slot s lives. */
@@ -84,12 +87,15 @@ static uint64_t live_sessions(const struct pyusdt_target *target)
     return live;
 }
 
-static struct pyusdt_target *open_target(struct listing *listing, const char *text, const struct pyusdt_identity *who, uint32_t host,
+static struct pyusdt_target *open_target(struct listing *listing, const char *text,
+                                         const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error)
 {
-    struct pyusdt_target *target = pyusdt_target_open(listing->session, &listing->base, text, who, host, error);
+    struct pyusdt_target *target =
+        pyusdt_target_open(listing->session, &listing->base, text, who, host, error);
 
-    if (!target && error->code != -EAGAIN && pyusdt_is_shortage(error->code) && listing->failed.code == 0)
+    if (!target && error->code != -EAGAIN && pyusdt_is_shortage(error->code) &&
+        listing->failed.code == 0)
         listing->failed = *error;
     return target;
 }
@@ -110,7 +116,8 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
         if (i < target->room)
             probe.sessions = (uint32_t)__builtin_popcountll(atomic_load(&target->words[i]) & live);
         if (listing->fn(listing->arg, &info, &probe) != 0 ||
-            pyusdt_places_list(&target->known_places, &info, &probe, listing->fn, listing->arg) != 0)
+            pyusdt_places_list(&target->known_places, &info, &probe, listing->fn, listing->arg) !=
+                0)
             return true;
     }
     return false;
@@ -153,7 +160,8 @@ static int list_directory(void *arg, const struct pyusdt_entered *in)
     listing->base.lookups = 0;
     r = pyusdt_rundir_each(in->dir, list_one, listing);
     if (r < 0 && r != -E2BIG && listing->failed.code == 0)
-        pyusdt_error_set(&listing->failed, r, "run directory %s can not be read: %s", in->path, strerror(-r));
+        pyusdt_error_set(&listing->failed, r, "run directory %s can not be read: %s", in->path,
+                         strerror(-r));
     return 0;
 }
 
@@ -176,7 +184,8 @@ static int list_process(struct listing *listing, pid_t pid, bool beside, struct 
     return r;
 }
 
-int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error)
+int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg,
+                struct pyusdt_error *error)
 {
     struct listing listing = {.fn = fn, .arg = arg};
     int r;
@@ -184,7 +193,8 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
     listing.session = calloc(1, sizeof *listing.session);
     if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
-    r = pid ? list_process(&listing, pid, beside, error) : pyusdt_directories_each(rundir, list_directory, &listing, error);
+    r = pid ? list_process(&listing, pid, beside, error)
+            : pyusdt_directories_each(rundir, list_directory, &listing, error);
     pyusdt_troubles_free(listing.session);
     free(listing.session);
     if (r >= 0 && listing.failed.code != 0)
@@ -192,7 +202,8 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
     return r < 0 ? r : listing.seen;
 }
 
-static int list_nothing(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe)
+static int list_nothing(void *arg, const struct pyusdt_target_info *target,
+                        const struct pyusdt_probe_info *probe)
 {
     (void)arg, (void)target, (void)probe;
     return 0;
@@ -223,7 +234,8 @@ static int list_joined(void *arg, const char *text, const struct pyusdt_name *na
     if (name->kind != PYUSDT_FILE_CTL)
         return 0;
     target = open_target(listing, text, &name->who, 0, &error);
-    if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation && !lives(target))
+    if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation &&
+        !lives(target))
         listing->stop |= list_target(listing, target);
     pyusdt_target_free(target);
     return listing->stop;

@@ -21,8 +21,9 @@
 
 #define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
 #define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
-#define HELD_UP 10               /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
-#define TELL_SHARE 8             /* of a ring consumed before its producer is told, within one poll */
+#define HELD_UP \
+    10 /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
+#define TELL_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
 
 /* ---- a heap of the rings that wait, by the time of their next event ---- */
 
@@ -93,7 +94,8 @@ static void tell(struct pyusdt_source *source)
     source->told = source->position;
     if (!source->kept)
         atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
-    else if (source->told > source->shown) /* never back: what came again may have been shown to its end */
+    else if (source->told >
+             source->shown) /* never back: what came again may have been shown to its end */
         atomic_store_explicit(&source->line->read, source->told, memory_order_release);
     PYUSDT_HOOK(33);
 }
@@ -124,7 +126,8 @@ void pyusdt_source_leave(struct pyusdt_source *source)
 static int copy_header(struct pyusdt_source *source)
 {
     for (;;) {
-        uint64_t available = source->limit - source->position, at = source->position & (source->size - 1);
+        uint64_t available = source->limit - source->position,
+                 at = source->position & (source->size - 1);
         if (available == 0)
             return 0;
         if (available < sizeof source->next)
@@ -146,12 +149,15 @@ static int learn(struct pyusdt_session *session, struct pyusdt_target *target, u
     int r = probe < target->table->table.nprobes ? 0 : pyusdt_target_grow(session, target);
 
     if (r == 0)
-        r = probe < target->table->table.nprobes ? pyusdt_target_learn_places(session, target, PYUSDT_EVENT_PLACE(word)) : -ENOENT;
+        r = probe < target->table->table.nprobes
+                ? pyusdt_target_learn_places(session, target, PYUSDT_EVENT_PLACE(word))
+                : -ENOENT;
     return r == 0 ? 1 : r == -ENOMEM ? 0 : -EBADMSG;
 }
 
 /* The places of the functions in its stack; those that the process does not have stay unknown. */
-static void learn_frames(struct pyusdt_session *session, struct pyusdt_target *target, const struct pyusdt_event *event)
+static void learn_frames(struct pyusdt_session *session, struct pyusdt_target *target,
+                         const struct pyusdt_event *event)
 {
     uint32_t last = pyusdt_event_last_place(event);
 
@@ -170,7 +176,9 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
         source->share->left = true; /* it is looked at again when the session is */
         return 0;
     }
-    r = source->next.probe < source->target->table->table.nprobes ? 1 : learn(session, source->target, source->next.probe);
+    r = source->next.probe < source->target->table->table.nprobes
+            ? 1
+            : learn(session, source->target, source->next.probe);
     if (r != 1)
         return r;
     if (source->next.time > session->looked && source->next.time > pyusdt_now())
@@ -184,7 +192,8 @@ static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source
     int r = look(session, source);
     source->waiting = r == 1 && push(source->share, source) == 0;
     if (r == 1 && !source->waiting) /* the next look tries it again */
-        pyusdt_session_failed(session, "process %u: its ring can not be read: %s", source->target->pid, strerror(ENOMEM));
+        pyusdt_session_failed(session, "process %u: its ring can not be read: %s",
+                              source->target->pid, strerror(ENOMEM));
     else if (r < 0)
         give_up(source);
 }
@@ -196,7 +205,8 @@ static void read_head(struct pyusdt_session *session, struct pyusdt_source *sour
 {
     uint64_t head = atomic_load_explicit(&source->line->head, memory_order_acquire);
 
-    if (head - source->position > source->size || head - source->position < source->limit - source->position)
+    if (head - source->position > source->size ||
+        head - source->position < source->limit - source->position)
         give_up(source);
     else
         source->limit = head;
@@ -214,7 +224,8 @@ static bool stays_busy(const struct pyusdt_source *source)
     return busy;
 }
 
-static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now, bool dead)
+static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now,
+                   bool dead)
 {
     bool busy = !dead && stays_busy(source);
 
@@ -242,7 +253,8 @@ static void sample(struct pyusdt_session *session, struct pyusdt_source *source,
         enqueue(session, source);
 }
 
-uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t *by_probe)
+uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
+                            uint64_t *by_probe)
 {
     const uint32_t nprobes = source->target->table->table.nprobes;
     uint64_t n = 0;
@@ -261,10 +273,12 @@ uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source
     return n;
 }
 
-static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target, uint64_t now, bool check_life)
+static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target,
+                           uint64_t now, bool check_life)
 {
     if (target->life == PYUSDT_ALIVE &&
-        (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) && pyusdt_target_is_dead(target))
+        (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) &&
+        pyusdt_target_is_dead(target))
         target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
     pyusdt_target_update(session, target);
     pyusdt_target_add_work(target);
@@ -291,7 +305,9 @@ static bool has_more(const struct pyusdt_session *session, const struct pyusdt_t
         return true; /* it could not be mapped for the moment */
     for (uint32_t k = 0; k < target->rings; k++) {
         const struct pyusdt_source *source = target->source[k];
-        if (source && !given_up(source) && (source->limit != source->position || (source->kept && source->done != source->position)))
+        if (source && !given_up(source) &&
+            (source->limit != source->position ||
+             (source->kept && source->done != source->position)))
             return true; /* to read, or to be shown before it goes */
     }
     return false;
@@ -356,7 +372,8 @@ static bool is_pending(const struct pyusdt_session *session)
 
 /* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once.
  * 0, or PYUSDT_EVENT_LEFT, or -EBADMSG. */
-static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
+static int decode(struct pyusdt_session *session, const struct pyusdt_source *source,
+                  struct pyusdt_event *event)
 {
     const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
     const uint8_t *bytes = source->data + (source->position & (source->size - 1));
@@ -368,7 +385,8 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
         memcpy(rest, bytes + at, header->size - at);
     event->target = source->target->index;
     r = pyusdt_event_decode(header, at, bytes + sizeof *header, rest, event);
-    if (r != 0 || event->nframes == 0 || pyusdt_event_last_place(event) <= source->target->known_places.n)
+    if (r != 0 || event->nframes == 0 ||
+        pyusdt_event_last_place(event) <= source->target->known_places.n)
         return r;
     if (session->apart)
         return PYUSDT_EVENT_LEFT;
@@ -420,8 +438,8 @@ static void count(struct pyusdt_share *share, const struct pyusdt_source *source
 }
 
 /* Events of the ring that is first in the heap, as long as it is; how many. */
-static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *share, uint64_t bound, int max_events,
-                         pyusdt_event_fn *fn, void *arg, bool *stop)
+static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *share, uint64_t bound,
+                         int max_events, pyusdt_event_fn *fn, void *arg, bool *stop)
 {
     struct pyusdt_source *source = share->heap[0];
     uint64_t second = time_of_second(share), last = second < bound ? second : bound;
@@ -452,8 +470,8 @@ static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *sh
     return n;
 }
 
-int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
-                           void *arg, bool *stop)
+int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns,
+                           int max_events, pyusdt_event_fn *fn, void *arg, bool *stop)
 {
     struct pyusdt_share *of = &session->share[share];
     uint64_t bound = until_ns < session->watermark ? until_ns : session->watermark;
@@ -465,7 +483,8 @@ int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint6
     return n;
 }
 
-int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_deliver_fn *deliver, void *arg)
+int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, int max_events,
+                           pyusdt_deliver_fn *deliver, void *arg)
 {
     const struct timespec pause = {0, 1000000};
     int limit = max_events > 0 ? max_events : INT32_MAX, n;
@@ -478,7 +497,8 @@ int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, in
         pyusdt_session_refresh(session);
         n += deliver(arg, session, until_ns, limit - n, &stop);
     }
-    while (session->stopped && n == 0 && !stop && is_pending(session) && session->looked <= until_ns) {
+    while (session->stopped && n == 0 && !stop && is_pending(session) &&
+           session->looked <= until_ns) {
         nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
         pyusdt_session_refresh(session);
         n = deliver(arg, session, until_ns, limit, &stop);
@@ -494,15 +514,16 @@ struct whole {
     void *arg;
 };
 
-static int deliver_whole(void *arg, struct pyusdt_session *session, uint64_t until_ns, int max_events, bool *stop)
+static int deliver_whole(void *arg, struct pyusdt_session *session, uint64_t until_ns,
+                         int max_events, bool *stop)
 {
     const struct whole *whole = arg;
 
     return pyusdt_session_deliver(session, 0, until_ns, max_events, whole->fn, whole->arg, stop);
 }
 
-int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
-                        void *arg)
+int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events,
+                        pyusdt_event_fn *fn, void *arg)
 {
     struct whole whole = {fn, arg};
 

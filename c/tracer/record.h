@@ -16,7 +16,7 @@
 
 #define PYUSDT_RECORD_MAGIC 0x3152746473757970ull /* "pyusdtR1", read as bytes */
 #define PYUSDT_RECORD_VERSION 4
-#define PYUSDT_RECORD_OLDEST 3 /* that is read */
+#define PYUSDT_RECORD_OLDEST 3          /* that is read */
 #define PYUSDT_RECORD_ORDER 0x01020304u /* what it reads as tells the byte order of the writer */
 
 struct pyusdt_record_header {
@@ -48,14 +48,14 @@ struct pyusdt_block {
 };
 
 struct pyusdt_table_block { /* the descriptions (struct pyusdt_ctl_desc) and the strings follow */
-    uint32_t number; /* 0, 1, … */
+    uint32_t number;        /* 0, 1, … */
     uint32_t nprobes;
     uint32_t ndescs;
     uint32_t strings_size;
 };
 
 struct pyusdt_target_block { /* a target that is new, or has another table now */
-    uint32_t target; /* 0, 1, … */
+    uint32_t target;         /* 0, 1, … */
     uint32_t table;
     uint32_t pid;
     uint32_t inner; /* its pid in its own namespace, for people: its providers have the other */
@@ -91,8 +91,8 @@ struct pyusdt_recorder;
 
 /* Takes the file over; completes the header (magic, version, order). -EIO and the like from any write come back from
  * pyusdt_recorder_flush(). */
-int pyusdt_recorder_new(int fd, struct pyusdt_session *session, const struct pyusdt_record_header *header,
-                        struct pyusdt_recorder **out);
+int pyusdt_recorder_new(int fd, struct pyusdt_session *session,
+                        const struct pyusdt_record_header *header, struct pyusdt_recorder **out);
 void pyusdt_recorder_event(struct pyusdt_recorder *recorder, const struct pyusdt_event *event);
 /* What was lost so far, and all that waits, into the file. */
 int pyusdt_recorder_flush(struct pyusdt_recorder *recorder);
@@ -108,16 +108,21 @@ struct pyusdt_replay;
 int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *error);
 /* One that comes in portions, as it is made: what has not come yet is no end. */
 int pyusdt_replay_stream(struct pyusdt_replay **out);
-int pyusdt_replay_put(struct pyusdt_replay *replay, const void *data, size_t size); /* the next portion; 0, -ENOMEM */
-size_t pyusdt_replay_waits(const struct pyusdt_replay *replay);                     /* bytes that were not read yet */
-uint64_t pyusdt_replay_kept(const struct pyusdt_replay *replay); /* bytes of memory, about, that stay until it is closed */
-void pyusdt_replay_finish(struct pyusdt_replay *replay);         /* no portion comes any more, and what was not read is dropped */
+int pyusdt_replay_put(struct pyusdt_replay *replay, const void *data,
+                      size_t size);                             /* the next portion; 0, -ENOMEM */
+size_t pyusdt_replay_waits(const struct pyusdt_replay *replay); /* bytes that were not read yet */
+uint64_t pyusdt_replay_kept(
+    const struct pyusdt_replay *replay); /* bytes of memory, about, that stay until it is closed */
+void pyusdt_replay_finish(
+    struct pyusdt_replay *replay); /* no portion comes any more, and what was not read is dropped */
 void pyusdt_replay_close(struct pyusdt_replay *replay);
 const struct pyusdt_record_header *pyusdt_replay_header(const struct pyusdt_replay *replay);
-uint64_t pyusdt_replay_end(const struct pyusdt_replay *replay);        /* when tracing ended */
-const char *pyusdt_replay_damage(const struct pyusdt_replay *replay);  /* why it is not read further; NULL: it is whole */
-bool pyusdt_replay_next(struct pyusdt_replay *replay, uint64_t *time); /* that of the next event, if there is one */
-bool pyusdt_replay_over(const struct pyusdt_replay *replay);           /* all has been delivered */
+uint64_t pyusdt_replay_end(const struct pyusdt_replay *replay); /* when tracing ended */
+const char *pyusdt_replay_damage(
+    const struct pyusdt_replay *replay); /* why it is not read further; NULL: it is whole */
+bool pyusdt_replay_next(struct pyusdt_replay *replay,
+                        uint64_t *time); /* that of the next event, if there is one */
+bool pyusdt_replay_over(const struct pyusdt_replay *replay); /* all has been delivered */
 void pyusdt_replay_loss(const struct pyusdt_replay *replay, struct pyusdt_loss_block *loss);
 /* Names of all probes of all targets, in order; stops when fn returns nonzero. */
 int pyusdt_replay_list(const struct pyusdt_replay *replay, pyusdt_list_fn *fn, void *arg);

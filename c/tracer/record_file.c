@@ -24,7 +24,8 @@ int pyusdt_record_flush(struct pyusdt_record_file *file)
 void pyusdt_record_put(struct pyusdt_record_file *file, const void *data, size_t size)
 {
     while (size > 0) {
-        size_t n = size < PYUSDT_RECORD_BUFFER - file->size ? size : PYUSDT_RECORD_BUFFER - file->size;
+        size_t n =
+            size < PYUSDT_RECORD_BUFFER - file->size ? size : PYUSDT_RECORD_BUFFER - file->size;
         memcpy(file->buffer + file->size, data, n);
         file->size += n;
         data = (const uint8_t *)data + n;
@@ -42,7 +43,8 @@ size_t pyusdt_record_begin(struct pyusdt_record_file *file, uint32_t kind, size_
     return block.size - size;
 }
 
-void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data, size_t size)
+void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data,
+                         size_t size)
 {
     pyusdt_record_begin(file, kind, size);
     pyusdt_record_put(file, data, size);
@@ -58,11 +60,18 @@ void pyusdt_record_header(struct pyusdt_record_file *file, struct pyusdt_record_
 
 static const uint8_t zeros[8];
 
-void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number, const struct pyusdt_place_info *place)
+void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number,
+                         const struct pyusdt_place_info *place)
 {
-    struct pyusdt_place_block block = {target, number, place->line, (uint16_t)strlen(place->module),
-                                       (uint16_t)strlen(place->function), (uint16_t)strlen(place->file), 0};
-    size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_PLACE, sizeof block + block.module + block.function + block.file);
+    struct pyusdt_place_block block = {target,
+                                       number,
+                                       place->line,
+                                       (uint16_t)strlen(place->module),
+                                       (uint16_t)strlen(place->function),
+                                       (uint16_t)strlen(place->file),
+                                       0};
+    size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_PLACE,
+                                         sizeof block + block.module + block.function + block.file);
 
     pyusdt_record_put(file, &block, sizeof block);
     pyusdt_record_put(file, place->module, block.module);
@@ -71,11 +80,13 @@ void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint3
     pyusdt_record_put(file, zeros, padding);
 }
 
-void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number, const struct pyusdt_table *table)
+void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
+                         const struct pyusdt_table *table)
 {
     size_t descs = table->ndescs * sizeof *table->descs;
     struct pyusdt_table_block block = {number, table->nprobes, table->ndescs, table->strings_size};
-    size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_TABLE, sizeof block + descs + table->strings_size);
+    size_t padding =
+        pyusdt_record_begin(file, PYUSDT_BLOCK_TABLE, sizeof block + descs + table->strings_size);
 
     pyusdt_record_put(file, &block, sizeof block);
     pyusdt_record_put(file, table->descs, descs);

@@ -28,10 +28,14 @@ void pyusdt_record_put(struct pyusdt_record_file *file, const void *data, size_t
 /* The beginning of a block; what follows is `size` bytes, and as many zeros as it returns. */
 size_t pyusdt_record_begin(struct pyusdt_record_file *file, uint32_t kind, size_t size);
 /* Whole blocks. */
-void pyusdt_record_header(struct pyusdt_record_file *file, struct pyusdt_record_header header); /* magic and such: its */
-void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number, const struct pyusdt_table *table);
-void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number, const struct pyusdt_place_info *place);
-void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data, size_t size); /* size: of 8 */
+void pyusdt_record_header(struct pyusdt_record_file *file,
+                          struct pyusdt_record_header header); /* magic and such: its */
+void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
+                         const struct pyusdt_table *table);
+void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number,
+                         const struct pyusdt_place_info *place);
+void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data,
+                         size_t size); /* size: of 8 */
 
 #pragma GCC visibility pop
 

@@ -35,9 +35,11 @@ static void put_table(struct pyusdt_recorder *r, const struct pyusdt_table_copy 
 static void put_target(struct pyusdt_recorder *r, uint32_t index)
 {
     const struct pyusdt_target *target = r->session->targets[index];
-    struct pyusdt_target_block block = {index, 0, target->pid, target->who.pid, target->uid, target->gid, "", {0}};
+    struct pyusdt_target_block block = {index,       0,           target->pid, target->who.pid,
+                                        target->uid, target->gid, "",          {0}};
 
-    if (r->table_size != target->table->size || memcmp(r->table, target->table->bytes, r->table_size) != 0)
+    if (r->table_size != target->table->size ||
+        memcmp(r->table, target->table->bytes, r->table_size) != 0)
         put_table(r, target->table);
     block.table = r->ntables - 1;
     memcpy(block.comm, target->comm, sizeof block.comm);
@@ -72,12 +74,14 @@ static void put_places(struct pyusdt_recorder *r, uint32_t index, uint32_t last)
     struct told *told = &r->told[index];
     struct pyusdt_place_info place;
 
-    while (told->nplaces < last && pyusdt_session_place(r->session, index, told->nplaces + 1, &place) == 0)
+    while (told->nplaces < last &&
+           pyusdt_session_place(r->session, index, told->nplaces + 1, &place) == 0)
         pyusdt_record_place(&r->file, index, ++told->nplaces, &place);
 }
 
 /* Returns where it ends. */
-static size_t put_capture(uint8_t *bytes, size_t at, uint32_t index, const void *data, uint32_t length)
+static size_t put_capture(uint8_t *bytes, size_t at, uint32_t index, const void *data,
+                          uint32_t length)
 {
     struct pyusdt_ring_capture capture = {(uint16_t)index, (uint16_t)length};
     size_t end = (at + sizeof capture + length + 1 + 3) & ~3ull;
@@ -92,11 +96,12 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
 {
     uint8_t bytes[(PYUSDT_EVENT_MAX + 7) & ~7ull];
     struct pyusdt_event_block block = {event->target, 0};
-    struct pyusdt_ring_event header = {.probe = PYUSDT_EVENT_WORD(event->probe, event->place),
-                                       .time = event->time,
-                                       .tid = event->tid,
-                                       .cpu = (uint16_t)event->cpu,
-                                       .args = PYUSDT_EVENT_HAS(event->args, event->ncaptures + (event->nframes > 0))};
+    struct pyusdt_ring_event header = {
+        .probe = PYUSDT_EVENT_WORD(event->probe, event->place),
+        .time = event->time,
+        .tid = event->tid,
+        .cpu = (uint16_t)event->cpu,
+        .args = PYUSDT_EVENT_HAS(event->args, event->ncaptures + (event->nframes > 0))};
     size_t at = sizeof header;
 
     for (uint32_t args = event->args; args != 0; args &= args - 1, at += 8)
@@ -106,7 +111,8 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
         at = put_capture(bytes, at, from->index, from->data, from->length);
     }
     if (event->nframes > 0)
-        at = put_capture(bytes, at, PYUSDT_CAPTURE_STACK, event->frames, 8u * (event->nframes + event->more));
+        at = put_capture(bytes, at, PYUSDT_CAPTURE_STACK, event->frames,
+                         8u * (event->nframes + event->more));
     header.size = (uint32_t)((at + 7) & ~7ull);
     memset(bytes + at, 0, header.size - at);
     memcpy(bytes, &header, sizeof header);
@@ -140,8 +146,8 @@ int pyusdt_recorder_flush(struct pyusdt_recorder *r)
     return pyusdt_record_flush(&r->file);
 }
 
-int pyusdt_recorder_new(int fd, struct pyusdt_session *session, const struct pyusdt_record_header *header,
-                        struct pyusdt_recorder **out)
+int pyusdt_recorder_new(int fd, struct pyusdt_session *session,
+                        const struct pyusdt_record_header *header, struct pyusdt_recorder **out)
 {
     struct pyusdt_recorder *r = calloc(1, sizeof *r);
 

@@ -68,7 +68,8 @@ void pyusdt_registry_free(struct pyusdt_registry *r)
     free(r);
 }
 
-int pyusdt_registry_describe(struct pyusdt_registry *r, uint32_t clause, const struct pyusdt_probe_names *globs)
+int pyusdt_registry_describe(struct pyusdt_registry *r, uint32_t clause,
+                             const struct pyusdt_probe_names *globs)
 {
     if (grow(&r->descriptions, &r->room_descriptions, r->ndescriptions, 1, sizeof *r->descriptions))
         return -ENOMEM;
@@ -157,7 +158,8 @@ static int find_clauses(struct pyusdt_registry *r, struct probe *p, const char *
     }
     p->n = n;
     const struct probe *before = r->nprobes ? &r->probes[r->nprobes - 1] : NULL;
-    if (before && before->n == n && memcmp(r->pool + before->clauses, list, n * sizeof *list) == 0) {
+    if (before && before->n == n &&
+        memcmp(r->pool + before->clauses, list, n * sizeof *list) == 0) {
         p->clauses = before->clauses;
     } else {
         p->clauses = r->npool;
@@ -186,7 +188,8 @@ uint32_t pyusdt_registry_count(const struct pyusdt_registry *r)
     return r->nprobes;
 }
 
-bool pyusdt_registry_names(const struct pyusdt_registry *r, uint32_t id, struct pyusdt_probe_names *names)
+bool pyusdt_registry_names(const struct pyusdt_registry *r, uint32_t id,
+                           struct pyusdt_probe_names *names)
 {
     if (id == 0 || id > r->nprobes)
         return false;

@@ -35,13 +35,16 @@ static int is_of(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
     const char *name = search->table->strings + desc->name;
 
     (void)probe;
-    search->found = *name != '\0' && (*search->provider == '\0' || strcmp(search->table->strings + desc->provider, search->provider) == 0) &&
+    search->found = *name != '\0' &&
+                    (*search->provider == '\0' ||
+                     strcmp(search->table->strings + desc->provider, search->provider) == 0) &&
                     (*search->names == '\0' || has_name(search->names, name));
     return search->found;
 }
 
 /* Whether the session wants one of the probes that the remark is of. */
-static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_target *target, const struct pyusdt_place_info *remark)
+static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_target *target,
+                      const struct pyusdt_place_info *remark)
 {
     struct pyusdt_table table = target->table->table;
     struct search search = {&table, remark->module, remark->function, false};
@@ -53,7 +56,8 @@ static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_
 }
 
 /* Once each, as messages are. */
-static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target, enum pyusdt_remark kind, const char *hint)
+static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target,
+                      enum pyusdt_remark kind, const char *hint)
 {
     char text[PYUSDT_PLACE_FILE + 32];
 
@@ -61,7 +65,8 @@ static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target
     for (uint32_t i = 0; i < session->nhints; i++)
         if (strcmp(session->hint[i].text, text) == 0)
             return;
-    if (session->nhints < PYUSDT_TROUBLES_MAX && (session->hint[session->nhints].text = strdup(text)) != NULL)
+    if (session->nhints < PYUSDT_TROUBLES_MAX &&
+        (session->hint[session->nhints].text = strdup(text)) != NULL)
         session->hint[session->nhints++].kind = kind;
 }
 
@@ -74,7 +79,8 @@ void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_ta
         if (number == target->remarks[i])
             continue;
         target->remarks[i] = number;
-        if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 || !pyusdt_places_get(&target->known_places, number, &remark) ||
+        if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 ||
+            !pyusdt_places_get(&target->known_places, number, &remark) ||
             !is_wanted(session, target, &remark))
             continue;
         if (remark.line == PYUSDT_REMARK_LINE(PYUSDT_REMARK_LACK))
@@ -84,7 +90,8 @@ void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_ta
     }
 }
 
-const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n, enum pyusdt_remark *kind)
+const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n,
+                                enum pyusdt_remark *kind)
 {
     if (n >= session->nhints)
         return NULL;

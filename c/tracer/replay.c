@@ -20,9 +20,12 @@
 #define BLOCK_MAX (1u << 21) /* the largest, a table */
 #define TABLES_MAX 65536u
 #define TARGETS_MAX 65536u
-#define PROBES_MAX (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
-#define PROBES_OF_MANY (1u << 16) /* the same of a recording that comes in portions, which is one of many */
-#define OF_A_NAME 256u             /* bytes, about, that whoever tells probes apart keeps of one, or of one at a place */
+#define PROBES_MAX \
+    (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
+#define PROBES_OF_MANY \
+    (1u << 16) /* the same of a recording that comes in portions, which is one of many */
+#define OF_A_NAME \
+    256u /* bytes, about, that whoever tells probes apart keeps of one, or of one at a place */
 
 /* Tables and targets are private copies; a target that was told of again has its last table. */
 struct target {
@@ -35,7 +38,7 @@ struct pyusdt_replay {
     int fd;
     struct pyusdt_record_header header;
     const char *damage;
-    uint64_t end; /* time */
+    uint64_t end;  /* time */
     uint64_t last; /* time of the youngest event met */
     bool over;
     struct pyusdt_loss_block loss;
@@ -49,7 +52,7 @@ struct pyusdt_replay {
     struct pyusdt_block block;
     uint8_t *body;
     bool waiting;
-    size_t filled, at; /* of buffer, or of stream */
+    size_t filled, at;   /* of buffer, or of stream */
     bool streams, begun; /* it comes in portions; its header has come */
     uint8_t *stream;
     size_t room;
@@ -148,7 +151,8 @@ static int take_table(struct pyusdt_replay *r)
 static int take_target(struct pyusdt_replay *r)
 {
     const struct pyusdt_target_block *block = (const void *)r->body;
-    size_t size = r->header.version == 3 ? offsetof(struct pyusdt_target_block, ancestors) : sizeof *block;
+    size_t size =
+        r->header.version == 3 ? offsetof(struct pyusdt_target_block, ancestors) : sizeof *block;
     const struct pyusdt_table *table;
     struct target *target;
 
@@ -184,7 +188,8 @@ static int take_target(struct pyusdt_replay *r)
 /* Numbers have no holes; when the file is read again, the place is there. */
 static int take_place(struct pyusdt_replay *r)
 {
-    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1], file[PYUSDT_PLACE_FILE + 1];
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1],
+        file[PYUSDT_PLACE_FILE + 1];
     const struct pyusdt_place_block *block = (const void *)r->body;
     const char *names = (const char *)(block + 1);
     struct pyusdt_places *places;
@@ -192,7 +197,8 @@ static int take_place(struct pyusdt_replay *r)
     if (r->block.size < sizeof *block || block->target >= r->ntargets || block->number == 0 ||
         block->number > r->targets[block->target].places.n + 1)
         return damaged(r, "a place out of order");
-    if (block->module > PYUSDT_PLACE_MODULE || block->function > PYUSDT_PLACE_FUNCTION || block->file > PYUSDT_PLACE_FILE ||
+    if (block->module > PYUSDT_PLACE_MODULE || block->function > PYUSDT_PLACE_FUNCTION ||
+        block->file > PYUSDT_PLACE_FILE ||
         r->block.size - sizeof *block < (uint64_t)block->module + block->function + block->file)
         return damaged(r, "a place that makes no sense");
     places = &r->targets[block->target].places;
@@ -202,7 +208,8 @@ static int take_place(struct pyusdt_replay *r)
     snprintf(module, sizeof module, "%.*s", block->module, names);
     snprintf(function, sizeof function, "%.*s", block->function, names + block->module);
     snprintf(file, sizeof file, "%.*s", block->file, names + block->module + block->function);
-    if (pyusdt_places_add(places, &(struct pyusdt_place_info){module, function, file, block->line}) != 0)
+    if (pyusdt_places_add(places,
+                          &(struct pyusdt_place_info){module, function, file, block->line}) != 0)
         return damaged(r, "more places than there can be");
     r->kept += pyusdt_places_memory(places);
     return 0;
@@ -219,7 +226,8 @@ static int check_event(struct pyusdt_replay *r)
     const struct pyusdt_ring_event *header = event_of(r);
 
     if (r->block.size < sizeof *block + sizeof *header ||
-        !pyusdt_event_header_ok(header, r->block.size - sizeof *block) || block->target >= r->ntargets ||
+        !pyusdt_event_header_ok(header, r->block.size - sizeof *block) ||
+        block->target >= r->ntargets ||
         PYUSDT_EVENT_PROBE(header->probe) >= r->targets[block->target].table.nprobes ||
         PYUSDT_EVENT_PLACE(header->probe) > r->targets[block->target].places.n)
         return damaged(r, "an event that makes no sense");
@@ -330,16 +338,21 @@ static int target_info(const void *of, uint32_t number, struct pyusdt_target_inf
     return 0;
 }
 
-static int probe_info(const void *of, uint32_t number, uint32_t probe, struct pyusdt_probe_info *info)
+static int probe_info(const void *of, uint32_t number, uint32_t probe,
+                      struct pyusdt_probe_info *info)
 {
     const struct pyusdt_replay *r = of;
-    return number < r->ntargets ? pyusdt_table_probe(&r->targets[number].table, probe, info) : -ENOENT;
+    return number < r->ntargets ? pyusdt_table_probe(&r->targets[number].table, probe, info)
+                                : -ENOENT;
 }
 
-static int place_info(const void *of, uint32_t number, uint32_t place, struct pyusdt_place_info *info)
+static int place_info(const void *of, uint32_t number, uint32_t place,
+                      struct pyusdt_place_info *info)
 {
     const struct pyusdt_replay *r = of;
-    return number < r->ntargets && pyusdt_places_get(&r->targets[number].places, place, info) ? 0 : -ENOENT;
+    return number < r->ntargets && pyusdt_places_get(&r->targets[number].places, place, info)
+               ? 0
+               : -ENOENT;
 }
 
 static uint32_t targets(const void *of)
@@ -347,7 +360,8 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_replay *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets, NULL, NULL};
+const struct pyusdt_feed_kind pyusdt_replay_feed = {poll,    target_info, probe_info, place_info,
+                                                    targets, NULL,        NULL};
 
 /* ---- opening ---- */
 
@@ -389,12 +403,15 @@ static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error)
         if (r->fd < 0)
             return r->fd;
         if (!read_bytes(r, &r->header, sizeof r->header))
-            return pyusdt_error_set(error, -EIO, "the copy of a flight recorder's file can not be read");
+            return pyusdt_error_set(error, -EIO,
+                                    "the copy of a flight recorder's file can not be read");
     }
     if (r->header.magic != PYUSDT_RECORD_MAGIC)
         return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
-    if (r->header.version < PYUSDT_RECORD_OLDEST || r->header.version > PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
-        return pyusdt_error_set(error, -EPROTONOSUPPORT, "a recording of another version or byte order");
+    if (r->header.version < PYUSDT_RECORD_OLDEST || r->header.version > PYUSDT_RECORD_VERSION ||
+        r->header.order != PYUSDT_RECORD_ORDER)
+        return pyusdt_error_set(error, -EPROTONOSUPPORT,
+                                "a recording of another version or byte order");
     return 0;
 }
 

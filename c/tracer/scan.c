@@ -15,17 +15,21 @@
 #include "tracer/tracer.h"
 
 #define OTHERS_TOLD 4
-#define AGAIN_NS 100000000u /* after which a directory is read again where a look was not complete */
+#define AGAIN_NS \
+    100000000u /* after which a directory is read again where a look was not complete */
 
 /* The chain of the living that a process belongs to. */
-static struct pyusdt_target **chain_of(struct pyusdt_session *session, const struct pyusdt_identity *who)
+static struct pyusdt_target **chain_of(struct pyusdt_session *session,
+                                       const struct pyusdt_identity *who)
 {
     return &session->known[(who->pid ^ (uint32_t)who->starttime) % PYUSDT_KNOWN_CHAINS];
 }
 
-static bool is_known(struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_identity *who)
+static bool is_known(struct pyusdt_session *session, const struct pyusdt_base *base,
+                     const struct pyusdt_identity *who)
 {
-    for (const struct pyusdt_target *target = *chain_of(session, who); target; target = target->next_known) {
+    for (const struct pyusdt_target *target = *chain_of(session, who); target;
+         target = target->next_known) {
         const struct pyusdt_identity *other = &target->who;
         if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
             other->instance == who->instance)
@@ -44,11 +48,13 @@ void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_t
         *at = target->next_known;
 }
 
-static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t *host)
+static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                     uint32_t pid, uint32_t *host)
 {
     *host = 0;
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].pid == pid && (!session->pids[i].base || session->pids[i].base == base)) {
+        if (session->pids[i].pid == pid &&
+            (!session->pids[i].base || session->pids[i].base == base)) {
             *host = session->pids[i].host;
             return true;
         }
@@ -56,13 +62,16 @@ static bool may_join(const struct pyusdt_session *session, const struct pyusdt_b
 }
 
 /* Where only processes that were named join, and their descendants: one of these, by what its control file says. */
-static bool is_meant(const struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_target *target)
+static bool is_meant(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                     const struct pyusdt_target *target)
 {
-    if (session->header.flags & PYUSDT_SESSION_ALL || !(session->header.flags & PYUSDT_SESSION_CHILDREN))
+    if (session->header.flags & PYUSDT_SESSION_ALL ||
+        !(session->header.flags & PYUSDT_SESSION_CHILDREN))
         return true;
     for (unsigned i = 0; i < session->npids; i++)
         if ((!session->pids[i].base || session->pids[i].base == base) &&
-            (session->pids[i].pid == target->who.pid || pyusdt_is_ancestor(target->ancestors, session->pids[i].pid)))
+            (session->pids[i].pid == target->who.pid ||
+             pyusdt_is_ancestor(target->ancestors, session->pids[i].pid)))
             return true;
     return false;
 }
@@ -94,7 +103,8 @@ static int add_target(struct pyusdt_session *session, struct pyusdt_target *targ
 
 static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
-    return !session->header.comm[0] || strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
+    return !session->header.comm[0] ||
+           strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
 }
 
 struct scan {
@@ -110,7 +120,8 @@ static void look_again(struct pyusdt_base *base)
 
 static bool has_room(const struct pyusdt_session *session, const struct pyusdt_base *base)
 {
-    return session->nliving < PYUSDT_TARGETS_MAX && (base->in.uid == geteuid() || base->nliving < PYUSDT_STRANGERS_MAX);
+    return session->nliving < PYUSDT_TARGETS_MAX &&
+           (base->in.uid == geteuid() || base->nliving < PYUSDT_STRANGERS_MAX);
 }
 
 /* In another user's directory, or in a container: a process that is not his. */
@@ -122,8 +133,8 @@ static bool is_lie(const struct pyusdt_base *base, const struct pyusdt_target *t
 }
 
 /* Of the first of them each, since there may be thousands. */
-static void tell_other_build(struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_identity *who,
-                             const struct pyusdt_error *error)
+static void tell_other_build(struct pyusdt_session *session, const struct pyusdt_base *base,
+                             const struct pyusdt_identity *who, const struct pyusdt_error *error)
 {
     const uint32_t told = session->ntroubles;
     const int64_t uid = base->in.uid != geteuid() ? pyusdt_process_uid(who->pid) : -1;
@@ -133,19 +144,22 @@ static void tell_other_build(struct pyusdt_session *session, const struct pyusdt
     if (session->others < OTHERS_TOLD)
         pyusdt_session_trouble(session, "%s", error->message);
     else
-        pyusdt_session_trouble(session, "more processes have other builds of pyusdt: pyusdt doctor names them");
+        pyusdt_session_trouble(
+            session, "more processes have other builds of pyusdt: pyusdt doctor names them");
     session->others += session->ntroubles > told;
 }
 
 /* One that is not ready, or not ours to read, is passed over: the first is looked at again, the second is told of where it is our own user's. */
-static void tell_failure(struct pyusdt_session *session, struct pyusdt_base *base, const struct pyusdt_identity *who,
-                         const struct pyusdt_error *error)
+static void tell_failure(struct pyusdt_session *session, struct pyusdt_base *base,
+                         const struct pyusdt_identity *who, const struct pyusdt_error *error)
 {
-    bool shortage = pyusdt_is_shortage(error->code), gone = error->code == -ENOENT || error->code == -ESRCH;
+    bool shortage = pyusdt_is_shortage(error->code),
+         gone = error->code == -ENOENT || error->code == -ESRCH;
 
     if (shortage)
         look_again(base);
-    if (gone || error->code == -EPROTONOSUPPORT || error->code == -EAGAIN || (!shortage && base->in.uid != geteuid()) || !pyusdt_alive(who))
+    if (gone || error->code == -EPROTONOSUPPORT || error->code == -EAGAIN ||
+        (!shortage && base->in.uid != geteuid()) || !pyusdt_alive(who))
         return;
     pyusdt_session_failed(session, "process %u is not traced: %s", who->pid, error->message);
 }
@@ -163,7 +177,8 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         !may_join(session, base, name->who.pid, &host))
         return 0;
     if (!has_room(session, base)) {
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", base->in.uid);
+        pyusdt_session_trouble(
+            session, "not all processes of uid %u are traced: there are too many", base->in.uid);
         return 0;
     }
     target = pyusdt_target_open(session, base, text, &name->who, host, &error);
@@ -181,14 +196,16 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         return 0;
     }
     joined = atomic_load(&target->slot->wanted) == base->header.generation;
-    if (!wants_comm(session, target) || (!joined && (session->stopped || base->cut_off || pyusdt_target_is_dead(target) ||
-        atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
+    if (!wants_comm(session, target) ||
+        (!joined && (session->stopped || base->cut_off || pyusdt_target_is_dead(target) ||
+                     atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
         return 0;
     }
     if (add_target(session, target) != 0) {
         pyusdt_target_free(target);
-        pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid, strerror(ENOMEM));
+        pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid,
+                              strerror(ENOMEM));
         look_again(base);
         return 0;
     }
@@ -196,7 +213,8 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_detach(target);
     } else {
         if (session->own && target->visible)
-            pyusdt_base_follow(session, base, name->who.pid, target->pid); /* before it can look for us there */
+            pyusdt_base_follow(session, base, name->who.pid,
+                               target->pid); /* before it can look for us there */
         pyusdt_target_attach(session, target);
     }
     return 0;
@@ -209,13 +227,15 @@ static int64_t nanoseconds(struct timespec t)
 
 static bool is_as_it_was(const struct pyusdt_base *base, int64_t modified)
 {
-    return modified == base->scanned_mtime && base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS &&
+    return modified == base->scanned_mtime &&
+           base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS &&
            (base->again_at == 0 || pyusdt_now() < base->again_at);
 }
 
 static void scan_failed(struct pyusdt_session *session, struct pyusdt_base *base, int r)
 {
-    pyusdt_session_failed(session, "not all processes of uid %u are traced: %s can not be read: %s", base->in.uid, base->in.path, strerror(-r));
+    pyusdt_session_failed(session, "not all processes of uid %u are traced: %s can not be read: %s",
+                          base->in.uid, base->in.path, strerror(-r));
     look_again(base);
 }
 
@@ -244,8 +264,9 @@ static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, 
     r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);
     base->ns += pyusdt_thread_ns() - begun;
     if (r == -E2BIG)
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", base->in.uid,
-                               base->in.path);
+        pyusdt_session_trouble(session,
+                               "not all processes of uid %u are traced: too many files in %s",
+                               base->in.uid, base->in.path);
     else if (r < 0)
         scan_failed(session, base, r);
 }

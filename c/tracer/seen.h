@@ -11,14 +11,15 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_seen {
-    int proc;        /* its directory there */
-    int thread;      /* the same; where its first thread has ended, which has no memory any more, that of another */
-    uint32_t pid;    /* in our namespace */
-    uint32_t inner;  /* in its own */
-    uint32_t uid;    /* whose it is, as we see him: its effective uid */
+    int proc; /* its directory there */
+    int thread; /* the same; where its first thread has ended, which has no memory any more, that of another */
+    uint32_t pid;   /* in our namespace */
+    uint32_t inner; /* in its own */
+    uint32_t uid;   /* whose it is, as we see him: its effective uid */
     uint32_t gid;
-    uint32_t name;   /* what it takes itself for: the uid in its own user namespace, which its directory is named by */
-    bool one_user;   /* it has no other uid besides: no set-uid program */
+    uint32_t
+        name; /* what it takes itself for: the uid in its own user namespace, which its directory is named by */
+    bool one_user; /* it has no other uid besides: no set-uid program */
     uint64_t starttime;
     uint64_t mounts; /* its mount and user namespaces; 0: ours */
     uint64_t users;

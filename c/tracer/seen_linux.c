@@ -52,7 +52,8 @@ static int read_status(int proc, struct status *status)
     while (file && found < 4 && fgets(line, sizeof line, file)) {
         uint32_t *uid = status->uid;
         found += sscanf(line, "State: %c", &status->state) == 1;
-        found += sscanf(line, "Uid: %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, uid, uid + 1, uid + 2, uid + 3) == 4;
+        found += sscanf(line, "Uid: %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, uid, uid + 1,
+                        uid + 2, uid + 3) == 4;
         found += sscanf(line, "Gid: %" SCNu32 " %" SCNu32, status->gid, status->gid + 1) == 2;
         if (strncmp(line, "NSpid:", 6) == 0) {
             status->inner = last_number(line + 6);
@@ -154,7 +155,8 @@ static int look(struct pyusdt_seen *seen)
         return r;
     seen->uid = status.uid[1];
     seen->gid = status.gid[1];
-    seen->one_user = status.uid[0] == seen->uid && status.uid[2] == seen->uid && status.uid[3] == seen->uid;
+    seen->one_user =
+        status.uid[0] == seen->uid && status.uid[2] == seen->uid && status.uid[3] == seen->uid;
     seen->inner = status.inner;
     r = namespace_of(seen->thread, "ns/mnt", &seen->mounts);
     if (r == 0)
@@ -192,8 +194,8 @@ bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
 {
     struct pyusdt_seen now = *seen;
 
-    return look(&now) == 0 && now.uid == seen->uid && now.name == seen->name && now.one_user == seen->one_user && now.mounts == seen->mounts &&
-           now.users == seen->users;
+    return look(&now) == 0 && now.uid == seen->uid && now.name == seen->name &&
+           now.one_user == seen->one_user && now.mounts == seen->mounts && now.users == seen->users;
 }
 
 int pyusdt_seen_root(const struct pyusdt_seen *seen)

@@ -13,8 +13,8 @@ static void put_name(char *to, size_t size, const char *name)
     memset(to + n, 0, size - n);
 }
 
-void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id, const struct pyusdt_process *who,
-                           const struct pyusdt_registry *registry)
+void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id,
+                           const struct pyusdt_process *who, const struct pyusdt_registry *registry)
 {
     struct pyusdt_probe_names names;
     s->probe = id;
@@ -34,10 +34,12 @@ void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id, c
     }
 }
 
-void pyusdt_state_fill_stack(struct pyusdt_state *s, const struct pyusdt_stack_area *area, const uint64_t *frames, uint32_t count)
+void pyusdt_state_fill_stack(struct pyusdt_state *s, const struct pyusdt_stack_area *area,
+                             const uint64_t *frames, uint32_t count)
 {
     uint64_t *to = (uint64_t *)(void *)((uint8_t *)s + area->offset);
-    uint64_t before = to[0] <= area->frames ? to[0] : area->frames, n = count < area->frames ? count : area->frames;
+    uint64_t before = to[0] <= area->frames ? to[0] : area->frames,
+             n = count < area->frames ? count : area->frames;
 
     to[0] = n;
     memcpy(to + 1, frames, n * sizeof *to);

@@ -16,11 +16,13 @@ struct pyusdt_state {
     uint64_t wall;
     char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
     uint64_t arg[12];
-    uint64_t ppid; /* the upper half, the error of a system call, of which none returns here, is the number of the host (many.h) */
+    uint64_t
+        ppid; /* the upper half, the error of a system call, of which none returns here, is the number of the host (many.h) */
     uint32_t ancestors[PYUSDT_ANCESTORS];
 };
 
-#define PYUSDT_AT(field, offset) static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
+#define PYUSDT_AT(field, offset) \
+    static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
 PYUSDT_AT(time, PYUSDT_STATE_TIME);
 PYUSDT_AT(probe, PYUSDT_STATE_PROBE);
 PYUSDT_AT(cpu, PYUSDT_STATE_CPU);
@@ -41,11 +43,13 @@ static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state bloc
 #undef PYUSDT_AT
 
 /* What all events of probe `id` of a process have in common; uses: PYUSDT_USES_*, what is filled beside pid, uid and gid. */
-void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id, const struct pyusdt_process *who,
+void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id,
+                           const struct pyusdt_process *who,
                            const struct pyusdt_registry *registry);
 
 /* The number of frames, the frames, and zeros in the place of those of before. */
-void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area, const uint64_t *frames, uint32_t count);
+void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area,
+                             const uint64_t *frames, uint32_t count);
 
 /* As it is now; 0 where it can not be read, as of a process that has ended. */
 uint32_t pyusdt_find_parent(uint32_t pid);

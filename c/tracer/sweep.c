@@ -26,14 +26,17 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
 
 bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size)
 {
-    return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 && header->slots <= size &&
-           size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) && header->words % 8 == 0 &&
-           header->words <= size && size - header->words >= header->nprobes * sizeof(uint64_t);
+    return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 &&
+           header->slots <= size &&
+           size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) &&
+           header->words % 8 == 0 && header->words <= size &&
+           size - header->words >= header->nprobes * sizeof(uint64_t);
 }
 
 static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
 {
-    return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION && pyusdt_ctl_fits(header, size);
+    return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
+           pyusdt_ctl_fits(header, size);
 }
 
 struct sweep {
@@ -118,7 +121,8 @@ static int look_for_others(void *arg, const char *text, const struct pyusdt_name
 
     (void)text;
     /* no session has generation 0, so that none of this layout lives by it */
-    return name->kind == PYUSDT_FILE_SESSION && (sweep->others = pyusdt_session_alive(sweep->dir, name->slot, 0));
+    return name->kind == PYUSDT_FILE_SESSION &&
+           (sweep->others = pyusdt_session_alive(sweep->dir, name->slot, 0));
 }
 
 void pyusdt_sweep(int dir, uint32_t ours)

@@ -24,26 +24,31 @@ struct pyusdt_tally {
     uint32_t n;
 };
 
-static inline struct pyusdt_tallied *pyusdt_tally_place(struct pyusdt_tally *tally, uint32_t target, uint32_t probe, uint32_t place)
+static inline struct pyusdt_tallied *pyusdt_tally_place(struct pyusdt_tally *tally, uint32_t target,
+                                                        uint32_t probe, uint32_t place)
 {
     uint32_t hash = (target * 0x9e3779b1u ^ probe) * 0x85ebca6bu ^ place * 0xc2b2ae35u;
     return &tally->at[(hash ^ hash >> 16) % PYUSDT_TALLIES];
 }
 
 /* One event more of what is there already; false: it is not. */
-static inline bool pyusdt_tally_one(struct pyusdt_tally *tally, uint32_t target, uint32_t probe, uint32_t place)
+static inline bool pyusdt_tally_one(struct pyusdt_tally *tally, uint32_t target, uint32_t probe,
+                                    uint32_t place)
 {
     struct pyusdt_tallied *found = pyusdt_tally_place(tally, target, probe, place);
-    if (found->events == 0 || found->target != target || found->probe != probe || found->place != place)
+    if (found->events == 0 || found->target != target || found->probe != probe ||
+        found->place != place)
         return false;
     found->events++;
     return true;
 }
 
 /* Put it in. What is in its place, to be run instead: its events are 0 if there is nothing. */
-static inline struct pyusdt_tallied pyusdt_tally_put(struct pyusdt_tally *tally, struct pyusdt_tallied it)
+static inline struct pyusdt_tallied pyusdt_tally_put(struct pyusdt_tally *tally,
+                                                     struct pyusdt_tallied it)
 {
-    struct pyusdt_tallied *at = pyusdt_tally_place(tally, it.target, it.probe, it.place), before = *at;
+    struct pyusdt_tallied *at = pyusdt_tally_place(tally, it.target, it.probe, it.place),
+                          before = *at;
     if (before.events == 0)
         tally->used[tally->n++] = (uint32_t)(at - tally->at);
     *at = it;

@@ -20,7 +20,8 @@
 #include "tracer/tracer.h"
 
 #define TOO_MANY_MAX (1ull << 50) /* so that the counts of all probes can be added up */
-#define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
+#define EXIT_GRACE_NS \
+    1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
 
@@ -34,7 +35,8 @@ static void find_pid(struct pyusdt_target *target, uint64_t pidns)
         target->pid = target->who.pid;
 }
 
-static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text, struct pyusdt_error *error)
+static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target,
+                   const char *text, struct pyusdt_error *error)
 {
     struct pyusdt_ctl_header header;
     struct stat st;
@@ -45,7 +47,8 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     if (fd < 0)
         return fd;
     r = size == 0 ? -EAGAIN /* its process is about to make it */
-        : size < sizeof header || size > PYUSDT_CTL_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
+        : size < sizeof header || size > PYUSDT_CTL_MAX || fstat(fd, &st) != 0 ? -EINVAL
+                                                                               : 0;
     if (r == 0) {
         target->ctl_size = (uint32_t)size;
         target->ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
@@ -54,7 +57,8 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     close(fd);
     if (r != 0)
         return r;
-    r = pyusdt_ctl_copy(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
+    r = pyusdt_ctl_copy(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL,
+                        &header, &target->table);
     if (r == -EPROTONOSUPPORT) {
         snprintf(what, sizeof what, "process %u", target->pid ? target->pid : target->who.pid);
         return pyusdt_build_differs(what, &header, error);
@@ -65,7 +69,8 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->gid = header.gid;
     memcpy(target->comm, header.comm, sizeof target->comm);
     target->comm[sizeof target->comm - 1] = '\0';
-    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + target->base->header.slot;
+    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) +
+                   target->base->header.slot;
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
@@ -76,8 +81,9 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     return 0;
 }
 
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_base *base,
-                                         const char *text, const struct pyusdt_identity *who, uint32_t host,
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
+                                         struct pyusdt_base *base, const char *text,
+                                         const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error)
 {
     struct pyusdt_target *target = calloc(1, sizeof *target);
@@ -146,7 +152,8 @@ static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *d
 }
 
 /* Whether the session wants what the process's forked children fire: probes of processes of any number. */
-static uint32_t wants_children(const struct pyusdt_session *session, const struct pyusdt_target *target)
+static uint32_t wants_children(const struct pyusdt_session *session,
+                               const struct pyusdt_target *target)
 {
     struct pyusdt_table table = target->table->table;
     uint32_t wants = 0;
@@ -164,12 +171,15 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 {
     struct pyusdt_bits bits = bits_of(target);
 
-    atomic_store(&target->slot->pid, target->pid == target->who.pid ? 0 : target->pid); /* before it looks what is wanted */
+    atomic_store(&target->slot->pid, target->pid == target->who.pid
+                                         ? 0
+                                         : target->pid); /* before it looks what is wanted */
     atomic_store(&target->slot->children, wants_children(session, target));
     if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
         atomic_store(&target->slot->child_error, 0);
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
-        atomic_store(&target->slot->wanted, target->base->header.generation); /* before the bits that lead to it */
+        atomic_store(&target->slot->wanted,
+                     target->base->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
@@ -185,7 +195,8 @@ static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target
 
     r = pyusdt_ctl_copy(target, NULL, &header, &copy);
     if (r == -ENOMEM)
-        pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s", target->pid, strerror(-r));
+        pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s",
+                              target->pid, strerror(-r));
     if (r != 0)
         return r == -ENOMEM ? r : 0;
     target->changes = header.changes;
@@ -215,22 +226,26 @@ int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *tar
     return r;
 }
 
-int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t place)
+int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
+                               uint32_t place)
 {
     int r = 0;
 
     if (place <= target->known_places.n)
         return 0;
-    if (target->places && atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place) {
+    if (target->places &&
+        atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place) {
         uint64_t begun = pyusdt_thread_ns();
-        r = pyusdt_places_copy(&target->known_places, target->places, atomic_load(&target->ctl->nplaces));
+        r = pyusdt_places_copy(&target->known_places, target->places,
+                               atomic_load(&target->ctl->nplaces));
         target->base->ns += pyusdt_thread_ns() - begun;
     }
     if (place <= target->known_places.n)
         return 0;
     if (r != -ENOMEM)
         return -ENOENT;
-    pyusdt_session_failed(session, "process %u: names of its functions can not be read: %s", target->pid, strerror(-r));
+    pyusdt_session_failed(session, "process %u: names of its functions can not be read: %s",
+                          target->pid, strerror(-r));
     return r;
 }
 
@@ -250,7 +265,8 @@ void pyusdt_target_detach(struct pyusdt_target *target)
 
 /* ---- area and rings ---- */
 
-static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind, uint32_t ring, char *text)
+static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind, uint32_t ring,
+                      char *text)
 {
     struct pyusdt_name name = {.kind = kind,
                                .who = target->who,
@@ -262,7 +278,8 @@ static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
 
 static bool is_area_size(uint64_t size)
 {
-    return size >= PYUSDT_AREA_SIZE(0) && size <= PYUSDT_AREA_SIZE(PYUSDT_COUNT_ROWS) && (size - PYUSDT_AREA_SIZE(0)) % PYUSDT_AREA_ROW == 0;
+    return size >= PYUSDT_AREA_SIZE(0) && size <= PYUSDT_AREA_SIZE(PYUSDT_COUNT_ROWS) &&
+           (size - PYUSDT_AREA_SIZE(0)) % PYUSDT_AREA_ROW == 0;
 }
 
 static int map_area(struct pyusdt_target *target)
@@ -293,17 +310,20 @@ static int map_area(struct pyusdt_target *target)
 }
 
 /* What the tracer lacks for the moment is told of, and the look is repeated; else what is there is given up. Whether it is to be repeated. */
-static bool is_to_be_repeated(struct pyusdt_session *session, const struct pyusdt_target *target, const char *what, int r)
+static bool is_to_be_repeated(struct pyusdt_session *session, const struct pyusdt_target *target,
+                              const char *what, int r)
 {
     if (!pyusdt_is_shortage(r)) {
         session->corrupt++;
         return false;
     }
-    pyusdt_session_failed(session, "process %u: its %s can not be read: %s", target->pid, what, strerror(-r));
+    pyusdt_session_failed(session, "process %u: its %s can not be read: %s", target->pid, what,
+                          strerror(-r));
     return true;
 }
 
-static int map_ring_file(const struct pyusdt_target *target, uint32_t k, struct pyusdt_source *source)
+static int map_ring_file(const struct pyusdt_target *target, uint32_t k,
+                         struct pyusdt_source *source)
 {
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
@@ -338,7 +358,8 @@ static bool map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->target = target;
     source->share = &session->share[(target->index + k) % session->nshares];
     source->line = &target->area->line[k];
-    source->position = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
+    source->position = source->limit =
+        atomic_load(&source->line->tail); /* of a session that was left */
     source->told = source->done = source->position;
     source->kept = target->base->header.keep_ns != 0;
     source->shown = source->kept ? atomic_load(&source->line->read) : 0;
@@ -353,7 +374,8 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
 
     pyusdt_target_grow(session, target);
     pyusdt_target_take_remarks(session, target);
-    if (!target->area && !target->area_refused && atomic_load(&target->slot->ready) == target->base->header.generation)
+    if (!target->area && !target->area_refused &&
+        atomic_load(&target->slot->ready) == target->base->header.generation)
         r = map_area(target);
     if (r != 0)
         target->area_refused = !is_to_be_repeated(session, target, "list of rings", r);
@@ -385,7 +407,8 @@ uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
 }
 
 /* Since the session began: one event in a nanosecond on each processor. */
-uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct pyusdt_target *target)
+uint64_t pyusdt_target_most(const struct pyusdt_session *session,
+                            const struct pyusdt_target *target)
 {
     uint64_t ns = pyusdt_now() - (target->base->resumed ? 0 : session->begun);
 
@@ -424,8 +447,10 @@ uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_tar
     if (told <= most && told >= target->dropped)
         return target->dropped = told;
     target->lies = true;
-    pyusdt_session_trouble(session, "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
-                           target->pid, (unsigned long long)told);
+    pyusdt_session_trouble(
+        session,
+        "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
+        target->pid, (unsigned long long)told);
     return target->dropped;
 }
 
@@ -464,7 +489,8 @@ static bool others_read(const struct pyusdt_target *target)
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != target->base->header.slot && wanted != 0 && pyusdt_session_alive(target->base->in.dir, i, wanted))
+        if (i != target->base->header.slot && wanted != 0 &&
+            pyusdt_session_alive(target->base->in.dir, i, wanted))
             return true;
     }
     return false;
@@ -474,7 +500,8 @@ static void remove_files(struct pyusdt_target *target)
 {
     char text[PYUSDT_NAME_SIZE];
 
-    for (uint32_t k = 0; k < target->base->header.max_rings; k++) { /* one may be there that was never told */
+    for (uint32_t k = 0; k < target->base->header.max_rings;
+         k++) { /* one may be there that was never told */
         file_name(target, PYUSDT_FILE_RING, k, text);
         pyusdt_file_discard(target->base->in.dir, text, target->life == PYUSDT_ALIVE);
     }
@@ -492,7 +519,8 @@ static void unmap_buffers(struct pyusdt_target *target)
     for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++)
         if (target->source[k]) {
             if (target->source[k]->data)
-                pyusdt_guard_unmap((void *)(uintptr_t)target->source[k]->data, target->source[k]->mapped);
+                pyusdt_guard_unmap((void *)(uintptr_t)target->source[k]->data,
+                                   target->source[k]->mapped);
             free(target->source[k]);
             target->source[k] = NULL;
         }
@@ -513,8 +541,9 @@ static void unmap(struct pyusdt_target *target)
 /* It is dead, and a forked child of it that is not published counts in its control file: that stays mapped until the session ends. */
 static bool has_orphans(struct pyusdt_session *session, const struct pyusdt_target *target)
 {
-    return target->life == PYUSDT_DEAD && !session->stopped && session->norphaned < PYUSDT_ORPHANED_MAX &&
-           atomic_load(&target->slot->children) != 0 && atomic_load(&target->ctl->forked) != 0;
+    return target->life == PYUSDT_DEAD && !session->stopped &&
+           session->norphaned < PYUSDT_ORPHANED_MAX && atomic_load(&target->slot->children) != 0 &&
+           atomic_load(&target->ctl->forked) != 0;
 }
 
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target)

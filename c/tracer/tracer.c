@@ -39,7 +39,8 @@ static void forked(void)
     for (struct pyusdt_session *session = sessions; session; session = session->next) {
         session->forked = true;
         for (uint32_t i = 0; i < session->nbases; i++) {
-            struct pyusdt_base *base = session->base[i]; /* NULL: another thread was just adding it */
+            struct pyusdt_base *base =
+                session->base[i]; /* NULL: another thread was just adding it */
             if (base && base->fd >= 0) {
                 close(base->fd);
                 base->fd = -1;
@@ -94,7 +95,8 @@ static void configure(struct pyusdt_session *session, const struct pyusdt_sessio
 {
     struct pyusdt_session_header *header = &session->header;
     long processors = sysconf(_SC_NPROCESSORS_CONF);
-    uint64_t bufsize = config && config->bufsize ? config->bufsize : PYUSDT_RING_DEFAULT, size = PYUSDT_RING_MIN;
+    uint64_t bufsize = config && config->bufsize ? config->bufsize : PYUSDT_RING_DEFAULT,
+             size = PYUSDT_RING_MIN;
 
     while (size < bufsize && size < PYUSDT_RING_MAX)
         size *= 2;
@@ -112,8 +114,8 @@ static void configure(struct pyusdt_session *session, const struct pyusdt_sessio
     session->processors = (uint32_t)(processors > 0 ? processors : 1);
 }
 
-int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config, struct pyusdt_session **out,
-                        struct pyusdt_error *error)
+int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config,
+                        struct pyusdt_session **out, struct pyusdt_error *error)
 {
     struct pyusdt_session *session = calloc(1, sizeof *session);
     pid_t home = config ? config->home : 0;
@@ -133,7 +135,8 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_barrier_can())
         session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
-        r = home ? pyusdt_process_find(home, &found, error) : pyusdt_enter_named(rundir, &found.in, error);
+        r = home ? pyusdt_process_find(home, &found, error)
+                 : pyusdt_enter_named(rundir, &found.in, error);
     if (r == 0)
         r = pyusdt_base_open(session, &found.in, &base, error);
     if (r < 0) {
@@ -172,7 +175,8 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
     if (session->forked)
         return pyusdt_session_is_forked(error);
     if (session->started)
-        return pyusdt_error_set(error, -EALREADY, "can not start the session: %s", strerror(EALREADY));
+        return pyusdt_error_set(error, -EALREADY, "can not start the session: %s",
+                                strerror(EALREADY));
     for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
         if (session->base[i]->fd >= 0)
             r = pyusdt_base_start(session, session->base[i], error);
@@ -188,7 +192,8 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 /* ---- who may join ---- */
 
 /* Tells the base whom it invites now. */
-static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
+static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base,
+                     struct pyusdt_error *error)
 {
     int r = pyusdt_base_write(base);
 
@@ -215,13 +220,14 @@ int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_erro
 }
 
 /* base: where the process is; NULL: wherever it will be. */
-static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t inner, uint32_t host,
-                  struct pyusdt_error *error)
+static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t inner,
+                  uint32_t host, struct pyusdt_error *error)
 {
     int r = 0;
 
     if (session->npids == PYUSDT_PIDS_MAX)
-        return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most", PYUSDT_PIDS_MAX);
+        return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most",
+                                PYUSDT_PIDS_MAX);
     session->pids[session->npids].base = base;
     session->pids[session->npids].pid = inner;
     session->pids[session->npids++].host = host;
@@ -257,7 +263,8 @@ int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct 
 
 /* ---- what is known ---- */
 
-int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target, struct pyusdt_target_info *info)
+int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
+                          struct pyusdt_target_info *info)
 {
     if (target >= session->ntargets)
         return -ENOENT;
@@ -289,9 +296,11 @@ int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, 
     return pyusdt_table_probe(&table, probe, info);
 }
 
-int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place, struct pyusdt_place_info *info)
+int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place,
+                         struct pyusdt_place_info *info)
 {
-    if (target >= session->ntargets || !pyusdt_places_get(&session->targets[target]->known_places, place, info))
+    if (target >= session->ntargets ||
+        !pyusdt_places_get(&session->targets[target]->known_places, place, info))
         return -ENOENT;
     return 0;
 }
@@ -321,7 +330,8 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
     for (uint32_t i = 0; i < session->ntargets; i++) {
         struct pyusdt_target *target = session->targets[i];
         stats->dropped += pyusdt_target_dropped(session, target);
-        stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * target->base->header.bufsize;
+        stats->bytes +=
+            target->life == PYUSDT_FINISHED ? 0 : target->rings * target->base->header.bufsize;
     }
 }
 
@@ -338,8 +348,10 @@ void pyusdt_session_stop(struct pyusdt_session *session)
             pyusdt_base_write(session->base[i]);
     }
     for (uint32_t i = 0; i < session->ntargets; i++)
-        pyusdt_target_detach(session->targets[i]); /* of the dead those whose children still count */
-    pyusdt_session_scan(session, true); /* who has joined by himself since we last looked, and may have fired */
+        pyusdt_target_detach(
+            session->targets[i]); /* of the dead those whose children still count */
+    pyusdt_session_scan(
+        session, true); /* who has joined by himself since we last looked, and may have fired */
 }
 
 void pyusdt_session_close(struct pyusdt_session *session)

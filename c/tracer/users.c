@@ -23,7 +23,8 @@ uint64_t pyusdt_thread_ns(void)
 
 void pyusdt_target_add_work(struct pyusdt_target *target)
 {
-    target->base->work += PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
+    target->base->work +=
+        PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k]) {
             target->base->work += target->source[k]->work;
@@ -31,7 +32,8 @@ void pyusdt_target_add_work(struct pyusdt_target *target)
         }
 }
 
-int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n, struct pyusdt_user_work *work)
+int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
+                        struct pyusdt_user_work *work)
 {
     const struct pyusdt_base *base = n < session->nbases ? session->base[n] : NULL;
 
@@ -59,7 +61,8 @@ static void drop_target(struct pyusdt_session *session, struct pyusdt_target *ta
 
     pyusdt_target_update(session, target); /* rings that came since the last look */
     nprobes = target->table->table.nprobes;
-    by_probe = calloc(nprobes ? nprobes : 1, sizeof *by_probe); /* without memory for it only the sum is known */
+    by_probe = calloc(nprobes ? nprobes : 1,
+                      sizeof *by_probe); /* without memory for it only the sum is known */
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
             lost += pyusdt_source_drop(session, target->source[k], by_probe);

@@ -7,6 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 /* X(field, name) */
+/* clang-format off */
 #define PYUSDT_ATOMS(X) \
     X(yes, "true") X(no, "false") X(ok, "ok") X(error, "error") X(badarg, "badarg") X(undefined, "undefined") \
     X(cut, "...") X(changed, "changed") X(trace, "trace") X(discard, "discard") X(remove, "remove") \
@@ -15,6 +16,7 @@
     X(connect, "connect") X(close, "close") X(port_call, "port_call") X(erlang, "erlang") X(hibernate, "hibernate") \
     X(pyusdt_tag, "pyusdt_tag") X(addr, "addr") X(port, "port") X(try_dispatch, "try_dispatch") \
     X(try_handle_call, "try_handle_call") X(telemetry, "telemetry")
+/* clang-format on */
 
 struct pyusdt_atoms {
 #define PYUSDT_ATOM(field, name) ERL_NIF_TERM field;

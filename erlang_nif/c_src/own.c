@@ -37,7 +37,8 @@ static bool read_name(ErlNifEnv *env, ERL_NIF_TERM term, char *name, size_t size
 {
     ErlNifBinary binary;
 
-    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size || memchr(binary.data, 0, binary.size))
+    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size ||
+        memchr(binary.data, 0, binary.size))
         return false;
     memcpy(name, binary.data, binary.size);
     name[binary.size] = '\0';
@@ -50,7 +51,8 @@ struct names {
 };
 
 /* A type, or {Type, Name}.  False: neither. */
-static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe_def *probe, struct names *names)
+static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe_def *probe,
+                          struct names *names)
 {
     const ERL_NIF_TERM *pair;
     unsigned i = probe->nargs, type;
@@ -70,7 +72,8 @@ static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe
 }
 
 /* NULL, or what is wrong with them. */
-static const char *read_arguments(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe, struct names *names)
+static const char *read_arguments(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe,
+                                  struct names *names)
 {
     ERL_NIF_TERM head;
 
@@ -94,7 +97,8 @@ static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
 
 static ERL_NIF_TERM failure(ErlNifEnv *env, const char *reason, const char *message)
 {
-    return enif_make_tuple3(env, pyusdt_atoms.error, enif_make_atom(env, reason), make_binary(env, message));
+    return enif_make_tuple3(env, pyusdt_atoms.error, enif_make_atom(env, reason),
+                            make_binary(env, message));
 }
 
 static ERL_NIF_TERM no_name(ErlNifEnv *env)
@@ -111,7 +115,8 @@ ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     (void)argc;
     if (!read_name(env, argv[0], provider, sizeof provider))
         return no_name(env);
-    return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok : failure(env, "badarg", why.message);
+    return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok
+                                                      : failure(env, "badarg", why.message);
 }
 
 /* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
@@ -128,14 +133,19 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     int r;
 
     (void)argc;
-    if (!read_name(env, argv[0], provider, sizeof provider) || !read_name(env, argv[1], name, sizeof name))
+    if (!read_name(env, argv[0], provider, sizeof provider) ||
+        !read_name(env, argv[1], name, sizeof name))
         return no_name(env);
     wrong = read_arguments(env, argv[2], &probe, &names);
     if (wrong)
         return failure(env, "badarg", wrong);
     r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
     if (r < 0)
-        return failure(env, r == -EEXIST ? "eexist" : r == -ENOMEM ? "enomem" : "badarg", why.message);
+        return failure(env,
+                       r == -EEXIST   ? "eexist"
+                       : r == -ENOMEM ? "enomem"
+                                      : "badarg",
+                       why.message);
     own = enif_alloc_resource(own_type, sizeof *own);
     own->site = site;
     own->nargs = probe.nargs;
@@ -155,7 +165,8 @@ static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
     ErlNifUInt64 large;
 
     if (!enif_get_int64(env, term, &value))
-        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large : enif_is_identical(term, pyusdt_atoms.yes);
+        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large
+                                                   : enif_is_identical(term, pyusdt_atoms.yes);
     return pyusdt_integer_bits((uint64_t)value, type);
 }
 
@@ -177,15 +188,15 @@ union area {
     struct pyusdt_term term;
 };
 
-static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type, ERL_NIF_TERM term,
-                      union area *area)
+static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type,
+                      ERL_NIF_TERM term, union area *area)
 {
     switch (type & PYUSDT_KIND) {
-    case PYUSDT_STRING & PYUSDT_KIND:
+    case PYUSDT_STRING &PYUSDT_KIND:
         pyusdt_nif_text_set(env, &area->text, term);
         pyusdt_firing_text(firing, i, area->text.address, area->text.length);
         break;
-    case PYUSDT_TERM & PYUSDT_KIND:
+    case PYUSDT_TERM &PYUSDT_KIND:
         pyusdt_term_set(env, &area->term, term);
         pyusdt_firing_text(firing, i, area->term.bytes, area->term.length);
         break;
@@ -204,7 +215,8 @@ static bool is_absent(unsigned type, ERL_NIF_TERM term)
 }
 
 /* The large frame.  False: more values than arguments. */
-static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_firing *firing, ERL_NIF_TERM list)
+static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_firing *firing,
+                        ERL_NIF_TERM list)
 {
     union area areas[PYUSDT_MAX_ARGS];
     ERL_NIF_TERM term;
@@ -322,8 +334,10 @@ void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
     if (!site || !enif_get_tuple(env, call, &size, &mfa) || size != 3)
         return;
     arguments = mfa[2];
-    if (!enif_get_list_cell(env, arguments, &name, &arguments) || !enif_get_list_cell(env, arguments, &measurements, &arguments) ||
-        !enif_get_list_cell(env, arguments, &metadata, &arguments) || !pyusdt_firing_begin_at(&firing, site))
+    if (!enif_get_list_cell(env, arguments, &name, &arguments) ||
+        !enif_get_list_cell(env, arguments, &measurements, &arguments) ||
+        !enif_get_list_cell(env, arguments, &metadata, &arguments) ||
+        !pyusdt_firing_begin_at(&firing, site))
         return;
     pyusdt_firing_no_more(&firing, 0);
     if (pyusdt_firing_reads(&firing, 0))

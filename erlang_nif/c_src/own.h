@@ -25,7 +25,9 @@ ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM
 /* telemetry_probe(Probe): the one with a name and two terms that a tracer of telemetry:execute/3 fires from now on. */
 ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 bool pyusdt_telemetry_is_wanted(void);
-void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call); /* call: {telemetry, execute, [Name, Measurements, Metadata]} */
+void pyusdt_telemetry_fire(
+    ErlNifEnv *env,
+    ERL_NIF_TERM call); /* call: {telemetry, execute, [Name, Measurements, Metadata]} */
 
 #pragma GCC visibility pop
 

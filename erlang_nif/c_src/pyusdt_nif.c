@@ -16,10 +16,12 @@
 #include "text.h"
 #include "vm.h"
 
-#define OTP_LAST_NUMBER 1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
+#define OTP_LAST_NUMBER \
+    1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
 #define WHO_SIZE 32
 
-static int instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
+static int
+    instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
 
 /* ---- an event, whose values are absent but for those that are set ---- */
 
@@ -31,7 +33,8 @@ static bool begin(struct pyusdt_firing *firing, unsigned probe)
     return true;
 }
 
-static bool put(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
+static bool put(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg,
+                struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
     bool is_text = pyusdt_nif_text_set(env, text, term);
 
@@ -67,7 +70,8 @@ static void fire_values(ErlNifEnv *env, struct pyusdt_firing *firing, ERL_NIF_TE
     struct pyusdt_nif_text tag_text, texts[PYUSDT_STRINGS];
 
     if (pyusdt_firing_reads(firing, PYUSDT_ARG_WHO))
-        firing->args.value[PYUSDT_ARG_WHO] = (uintptr_t)who(env, &firing->args.length[PYUSDT_ARG_WHO]);
+        firing->args.value[PYUSDT_ARG_WHO] =
+            (uintptr_t)who(env, &firing->args.length[PYUSDT_ARG_WHO]);
     if (pyusdt_firing_reads(firing, PYUSDT_ARG_TAG))
         put(env, firing, PYUSDT_ARG_TAG, &tag_text, tag);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++) {
@@ -90,7 +94,8 @@ static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_
     for (unsigned i = 0; i < PYUSDT_VALUES; i++)
         values[i] = pyusdt_atoms.no;
     while (enif_get_list_cell(env, list, &value, &list)) {
-        if (strings == 0 && integers < PYUSDT_INTEGERS && enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
+        if (strings == 0 && integers < PYUSDT_INTEGERS &&
+            enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
             values[integers++] = value;
         else if (strings < PYUSDT_STRINGS)
             values[PYUSDT_INTEGERS + strings++] = value;

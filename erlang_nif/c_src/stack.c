@@ -19,7 +19,8 @@ ERL_NIF_TERM pyusdt_nif_wants_stack(ErlNifEnv *env, int argc, const ERL_NIF_TERM
             return pyusdt_atoms.no;
         probe = PYUSDT_USER_TRACE_N0 + number;
     }
-    return pyusdt_wanted(probe) && pyusdt_demand(probe) & PYUSDT_DEMAND_STACK ? pyusdt_atoms.yes : pyusdt_atoms.no;
+    return pyusdt_wanted(probe) && pyusdt_demand(probe) & PYUSDT_DEMAND_STACK ? pyusdt_atoms.yes
+                                                                              : pyusdt_atoms.no;
 }
 
 /* [{file, File}, {line, Line}] */
@@ -45,8 +46,10 @@ static bool read_frame(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *frame)
     unsigned arity = 0, line = 0;
     int n;
 
-    if (!enif_get_tuple(env, term, &n, &part) || n != 4 || enif_get_atom(env, part[0], module, NAME_SIZE, ERL_NIF_LATIN1) == 0 ||
-        enif_get_atom(env, part[1], function, NAME_SIZE, ERL_NIF_LATIN1) == 0 || !enif_get_uint(env, part[2], &arity))
+    if (!enif_get_tuple(env, term, &n, &part) || n != 4 ||
+        enif_get_atom(env, part[0], module, NAME_SIZE, ERL_NIF_LATIN1) == 0 ||
+        enif_get_atom(env, part[1], function, NAME_SIZE, ERL_NIF_LATIN1) == 0 ||
+        !enif_get_uint(env, part[2], &arity))
         return false;
     read_location(env, part[3], file, &line);
     snprintf(name, sizeof name, "%s:%s/%u", module, function, arity);
@@ -54,7 +57,8 @@ static bool read_frame(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *frame)
     return true;
 }
 
-ERL_NIF_TERM pyusdt_nif_take_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing, uint64_t *frames)
+ERL_NIF_TERM pyusdt_nif_take_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing,
+                                   uint64_t *frames)
 {
     const ERL_NIF_TERM *pair;
     ERL_NIF_TERM list, item;
@@ -64,7 +68,8 @@ ERL_NIF_TERM pyusdt_nif_take_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct py
     if (!enif_get_tuple(env, given, &arity, &pair) || arity != 2)
         return given;
     list = pair[1];
-    while (n < PYUSDT_MAX_FRAMES && enif_get_list_cell(env, list, &item, &list) && read_frame(env, item, &frames[n]))
+    while (n < PYUSDT_MAX_FRAMES && enif_get_list_cell(env, list, &item, &list) &&
+           read_frame(env, item, &frames[n]))
         n++;
     firing->args.frame = frames;
     firing->args.nframes = n;

@@ -129,7 +129,8 @@ static void add_binary(struct builder *b, ERL_NIF_TERM term)
 
     if (!enif_is_binary(b->env, term) || !enif_inspect_binary(b->env, term, &binary))
         put_cut(b); /* bits */
-    else if (put_tag(b, TERM_BINARY, binary.size < UINT32_MAX ? (uint32_t)binary.size : UINT32_MAX, 4))
+    else if (put_tag(b, TERM_BINARY, binary.size < UINT32_MAX ? (uint32_t)binary.size : UINT32_MAX,
+                     4))
         put_some(b, binary.data, binary.size);
 }
 
@@ -153,7 +154,8 @@ static uint32_t measure(struct builder *b, ERL_NIF_TERM list, bool *bytes, bool 
     unsigned number;
 
     *bytes = true;
-    for (; n <= PYUSDT_MAX_STRING && b->steps > 0 && enif_get_list_cell(b->env, list, &head, &list); n++, b->steps--)
+    for (; n <= PYUSDT_MAX_STRING && b->steps > 0 && enif_get_list_cell(b->env, list, &head, &list);
+         n++, b->steps--)
         *bytes = *bytes && enif_get_uint(b->env, head, &number) && number <= UINT8_MAX;
     *proper = enif_is_empty_list(b->env, list);
     *bytes = *bytes && (*proper || n > PYUSDT_MAX_STRING);
@@ -206,7 +208,8 @@ static void add_tuple(struct builder *b, ERL_NIF_TERM term, unsigned depth)
     int n;
 
     enif_get_tuple(b->env, term, &n, &elements);
-    if (n <= UINT8_MAX ? put_tag(b, TERM_TUPLE, (uint32_t)n, 1) : put_tag(b, TERM_LARGE_TUPLE, (uint32_t)n, 4))
+    if (n <= UINT8_MAX ? put_tag(b, TERM_TUPLE, (uint32_t)n, 1)
+                       : put_tag(b, TERM_LARGE_TUPLE, (uint32_t)n, 4))
         for (int i = 0; i < n && !b->full; i++)
             add(b, elements[i], depth);
 }

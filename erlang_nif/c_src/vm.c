@@ -44,7 +44,8 @@ static void no_probes_yet(void)
     static bool done;
 
     for (unsigned i = 0; !done && i < PYUSDT_VM_COUNT; i++)
-        pyusdt_vm.site[i] = (struct pyusdt_probe_site){.index = PYUSDT_NO_PROBE, .semaphore = &no_semaphore};
+        pyusdt_vm.site[i] =
+            (struct pyusdt_probe_site){.index = PYUSDT_NO_PROBE, .semaphore = &no_semaphore};
     done = true;
 }
 
@@ -55,8 +56,10 @@ int pyusdt_vm_load(ErlNifEnv *env)
     no_probes_yet();
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
-    monitor_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_kept_load(&pyusdt_vm_ports) && pyusdt_vm_kept_load(&pyusdt_vm_blocked);
+    monitor_type =
+        enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
+    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_kept_load(&pyusdt_vm_ports) &&
+           pyusdt_vm_kept_load(&pyusdt_vm_blocked);
 }
 
 /* ---- making the probes ---- */
@@ -71,14 +74,22 @@ static int find(ERL_NIF_TERM name)
 
 static struct pyusdt_probe_def definition(unsigned probe)
 {
-    struct pyusdt_probe_def def = {.name = probes[probe].name, .nargs = (unsigned)strlen(probes[probe].arguments)};
+    struct pyusdt_probe_def def = {.name = probes[probe].name,
+                                   .nargs = (unsigned)strlen(probes[probe].arguments)};
 
     for (unsigned i = 0; i < def.nargs; i++)
         switch (probes[probe].arguments[i]) {
-        case 's': def.type[i] = PYUSDT_STRING; break;
-        case 'u': def.type[i] = PYUSDT_UINT | 4; break;
-        case 'l': def.type[i] = PYUSDT_INT | 8; break;
-        default: def.type[i] = PYUSDT_INT | 4;
+        case 's':
+            def.type[i] = PYUSDT_STRING;
+            break;
+        case 'u':
+            def.type[i] = PYUSDT_UINT | 4;
+            break;
+        case 'l':
+            def.type[i] = PYUSDT_INT | 8;
+            break;
+        default:
+            def.type[i] = PYUSDT_INT | 4;
         }
     def.places = probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY;
     return def;
@@ -114,7 +125,8 @@ ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     for (int i = 0; i < n; i++)
         defs[i] = definition(which[i]);
     if (pyusdt_provider_define("erlang", defs, (unsigned)n, sites, path, sizeof path, &why) < 0)
-        return enif_make_tuple2(env, pyusdt_atoms.error, enif_make_string(env, why.message, ERL_NIF_LATIN1));
+        return enif_make_tuple2(env, pyusdt_atoms.error,
+                                enif_make_string(env, why.message, ERL_NIF_LATIN1));
     for (int i = 0; i < n; i++)
         pyusdt_vm.site[which[i]] = sites[i];
     return pyusdt_atoms.ok;
@@ -137,9 +149,12 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 static uint32_t token_of(unsigned probe)
 {
     switch (probe) {
-    case PYUSDT_VM_MESSAGE_SEND: return 7u << 3;
-    case PYUSDT_VM_MESSAGE_SEND_REMOTE: return 7u << 4;
-    default: return 0;
+    case PYUSDT_VM_MESSAGE_SEND:
+        return 7u << 3;
+    case PYUSDT_VM_MESSAGE_SEND_REMOTE:
+        return 7u << 4;
+    default:
+        return 0;
     }
 }
 
@@ -150,7 +165,8 @@ ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 
     (void)argc, (void)argv;
     for (unsigned i = PYUSDT_VM_COUNT; i-- > 0;)
-        if (pyusdt_firing_begin_at(&firing, &pyusdt_vm.site[i]) && (firing.reads & token_of(i)) != 0)
+        if (pyusdt_firing_begin_at(&firing, &pyusdt_vm.site[i]) &&
+            (firing.reads & token_of(i)) != 0)
             list = enif_make_list_cell(env, names[i], list);
     return list;
 }
@@ -172,7 +188,8 @@ ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc;
     if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
         return enif_make_badarg(env);
-    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? pyusdt_atoms.yes : pyusdt_atoms.no;
+    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? pyusdt_atoms.yes
+                                                                                 : pyusdt_atoms.no;
 }
 
 static bool is_wanted_at(unsigned index, uint64_t open, const char *module, ERL_NIF_TERM function)
@@ -218,7 +235,8 @@ static void changed(void *unused)
     enif_free_env(env);
 }
 
-static struct pyusdt_watch watch = {.changed = changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
+static struct pyusdt_watch watch = {
+    .changed = changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
 static bool watches; /* by the controlling process alone, but when the library goes */
 
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -272,7 +290,8 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc, (void)argv;
     if (took == 0)
         return pyusdt_atoms.no;
-    return enif_make_tuple2(env, enif_make_uint(env, atomic_load(&pyusdt_vm.burst)), enif_make_uint(env, took));
+    return enif_make_tuple2(env, enif_make_uint(env, atomic_load(&pyusdt_vm.burst)),
+                            enif_make_uint(env, took));
 }
 
 /* ---- what the controlling process was told ---- */
@@ -280,7 +299,8 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc;
-    pyusdt_vm_kept_put(&pyusdt_vm_blocked, &(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
+    pyusdt_vm_kept_put(&pyusdt_vm_blocked,
+                       &(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
     return pyusdt_atoms.ok;
 }
 
@@ -317,7 +337,8 @@ ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
         return enif_make_badarg(env);
     if (!pyusdt_vm_event_begin(&event, env, (unsigned)probe))
         return pyusdt_atoms.no;
-    for (unsigned i = 0; probes[probe].arguments[i] && enif_get_list_cell(env, list, &value, &list); i++)
+    for (unsigned i = 0; probes[probe].arguments[i] && enif_get_list_cell(env, list, &value, &list);
+         i++)
         if (probes[probe].arguments[i] == 's')
             pyusdt_vm_put(&event, i, value);
         else

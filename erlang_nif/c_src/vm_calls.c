@@ -9,7 +9,8 @@
 #define P(probe) (UINT64_C(1) << PYUSDT_VM_##probe)
 #define HANDLES (P(GEN_SERVER_HANDLE_ENTRY) | P(GEN_SERVER_HANDLE_RETURN))
 
-const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call, ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS])
+const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call,
+                                        ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS])
 {
     const ERL_NIF_TERM *mfa;
     ERL_NIF_TERM list;
@@ -19,7 +20,8 @@ const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call, ERL_N
     if (!enif_get_tuple(call->env, call->term, &n, &mfa) || n != 3)
         return NULL;
     list = mfa[2];
-    for (n = 0; n < PYUSDT_VM_ARGUMENTS && enif_get_list_cell(call->env, list, &arguments[n], &list); n++)
+    for (n = 0;
+         n < PYUSDT_VM_ARGUMENTS && enif_get_list_cell(call->env, list, &arguments[n], &list); n++)
         ;
     return mfa;
 }
@@ -50,10 +52,12 @@ static void read_server(const struct pyusdt_vm_call *call, struct pyusdt_vm_runn
         pyusdt_vm_show(call->env, arguments[0], now->whom, sizeof now->whom);
 }
 
-static struct pyusdt_vm_kept callers = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_callers", struct pyusdt_vm_running);
+static struct pyusdt_vm_kept callers =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_callers", struct pyusdt_vm_running);
 
 /* From: {Pid, Tag}. How long ago a process of this node called, since it waits for one answer at a time. */
-static void read_caller(const struct pyusdt_vm_call *call, ERL_NIF_TERM from, struct pyusdt_vm_running *now)
+static void read_caller(const struct pyusdt_vm_call *call, ERL_NIF_TERM from,
+                        struct pyusdt_vm_running *now)
 {
     struct pyusdt_vm_running then;
     const ERL_NIF_TERM *parts;
@@ -95,7 +99,8 @@ static void read_handle(const struct pyusdt_vm_call *call, struct pyusdt_vm_runn
     if (!mfa)
         return;
     pyusdt_vm_name(mfa[1] == pyusdt_atoms.try_dispatch ? arguments[1] : mfa[1], name);
-    enif_snprintf(now->what, sizeof now->what, "%s", strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name);
+    enif_snprintf(now->what, sizeof now->what, "%s",
+                  strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name);
     pyusdt_vm_name(module_of(call->env, arguments[0], &from), now->whom);
     if (mfa[1] == pyusdt_atoms.try_handle_call)
         read_caller(call, arguments[from], now);
@@ -103,28 +108,50 @@ static void read_handle(const struct pyusdt_vm_call *call, struct pyusdt_vm_runn
 
 /* ---- the kinds ---- */
 
-static struct pyusdt_vm_kept in_ets = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_ets", struct pyusdt_vm_running);
-static struct pyusdt_vm_kept in_inet = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_inet", struct pyusdt_vm_running);
-static struct pyusdt_vm_kept in_handle = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_handle", struct pyusdt_vm_running);
+static struct pyusdt_vm_kept in_ets =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_ets", struct pyusdt_vm_running);
+static struct pyusdt_vm_kept in_inet =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_inet", struct pyusdt_vm_running);
+static struct pyusdt_vm_kept in_handle =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_in_handle", struct pyusdt_vm_running);
 
 const struct pyusdt_vm_kind
-    pyusdt_vm_ets = {PYUSDT_VM_ETS_ENTRY, PYUSDT_VM_ETS_RETURN, P(ETS_RETURN), false, read_table, NULL, &in_ets},
-    pyusdt_vm_inet = {PYUSDT_VM_INET_ENTRY, PYUSDT_VM_INET_RETURN, P(INET_RETURN), true, pyusdt_vm_inet_read, pyusdt_vm_inet_end, &in_inet},
-    pyusdt_vm_server_call = {PYUSDT_VM_GEN_SERVER_CALL_ENTRY, PYUSDT_VM_GEN_SERVER_CALL_RETURN, P(GEN_SERVER_CALL_RETURN) | HANDLES, false,
-                             read_server, NULL, &callers},
+    pyusdt_vm_ets = {PYUSDT_VM_ETS_ENTRY,
+                     PYUSDT_VM_ETS_RETURN,
+                     P(ETS_RETURN),
+                     false,
+                     read_table,
+                     NULL,
+                     &in_ets},
+    pyusdt_vm_inet = {PYUSDT_VM_INET_ENTRY, PYUSDT_VM_INET_RETURN, P(INET_RETURN), true,
+                      pyusdt_vm_inet_read,  pyusdt_vm_inet_end,    &in_inet},
+    pyusdt_vm_server_call = {PYUSDT_VM_GEN_SERVER_CALL_ENTRY,
+                             PYUSDT_VM_GEN_SERVER_CALL_RETURN,
+                             P(GEN_SERVER_CALL_RETURN) | HANDLES,
+                             false,
+                             read_server,
+                             NULL,
+                             &callers},
     pyusdt_vm_server_cast = {PYUSDT_VM_GEN_SERVER_CAST, 0, 0, false, read_server, NULL, NULL},
-    pyusdt_vm_handle = {PYUSDT_VM_GEN_SERVER_HANDLE_ENTRY, PYUSDT_VM_GEN_SERVER_HANDLE_RETURN, P(GEN_SERVER_HANDLE_RETURN), true,
-                        read_handle, NULL, &in_handle};
+    pyusdt_vm_handle = {PYUSDT_VM_GEN_SERVER_HANDLE_ENTRY,
+                        PYUSDT_VM_GEN_SERVER_HANDLE_RETURN,
+                        P(GEN_SERVER_HANDLE_RETURN),
+                        true,
+                        read_handle,
+                        NULL,
+                        &in_handle};
 
 bool pyusdt_vm_calls_load(ErlNifEnv *env)
 {
-    return pyusdt_vm_inet_load(env) && pyusdt_vm_kept_load(&in_ets) && pyusdt_vm_kept_load(&in_inet) && pyusdt_vm_kept_load(&callers) &&
+    return pyusdt_vm_inet_load(env) && pyusdt_vm_kept_load(&in_ets) &&
+           pyusdt_vm_kept_load(&in_inet) && pyusdt_vm_kept_load(&callers) &&
            pyusdt_vm_kept_load(&in_handle);
 }
 
 /* ---- their probes ---- */
 
-static void put_call(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call, const struct pyusdt_vm_running *now)
+static void put_call(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
+                     const struct pyusdt_vm_running *now)
 {
     pyusdt_vm_put_who(event, 0, call->tracee);
     if (now->what[0])
@@ -193,7 +220,8 @@ void pyusdt_vm_restart(const struct pyusdt_vm_call *call)
     struct pyusdt_vm_event event;
     int n, m;
 
-    if (!pyusdt_vm_arguments(call, arguments) || !enif_get_tuple(call->env, arguments[0], &n, &child) || n < 4 ||
+    if (!pyusdt_vm_arguments(call, arguments) ||
+        !enif_get_tuple(call->env, arguments[0], &n, &child) || n < 4 ||
         !enif_get_tuple(call->env, arguments[1], &m, &state) || m < 2 ||
         !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_SUPERVISOR_RESTART))
         return;
@@ -211,8 +239,8 @@ void pyusdt_vm_load_code(const struct pyusdt_vm_call *call)
     struct pyusdt_vm_event event;
     char module[PYUSDT_VM_NAME];
 
-    if (!pyusdt_vm_arguments(call, arguments) || !enif_is_atom(call->env, arguments[0]) || arguments[1] == 0 ||
-        !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_CODE_LOAD))
+    if (!pyusdt_vm_arguments(call, arguments) || !enif_is_atom(call->env, arguments[0]) ||
+        arguments[1] == 0 || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_CODE_LOAD))
         return;
     pyusdt_vm_put_who(&event, 0, call->tracee);
     pyusdt_vm_name(arguments[0], module);

@@ -18,10 +18,10 @@ enum { PYUSDT_VM_ARGUMENTS = 5 };
 struct pyusdt_vm_running {
     ERL_NIF_TERM process;
     ErlNifTime since;
-    char what[24];                   /* "": the function */
-    char whom[PYUSDT_VM_MFA_TEXT];   /* the table, the socket, the server, the module; "": none */
-    char other[PYUSDT_VM_PEER];      /* the peer, the caller; "": not known */
-    int64_t number;                  /* bytes, nanoseconds */
+    char what[24];                 /* "": the function */
+    char whom[PYUSDT_VM_MFA_TEXT]; /* the table, the socket, the server, the module; "": none */
+    char other[PYUSDT_VM_PEER];    /* the peer, the caller; "": not known */
+    int64_t number;                /* bytes, nanoseconds */
 };
 
 struct pyusdt_vm_kind {
@@ -29,30 +29,34 @@ struct pyusdt_vm_kind {
     uint64_t keeps;        /* bits of probes for which a call is kept until its return */
     bool has_other;        /* `other` and `number` are arguments */
     void (*read)(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *now);
-    const char *(*end)(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *then); /* adds to it; an error, or "" */
+    const char *(*end)(const struct pyusdt_vm_call *call,
+                       struct pyusdt_vm_running *then); /* adds to it; an error, or "" */
     struct pyusdt_vm_kept *running;
 };
 
-extern const struct pyusdt_vm_kind pyusdt_vm_ets, pyusdt_vm_inet, pyusdt_vm_server_call, pyusdt_vm_server_cast, pyusdt_vm_handle;
+extern const struct pyusdt_vm_kind pyusdt_vm_ets, pyusdt_vm_inet, pyusdt_vm_server_call,
+    pyusdt_vm_server_cast, pyusdt_vm_handle;
 
 bool pyusdt_vm_calls_load(ErlNifEnv *env); /* false: no memory */
 bool pyusdt_vm_inet_load(ErlNifEnv *env);
 
 /* The arguments of a call, at most PYUSDT_VM_ARGUMENTS of them; those that it has not are 0. NULL: it is none. */
-const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call, ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS]);
+const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call,
+                                        ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS]);
 
 /* A term as a short text. */
 void pyusdt_vm_show(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size);
 
 void pyusdt_vm_call_entry(const struct pyusdt_vm_call *call);
 void pyusdt_vm_call_return(const struct pyusdt_vm_call *call);
-void pyusdt_vm_restart(const struct pyusdt_vm_call *call); /* of supervisor:restart/2 */
+void pyusdt_vm_restart(const struct pyusdt_vm_call *call);   /* of supervisor:restart/2 */
 void pyusdt_vm_load_code(const struct pyusdt_vm_call *call); /* of erlang:prepare_loading/2 */
 
 /* vm_inet.c */
 void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *now);
 const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *then);
-bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port, char peer[PYUSDT_VM_PEER]);
+bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port,
+                            char peer[PYUSDT_VM_PEER]);
 
 #pragma GCC visibility pop
 

@@ -73,7 +73,9 @@ static ERL_NIF_TERM cut_binary(struct cutter *c, ERL_NIF_TERM term)
 
     if (!enif_is_binary(c->env, term) || !enif_inspect_binary(c->env, term, &binary))
         return pyusdt_atoms.cut; /* bits */
-    return binary.size <= PYUSDT_MAX_STRING ? term : enif_make_sub_binary(c->env, term, 0, PYUSDT_MAX_STRING);
+    return binary.size <= PYUSDT_MAX_STRING
+               ? term
+               : enif_make_sub_binary(c->env, term, 0, PYUSDT_MAX_STRING);
 }
 
 static ERL_NIF_TERM cut_integer(struct cutter *c, ERL_NIF_TERM term)
@@ -81,18 +83,26 @@ static ERL_NIF_TERM cut_integer(struct cutter *c, ERL_NIF_TERM term)
     ErlNifSInt64 value;
     ErlNifUInt64 large;
 
-    return enif_get_int64(c->env, term, &value) || enif_get_uint64(c->env, term, &large) ? term : pyusdt_atoms.cut;
+    return enif_get_int64(c->env, term, &value) || enif_get_uint64(c->env, term, &large)
+               ? term
+               : pyusdt_atoms.cut;
 }
 
 static ERL_NIF_TERM cut_inside(struct cutter *c, ERL_NIF_TERM term)
 {
     switch (enif_term_type(c->env, term)) {
-    case ERL_NIF_TERM_TYPE_LIST: return cut_list(c, term);
-    case ERL_NIF_TERM_TYPE_TUPLE: return cut_tuple(c, term);
-    case ERL_NIF_TERM_TYPE_MAP: return cut_map(c, term);
-    case ERL_NIF_TERM_TYPE_BITSTRING: return cut_binary(c, term);
-    case ERL_NIF_TERM_TYPE_INTEGER: return cut_integer(c, term);
-    default: return term; /* small, or shown by its name alone */
+    case ERL_NIF_TERM_TYPE_LIST:
+        return cut_list(c, term);
+    case ERL_NIF_TERM_TYPE_TUPLE:
+        return cut_tuple(c, term);
+    case ERL_NIF_TERM_TYPE_MAP:
+        return cut_map(c, term);
+    case ERL_NIF_TERM_TYPE_BITSTRING:
+        return cut_binary(c, term);
+    case ERL_NIF_TERM_TYPE_INTEGER:
+        return cut_integer(c, term);
+    default:
+        return term; /* small, or shown by its name alone */
     }
 }
 

@@ -18,7 +18,8 @@ static void fire_not_busy(const struct pyusdt_vm_call *call, unsigned probe, ERL
     pyusdt_vm_event_offer(&event, probe);
 }
 
-static void fire_dist_not_busy(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked)
+static void fire_dist_not_busy(const struct pyusdt_vm_call *call,
+                               const struct pyusdt_vm_blocked *blocked)
 {
     struct pyusdt_vm_event event;
 
@@ -48,7 +49,8 @@ static void fire_call(const struct pyusdt_vm_call *call, const ERL_NIF_TERM *arg
     struct pyusdt_vm_port port;
     struct pyusdt_vm_event event;
 
-    if (!enif_is_port(call->env, arguments[0]) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DRIVER_CALL))
+    if (!enif_is_port(call->env, arguments[0]) ||
+        !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DRIVER_CALL))
         return;
     port = pyusdt_vm_port_of(arguments[0]);
     pyusdt_vm_put_who(&event, 0, call->tracee);

@@ -8,7 +8,8 @@
 
 bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe)
 {
-    if (!pyusdt_vm_is_wanted(probe) || !pyusdt_firing_begin_at(&event->firing, &pyusdt_vm.site[probe]))
+    if (!pyusdt_vm_is_wanted(probe) ||
+        !pyusdt_firing_begin_at(&event->firing, &pyusdt_vm.site[probe]))
         return false;
     pyusdt_firing_no_more(&event->firing, 0);
     event->env = env;
@@ -72,7 +73,8 @@ static bool is_hibernate(const struct pyusdt_vm_call *call)
     const ERL_NIF_TERM *mfa;
     int n;
 
-    return enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 && mfa[0] == pyusdt_atoms.erlang && mfa[1] == pyusdt_atoms.hibernate;
+    return enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 &&
+           mfa[0] == pyusdt_atoms.erlang && mfa[1] == pyusdt_atoms.hibernate;
 }
 
 void pyusdt_vm_out(const struct pyusdt_vm_call *call)
@@ -90,13 +92,15 @@ void pyusdt_vm_out(const struct pyusdt_vm_call *call)
 /* ---- messages ---- */
 
 /* What a match specification of the controlling process adds: {Flags, Label, Serial, From, Previous}; without: zeros. */
-static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call, unsigned arg)
+static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
+                      unsigned arg)
 {
     const ERL_NIF_TERM *token;
     ERL_NIF_TERM result;
     int n, value;
 
-    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5)
+    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) ||
+        !enif_get_tuple(call->env, result, &n, &token) || n != 5)
         return;
     pyusdt_vm_put_integer(event, arg, enif_get_int(call->env, token[1], &value) ? value : INT_MIN);
     pyusdt_vm_put_integer(event, arg + 1, enif_get_int(call->env, token[4], &value) ? value : 0);
@@ -238,7 +242,8 @@ static _Thread_local struct {
 
 static void heap_before(const struct pyusdt_vm_call *call)
 {
-    if (!pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_GROW) && !pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_SHRINK))
+    if (!pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_GROW) &&
+        !pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_SHRINK))
         return;
     heap.process = call->tracee;
     heap.size = info(call, pyusdt_atoms.heap_block_size);

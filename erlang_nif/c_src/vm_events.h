@@ -48,8 +48,10 @@ void pyusdt_vm_closed(const struct pyusdt_vm_call *call);
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
 
 /* vm_driver_events.c */
-void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked); /* it runs again */
-void pyusdt_vm_driver(const struct pyusdt_vm_call *call); /* a call of erl_ddll, or of erts_internal:port_call/3 */
+void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call,
+                         const struct pyusdt_vm_blocked *blocked); /* it runs again */
+void pyusdt_vm_driver(
+    const struct pyusdt_vm_call *call); /* a call of erl_ddll, or of erts_internal:port_call/3 */
 
 /* vm_files.c: calls of prim_file's NIFs */
 bool pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms; false: no memory */

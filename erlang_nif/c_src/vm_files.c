@@ -15,27 +15,63 @@ static const struct {
     const char *name, *arguments;
     int command;
 } commands[] = {
-    {"open_nif", "p-", 1}, {"read_nif", "-n", 2}, {"seek_nif", "--n", 3}, {"write_nif", "-d", 4},
-    {"read_handle_info_nif", "-", 5}, {"get_cwd_nif", "", 6}, {"list_dir_nif", "p", 7}, {"set_cwd_nif", "p", 8},
-    {"sync_nif", "-n", 9}, {"make_dir_nif", "p", 10}, {"del_file_nif", "p", 11}, {"rename_nif", "pp", 12},
-    {"del_dir_nif", "p", 13}, {"truncate_nif", "-", 14}, {"read_file_nif", "p", 15}, {"set_owner_nif", "pnn", 16},
-    {"set_permissions_nif", "pn", 16}, {"set_time_nif", "pnnn", 16}, {"read_info_nif", "pn", 19}, {"read_link_nif", "p", 20},
-    {"make_hard_link_nif", "pp", 21}, {"make_soft_link_nif", "pp", 22}, {"close_nif", "-", 23}, {"delayed_close_nif", "-", 23},
-    {"pwrite_nif", "-nd", 24}, {"pread_nif", "-nn", 25}, {"ipread_s32bu_p32bu_nif", "-nn", 27}, {"altname_nif", "p", 28},
+    {"open_nif", "p-", 1},
+    {"read_nif", "-n", 2},
+    {"seek_nif", "--n", 3},
+    {"write_nif", "-d", 4},
+    {"read_handle_info_nif", "-", 5},
+    {"get_cwd_nif", "", 6},
+    {"list_dir_nif", "p", 7},
+    {"set_cwd_nif", "p", 8},
+    {"sync_nif", "-n", 9},
+    {"make_dir_nif", "p", 10},
+    {"del_file_nif", "p", 11},
+    {"rename_nif", "pp", 12},
+    {"del_dir_nif", "p", 13},
+    {"truncate_nif", "-", 14},
+    {"read_file_nif", "p", 15},
+    {"set_owner_nif", "pnn", 16},
+    {"set_permissions_nif", "pn", 16},
+    {"set_time_nif", "pnnn", 16},
+    {"read_info_nif", "pn", 19},
+    {"read_link_nif", "p", 20},
+    {"make_hard_link_nif", "pp", 21},
+    {"make_soft_link_nif", "pp", 22},
+    {"close_nif", "-", 23},
+    {"delayed_close_nif", "-", 23},
+    {"pwrite_nif", "-nd", 24},
+    {"pread_nif", "-nn", 25},
+    {"ipread_s32bu_p32bu_nif", "-nn", 27},
+    {"altname_nif", "p", 28},
     {"advise_nif", "-nn-", 31},
 };
 
-enum { COMMANDS = sizeof commands / sizeof commands[0], FSTAT = 5, FSYNC = 9, LSTAT = 19, FDATASYNC = 30 };
+enum {
+    COMMANDS = sizeof commands / sizeof commands[0],
+    FSTAT = 5,
+    FSYNC = 9,
+    LSTAT = 19,
+    FDATASYNC = 30
+};
 
 static const struct {
     const char *name;
     int number;
 } errors[] = {
-    {"enoent", ENOENT}, {"eacces", EACCES}, {"eexist", EEXIST}, {"enotdir", ENOTDIR}, {"eisdir", EISDIR},
-    {"enospc", ENOSPC}, {"eperm", EPERM}, {"einval", EINVAL}, {"ebadf", EBADF}, {"emfile", EMFILE}, {"enfile", ENFILE},
-    {"eio", EIO}, {"erofs", EROFS}, {"exdev", EXDEV}, {"enotempty", ENOTEMPTY}, {"enametoolong", ENAMETOOLONG},
-    {"eloop", ELOOP}, {"ebusy", EBUSY}, {"efbig", EFBIG}, {"edquot", EDQUOT}, {"enotsup", ENOTSUP}, {"espipe", ESPIPE},
-    {"emlink", EMLINK}, {"enomem", ENOMEM}, {"eagain", EAGAIN}, {"estale", ESTALE}, {"epipe", EPIPE}, {"etxtbsy", ETXTBSY},
+    {"enoent", ENOENT},       {"eacces", EACCES},
+    {"eexist", EEXIST},       {"enotdir", ENOTDIR},
+    {"eisdir", EISDIR},       {"enospc", ENOSPC},
+    {"eperm", EPERM},         {"einval", EINVAL},
+    {"ebadf", EBADF},         {"emfile", EMFILE},
+    {"enfile", ENFILE},       {"eio", EIO},
+    {"erofs", EROFS},         {"exdev", EXDEV},
+    {"enotempty", ENOTEMPTY}, {"enametoolong", ENAMETOOLONG},
+    {"eloop", ELOOP},         {"ebusy", EBUSY},
+    {"efbig", EFBIG},         {"edquot", EDQUOT},
+    {"enotsup", ENOTSUP},     {"espipe", ESPIPE},
+    {"emlink", EMLINK},       {"enomem", ENOMEM},
+    {"eagain", EAGAIN},       {"estale", ESTALE},
+    {"epipe", EPIPE},         {"etxtbsy", ETXTBSY},
 };
 
 enum { ERRORS = sizeof errors / sizeof errors[0] };
@@ -72,9 +108,10 @@ static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
     int n;
 
     tag[0] = '\0';
-    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5 ||
-        !enif_get_tuple(call->env, token[1], &n, &label) || n != 2 || label[0] != pyusdt_atoms.pyusdt_tag ||
-        !enif_inspect_binary(call->env, label[1], &binary))
+    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) ||
+        !enif_get_tuple(call->env, result, &n, &token) || n != 5 ||
+        !enif_get_tuple(call->env, token[1], &n, &label) || n != 2 ||
+        label[0] != pyusdt_atoms.pyusdt_tag || !enif_inspect_binary(call->env, label[1], &binary))
         return;
     n = binary.size < TAG ? (int)binary.size : TAG - 1;
     memcpy(tag, binary.data, (size_t)n);
@@ -227,7 +264,8 @@ static void fire_return(const struct pyusdt_vm_call *call, bool failed)
     struct operation operation;
     int which, error;
 
-    if (!read_call(call, &which) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_RETURN))
+    if (!read_call(call, &which) ||
+        !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_RETURN))
         return;
     pyusdt_vm_option(call, pyusdt_atoms.extra, &result);
     error = failed ? EINVAL : error_of(call->env, result);

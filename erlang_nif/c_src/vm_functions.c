@@ -3,7 +3,8 @@
 #include "vm_mfa.h"
 
 /* What anybody wants of the probe at this function. */
-static bool begin(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site, uint64_t sessions)
+static bool begin(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
+                  uint64_t sessions)
 {
     firing->probe = site->index;
     firing->attached = __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0;
@@ -14,8 +15,8 @@ static bool begin(struct pyusdt_firing *firing, const struct pyusdt_probe_site *
     return firing->reads != 0;
 }
 
-static void offer(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site, struct pyusdt_vm_mfa *mfa,
-                  uint64_t sessions)
+static void offer(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
+                  struct pyusdt_vm_mfa *mfa, uint64_t sessions)
 {
     if (firing->attached && site->entry)
         pyusdt_site_call(site->entry, firing->args.value);

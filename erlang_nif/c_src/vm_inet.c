@@ -13,8 +13,8 @@
 static const struct {
     const char *name, *arguments;
 } calls[] = {
-    {"connect", "sip"}, {"send", "sd"}, {"sendto", "sa-d"}, {"nif_connect", "s-a"}, {"nif_send", "sd"}, {"nif_sendv", "sd"},
-    {"nif_sendto", "sda"},
+    {"connect", "sip"}, {"send", "sd"},      {"sendto", "sa-d"},    {"nif_connect", "s-a"},
+    {"nif_send", "sd"}, {"nif_sendv", "sd"}, {"nif_sendto", "sda"},
 };
 
 enum { CALLS = sizeof calls / sizeof calls[0], MOST_BYTES = 16 };
@@ -50,7 +50,8 @@ static int read_ip(ErlNifEnv *env, ERL_NIF_TERM ip, unsigned char bytes[MOST_BYT
     return n == 4 ? AF_INET : AF_INET6;
 }
 
-bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port, char peer[PYUSDT_VM_PEER])
+bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port,
+                            char peer[PYUSDT_VM_PEER])
 {
     unsigned char bytes[MOST_BYTES];
     char text[INET6_ADDRSTRLEN];
@@ -58,7 +59,8 @@ bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port, 
     unsigned number;
 
     peer[0] = '\0';
-    if (family == 0 || !enif_get_uint(env, port, &number) || !inet_ntop(family, bytes, text, sizeof text))
+    if (family == 0 || !enif_get_uint(env, port, &number) ||
+        !inet_ntop(family, bytes, text, sizeof text))
         return false;
     snprintf(peer, PYUSDT_VM_PEER, family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, number);
     return true;
@@ -72,9 +74,11 @@ static void read_address(ErlNifEnv *env, ERL_NIF_TERM address, char peer[PYUSDT_
     int n;
 
     if (enif_get_tuple(env, address, &n, &parts) && n == 2) {
-        if (!pyusdt_vm_inet_address(env, parts[0], parts[1], peer) && enif_is_atom(env, parts[0]) && enif_is_tuple(env, parts[1]))
+        if (!pyusdt_vm_inet_address(env, parts[0], parts[1], peer) && enif_is_atom(env, parts[0]) &&
+            enif_is_tuple(env, parts[1]))
             read_address(env, parts[1], peer);
-    } else if (enif_get_map_value(env, address, pyusdt_atoms.addr, &ip) && enif_get_map_value(env, address, pyusdt_atoms.port, &port))
+    } else if (enif_get_map_value(env, address, pyusdt_atoms.addr, &ip) &&
+               enif_get_map_value(env, address, pyusdt_atoms.port, &port))
         pyusdt_vm_inet_address(env, ip, port, peer);
 }
 
@@ -102,7 +106,8 @@ static void known_peer(ErlNifEnv *env, ERL_NIF_TERM socket, char peer[PYUSDT_VM_
 {
     struct pyusdt_vm_peer kept;
 
-    if (!peer[0] && enif_is_port(env, socket) && pyusdt_vm_kept_find(&pyusdt_vm_peers, socket, &kept))
+    if (!peer[0] && enif_is_port(env, socket) &&
+        pyusdt_vm_kept_find(&pyusdt_vm_peers, socket, &kept))
         memcpy(peer, kept.peer, sizeof kept.peer);
 }
 
@@ -114,11 +119,20 @@ void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_run
 
     for (unsigned i = 0; kinds[i] && arguments[i] != 0; i++)
         switch (kinds[i]) {
-        case 's': pyusdt_vm_show(call->env, arguments[i], now->whom, sizeof now->whom); break;
-        case 'd': now->number = pyusdt_vm_bytes(call->env, arguments[i]); break;
-        case 'a': read_address(call->env, arguments[i], now->other); break;
-        case 'i': pyusdt_vm_inet_address(call->env, arguments[i], arguments[i + 1], now->other); break;
-        default: break;
+        case 's':
+            pyusdt_vm_show(call->env, arguments[i], now->whom, sizeof now->whom);
+            break;
+        case 'd':
+            now->number = pyusdt_vm_bytes(call->env, arguments[i]);
+            break;
+        case 'a':
+            read_address(call->env, arguments[i], now->other);
+            break;
+        case 'i':
+            pyusdt_vm_inet_address(call->env, arguments[i], arguments[i + 1], now->other);
+            break;
+        default:
+            break;
         }
     if (mfa && mfa[1] == names[0])
         keep_peer(call->env, arguments[0], now->other);
@@ -160,6 +174,7 @@ const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_
         read_received(call->env, parts[1], then);
         return "";
     } else
-        pyusdt_vm_show(call->env, parts[0] == pyusdt_atoms.error ? parts[1] : parts[0], error, sizeof error);
+        pyusdt_vm_show(call->env, parts[0] == pyusdt_atoms.error ? parts[1] : parts[0], error,
+                       sizeof error);
     return error;
 }

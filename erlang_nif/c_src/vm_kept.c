@@ -3,9 +3,12 @@
 
 #include <string.h>
 
-struct pyusdt_vm_kept pyusdt_vm_ports = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_ports", struct pyusdt_vm_port);
-struct pyusdt_vm_kept pyusdt_vm_peers = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_peers", struct pyusdt_vm_peer);
-struct pyusdt_vm_kept pyusdt_vm_blocked = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_blocked", struct pyusdt_vm_blocked);
+struct pyusdt_vm_kept pyusdt_vm_ports =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_ports", struct pyusdt_vm_port);
+struct pyusdt_vm_kept pyusdt_vm_peers =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_peers", struct pyusdt_vm_peer);
+struct pyusdt_vm_kept pyusdt_vm_blocked =
+    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_blocked", struct pyusdt_vm_blocked);
 
 bool pyusdt_vm_kept_load(struct pyusdt_vm_kept *kept)
 {
@@ -65,5 +68,7 @@ struct pyusdt_vm_port pyusdt_vm_port_of(ERL_NIF_TERM port)
 {
     struct pyusdt_vm_port found;
 
-    return pyusdt_vm_kept_find(&pyusdt_vm_ports, port, &found) ? found : (struct pyusdt_vm_port){.port = port};
+    return pyusdt_vm_kept_find(&pyusdt_vm_ports, port, &found)
+               ? found
+               : (struct pyusdt_vm_port){.port = port};
 }

@@ -23,12 +23,14 @@ struct pyusdt_vm_kept {
     atomic_uint used;
 };
 
-#define PYUSDT_VM_KEPT_TABLE(of, type) {(char *)(of), sizeof(type), (type[PYUSDT_VM_KEPT]){{0}}, NULL, 0}
+#define PYUSDT_VM_KEPT_TABLE(of, type) \
+    {(char *)(of), sizeof(type), (type[PYUSDT_VM_KEPT]){{0}}, NULL, 0}
 
 bool pyusdt_vm_kept_load(struct pyusdt_vm_kept *kept); /* false: no memory */
 void pyusdt_vm_kept_put(struct pyusdt_vm_kept *kept, const void *entry);
 bool pyusdt_vm_kept_find(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry);
-bool pyusdt_vm_kept_take(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry); /* it is kept no longer */
+bool pyusdt_vm_kept_take(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key,
+                         void *entry); /* it is kept no longer */
 
 /* Names and owners of ports, which their later trace events do not tell. */
 struct pyusdt_vm_port {

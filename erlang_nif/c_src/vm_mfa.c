@@ -14,7 +14,8 @@ static bool read(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_vm_mfa *to)
         return false;
     to->module = parts[0];
     to->function = parts[1];
-    return enif_get_uint(env, parts[2], &to->arity) || enif_get_list_length(env, parts[2], &to->arity);
+    return enif_get_uint(env, parts[2], &to->arity) ||
+           enif_get_list_length(env, parts[2], &to->arity);
 }
 
 static bool same(const struct pyusdt_vm_mfa *a, const struct pyusdt_vm_mfa *b)
@@ -28,9 +29,11 @@ static bool write_text(struct pyusdt_vm_mfa *mfa)
     char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
 
     if (!pyusdt_vm_name(mfa->module, module))
-        return enif_snprintf(mfa->text, sizeof mfa->text, "%T:%T/%u", mfa->module, mfa->function, mfa->arity) >= 0;
+        return enif_snprintf(mfa->text, sizeof mfa->text, "%T:%T/%u", mfa->module, mfa->function,
+                             mfa->arity) >= 0;
     pyusdt_vm_name(mfa->function, function);
-    return enif_snprintf(mfa->text, sizeof mfa->text, "%s.%s/%u", module, function, mfa->arity) >= 0;
+    return enif_snprintf(mfa->text, sizeof mfa->text, "%s.%s/%u", module, function, mfa->arity) >=
+           0;
 }
 
 /* Atoms are immediate terms and are never taken back, so a text once made stays true. */

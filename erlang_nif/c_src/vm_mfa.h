@@ -35,7 +35,8 @@ struct pyusdt_vm_mfa {
 struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
 
 /* The sessions that want the probe, which is the function's on that side, there; and the place. */
-uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side, unsigned probe);
+uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side,
+                                unsigned probe);
 uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa);
 
 /* An atom as D names a module or a function: without quotes, and a module of Elixir's without its prefix, as Elixir writes it. True:

@@ -8,8 +8,8 @@
 #define INET_CONTROL 0x03f1a300u
 
 /* A process, its port, the port's name: what most probes of ports begin with. */
-static bool begin_port(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call, unsigned probe, ERL_NIF_TERM who,
-                       const struct pyusdt_vm_port *port)
+static bool begin_port(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
+                       unsigned probe, ERL_NIF_TERM who, const struct pyusdt_vm_port *port)
 {
     if (!pyusdt_vm_event_begin(event, call->env, probe))
         return false;
@@ -21,7 +21,8 @@ static bool begin_port(struct pyusdt_vm_event *event, const struct pyusdt_vm_cal
 }
 
 /* The same three in another order: driver-start, driver-stop and port-open. */
-static void fire_named(const struct pyusdt_vm_call *call, unsigned probe, const struct pyusdt_vm_port *port)
+static void fire_named(const struct pyusdt_vm_call *call, unsigned probe,
+                       const struct pyusdt_vm_port *port)
 {
     struct pyusdt_vm_event event;
 
@@ -66,8 +67,8 @@ static bool has_output(const struct pyusdt_vm_port *port)
            strncmp(port->name, "ram_file_drv", 12) == 0;
 }
 
-static void fire_port_command(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, const struct pyusdt_vm_port *port,
-                              const char *type)
+static void fire_port_command(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
+                              const struct pyusdt_vm_port *port, const char *type)
 {
     struct pyusdt_vm_event event;
 
@@ -77,7 +78,8 @@ static void fire_port_command(const struct pyusdt_vm_call *call, ERL_NIF_TERM wh
     pyusdt_vm_event_offer(&event, PYUSDT_VM_PORT_COMMAND);
 }
 
-static void fire_output(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, const struct pyusdt_vm_port *port, ERL_NIF_TERM data)
+static void fire_output(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
+                        const struct pyusdt_vm_port *port, ERL_NIF_TERM data)
 {
     unsigned probe = has_output(port) ? PYUSDT_VM_DRIVER_OUTPUT : PYUSDT_VM_DRIVER_OUTPUTV;
     struct pyusdt_vm_event event;
@@ -89,7 +91,8 @@ static void fire_output(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, con
     pyusdt_vm_event_offer(&event, probe);
 }
 
-static void fire_connect(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, const struct pyusdt_vm_port *port, ERL_NIF_TERM owner)
+static void fire_connect(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
+                         const struct pyusdt_vm_port *port, ERL_NIF_TERM owner)
 {
     struct pyusdt_vm_port now = *port;
     struct pyusdt_vm_event event;
@@ -103,14 +106,16 @@ static void fire_connect(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, co
     pyusdt_vm_event_offer(&event, PYUSDT_VM_PORT_CONNECT);
 }
 
-static void fire_control(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, const struct pyusdt_vm_port *port, ERL_NIF_TERM what)
+static void fire_control(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
+                         const struct pyusdt_vm_port *port, ERL_NIF_TERM what)
 {
     struct pyusdt_vm_event event;
     const ERL_NIF_TERM *parts;
     unsigned number;
     int n;
 
-    if (!enif_get_tuple(call->env, what, &n, &parts) || n != 2 || !enif_get_uint(call->env, parts[0], &number))
+    if (!enif_get_tuple(call->env, what, &n, &parts) || n != 2 ||
+        !enif_get_uint(call->env, parts[0], &number))
         return;
     if ((number & ~0xffu) == INET_CONTROL)
         number &= 0xff;

@@ -8,6 +8,7 @@
 #ifndef PYUSDT_NIF_VM_PROBES_H
 #define PYUSDT_NIF_VM_PROBES_H
 
+/* clang-format off */
 #define PYUSDT_VM_PROBES(X) \
     X(PROCESS_SPAWN, "process-spawn", "ss") \
     X(PROCESS_EXIT, "process-exit", "ss") \
@@ -70,12 +71,13 @@
     X(BIF_RETURN, "bif-return", "ss") \
     X(NIF_ENTRY, "nif-entry", "ss") \
     X(NIF_RETURN, "nif-return", "ss")
+/* clang-format on */
 
 enum pyusdt_vm_probe {
 #define PYUSDT_VM_CONSTANT(constant, name, arguments) PYUSDT_VM_##constant,
     PYUSDT_VM_PROBES(PYUSDT_VM_CONSTANT)
 #undef PYUSDT_VM_CONSTANT
-    PYUSDT_VM_COUNT
+        PYUSDT_VM_COUNT
 };
 
 #endif

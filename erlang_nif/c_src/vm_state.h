@@ -12,11 +12,12 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_vm_state {
-    struct pyusdt_probe_site site[PYUSDT_VM_COUNT]; /* of a probe that is not made: one that nobody can want */
-    _Atomic ERL_NIF_TERM controller;                /* its pid, an immediate term; 0: there is none */
-    atomic_bool processes;                          /* flags of processes are set */
-    atomic_uint burst;                              /* events of one scheduler in 100 ms that are too many; 0: none are */
-    atomic_uint over;                               /* there were so many: microseconds they took, at least 1 */
+    struct pyusdt_probe_site
+        site[PYUSDT_VM_COUNT];       /* of a probe that is not made: one that nobody can want */
+    _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: there is none */
+    atomic_bool processes;           /* flags of processes are set */
+    atomic_uint burst; /* events of one scheduler in 100 ms that are too many; 0: none are */
+    atomic_uint over;  /* there were so many: microseconds they took, at least 1 */
 };
 
 extern struct pyusdt_vm_state pyusdt_vm;
@@ -33,7 +34,8 @@ static inline bool pyusdt_vm_is_wanted(unsigned probe)
     const struct pyusdt_probe_site *site = &pyusdt_vm.site[probe];
 
     return __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0 ||
-           (__atomic_load_n(&pyusdt_enabled_words[site->index], __ATOMIC_RELAXED) & PYUSDT_VM_SESSIONS) != 0;
+           (__atomic_load_n(&pyusdt_enabled_words[site->index], __ATOMIC_RELAXED) &
+            PYUSDT_VM_SESSIONS) != 0;
 }
 
 #endif

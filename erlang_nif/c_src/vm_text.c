@@ -8,7 +8,7 @@
 
 #define KEPT_WHOS 16
 #define KEPT_WHO 40
-#define DEPTH 64          /* of a term that is sized */
+#define DEPTH 64 /* of a term that is sized */
 
 /* Words of the emulator's terms behind their handles: what its own size_object() counts. */
 enum { CELL = 2, FLOAT = 2, BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
@@ -105,7 +105,13 @@ void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM
 
 /* ---- the node of a remote pid, which only its external form tells: 131, NEW_PID_EXT, then an atom ---- */
 
-enum { VERSION = 131, NEW_PID = 88, SMALL_ATOM = 119, LONG_ATOM = 118, OLD_ATOM = 100 }; /* the last one before OTP 26 */
+enum {
+    VERSION = 131,
+    NEW_PID = 88,
+    SMALL_ATOM = 119,
+    LONG_ATOM = 118,
+    OLD_ATOM = 100
+}; /* the last one before OTP 26 */
 
 static bool find_node(const ErlNifBinary *binary, size_t *at, size_t *length)
 {
@@ -114,7 +120,9 @@ static bool find_node(const ErlNifBinary *binary, size_t *at, size_t *length)
     if (binary->size < 5 || data[0] != VERSION || data[1] != NEW_PID)
         return false;
     *at = data[2] == SMALL_ATOM ? 4 : 5;
-    *length = data[2] == SMALL_ATOM ? data[3] : data[2] == LONG_ATOM || data[2] == OLD_ATOM ? (size_t)data[3] << 8 | data[4] : 0;
+    *length = data[2] == SMALL_ATOM                         ? data[3]
+              : data[2] == LONG_ATOM || data[2] == OLD_ATOM ? (size_t)data[3] << 8 | data[4]
+                                                            : 0;
     for (size_t i = 0; *at + i < binary->size && i < *length; i++)
         if (data[*at + i] >= 0x80)
             return false; /* two ways to write it: no other atom is made by mistake */
@@ -130,7 +138,8 @@ void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TER
     if (!reads(event, arg) || !enif_term_to_binary(event->env, pid, &binary))
         return;
     if (find_node(&binary, &at, &length))
-        pyusdt_vm_put(event, arg, enif_make_atom_len(event->env, (const char *)binary.data + at, length));
+        pyusdt_vm_put(event, arg,
+                      enif_make_atom_len(event->env, (const char *)binary.data + at, length));
     enif_release_binary(&binary);
 }
 
@@ -197,15 +206,24 @@ static uint64_t words_of_integer(struct walk *walk, ERL_NIF_TERM term)
 static uint64_t words_inside(struct walk *walk, ERL_NIF_TERM term)
 {
     switch (enif_term_type(walk->env, term)) {
-    case ERL_NIF_TERM_TYPE_LIST: return words_of_list(walk, term);
-    case ERL_NIF_TERM_TYPE_TUPLE: return words_of_tuple(walk, term);
-    case ERL_NIF_TERM_TYPE_MAP: return words_of_map(walk, term);
-    case ERL_NIF_TERM_TYPE_BITSTRING: return BINARY; /* its size is had by a copy of some, so none is looked at */
-    case ERL_NIF_TERM_TYPE_INTEGER: return words_of_integer(walk, term);
-    case ERL_NIF_TERM_TYPE_FLOAT: return FLOAT;
-    case ERL_NIF_TERM_TYPE_REFERENCE: return REFERENCE;
-    case ERL_NIF_TERM_TYPE_FUN: return FUNCTION;
-    default: return 0;
+    case ERL_NIF_TERM_TYPE_LIST:
+        return words_of_list(walk, term);
+    case ERL_NIF_TERM_TYPE_TUPLE:
+        return words_of_tuple(walk, term);
+    case ERL_NIF_TERM_TYPE_MAP:
+        return words_of_map(walk, term);
+    case ERL_NIF_TERM_TYPE_BITSTRING:
+        return BINARY; /* its size is had by a copy of some, so none is looked at */
+    case ERL_NIF_TERM_TYPE_INTEGER:
+        return words_of_integer(walk, term);
+    case ERL_NIF_TERM_TYPE_FLOAT:
+        return FLOAT;
+    case ERL_NIF_TERM_TYPE_REFERENCE:
+        return REFERENCE;
+    case ERL_NIF_TERM_TYPE_FUN:
+        return FUNCTION;
+    default:
+        return 0;
     }
 }
 

@@ -12,7 +12,6 @@
 
 #define BURST_US 100000
 
-
 static void receive(const struct pyusdt_vm_call *call)
 {
     if (enif_is_port(call->env, call->tracee))
@@ -26,15 +25,17 @@ static void receive(const struct pyusdt_vm_call *call)
 #define P(probe) (UINT64_C(1) << PYUSDT_VM_##probe)
 #define GC_ENDS (P(PROCESS_HEAP_GROW) | P(PROCESS_HEAP_SHRINK))
 #define UNBLOCKED (P(PROCESS_PORT_UNBLOCKED) | P(PORT_NOT_BUSY) | P(DIST_PORT_NOT_BUSY))
-#define OF_PORTS (P(PORT_COMMAND) | P(PORT_CONTROL) | P(PORT_CONNECT) | P(DRIVER_OUTPUT) | P(DRIVER_OUTPUTV) | P(DRIVER_CONTROL))
+#define OF_PORTS \
+    (P(PORT_COMMAND) | P(PORT_CONTROL) | P(PORT_CONNECT) | P(DRIVER_OUTPUT) | P(DRIVER_OUTPUTV) | \
+     P(DRIVER_CONTROL))
 
 #define HANDLES (P(GEN_SERVER_HANDLE_ENTRY) | P(GEN_SERVER_HANDLE_RETURN))
 
 /* Calls that end in an exception return, too. */
 #define KIND(state, kind, entries, returns) \
     {state, "call", (entries) | (returns), pyusdt_vm_call_entry, &pyusdt_vm_##kind, 0, 0}, \
-    {state, "return_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}, \
-    {state, "exception_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}
+        {state, "return_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}, \
+        {state, "exception_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}
 
 /* A call is also what a return is to come of: who wants the return alone has the call offered, and nobody takes it. */
 static struct event {
@@ -44,7 +45,8 @@ static struct event {
     const struct pyusdt_vm_kind *kind;
     ERL_NIF_TERM state_atom, tag_atom;
 } events[] = {
-    {"function", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), pyusdt_vm_local_entry, NULL, 0, 0},
+    {"function", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), pyusdt_vm_local_entry, NULL,
+     0, 0},
     {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
     {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, NULL, 0, 0},
     {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, receive, NULL, 0, 0},
@@ -56,7 +58,8 @@ static struct event {
     {"vm", "gc_minor_end", P(GC_MINOR_END) | GC_ENDS, pyusdt_vm_gc_minor_end, NULL, 0, 0},
     {"vm", "gc_major_start", P(GC_MAJOR_START) | GC_ENDS, pyusdt_vm_gc_major_start, NULL, 0, 0},
     {"vm", "gc_major_end", P(GC_MAJOR_END) | GC_ENDS, pyusdt_vm_gc_major_end, NULL, 0, 0},
-    {"vm", "open", P(PORT_OPEN) | P(DRIVER_START) | P(PORT_EXIT) | P(DRIVER_STOP) | OF_PORTS, pyusdt_vm_open, NULL, 0, 0},
+    {"vm", "open", P(PORT_OPEN) | P(DRIVER_START) | P(PORT_EXIT) | P(DRIVER_STOP) | OF_PORTS,
+     pyusdt_vm_open, NULL, 0, 0},
     {"vm", "closed", P(PORT_EXIT) | P(DRIVER_STOP), pyusdt_vm_closed, NULL, 0, 0},
     {"vm", "call", P(GLOBAL_FUNCTION_ENTRY), pyusdt_vm_global_entry, NULL, 0, 0},
     {"bif", "call", P(BIF_ENTRY) | P(BIF_RETURN), pyusdt_vm_bif_entry, NULL, 0, 0},
@@ -66,7 +69,8 @@ static struct event {
     {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, NULL, 0, 0},
     {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, NULL, 0, 0},
     {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, NULL, 0, 0},
-    {"driver", "call", P(DRIVER_CALL) | P(DRIVER_INIT) | P(DRIVER_FINISH), pyusdt_vm_driver, NULL, 0, 0},
+    {"driver", "call", P(DRIVER_CALL) | P(DRIVER_INIT) | P(DRIVER_FINISH), pyusdt_vm_driver, NULL,
+     0, 0},
     KIND("ets", ets, P(ETS_ENTRY), P(ETS_RETURN)),
     KIND("inet", inet, P(INET_ENTRY), P(INET_RETURN)),
     KIND("server_call", server_call, P(GEN_SERVER_CALL_ENTRY), P(GEN_SERVER_CALL_RETURN) | HANDLES),
@@ -74,7 +78,8 @@ static struct event {
     KIND("handle", handle, P(GEN_SERVER_HANDLE_ENTRY), P(GEN_SERVER_HANDLE_RETURN)),
     {"supervisor", "call", P(SUPERVISOR_RESTART), pyusdt_vm_restart, NULL, 0, 0},
     {"code", "call", P(CODE_LOAD), pyusdt_vm_load_code, NULL, 0, 0},
-    {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal, NULL, 0, 0},
+    {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal,
+     NULL, 0, 0},
 };
 
 enum { EVENTS = sizeof events / sizeof events[0] };
@@ -109,14 +114,16 @@ static bool is_any_wanted(uint64_t probes)
 /* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go by one call. */
 static ERL_NIF_TERM status(ERL_NIF_TERM state)
 {
-    return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove : pyusdt_atoms.trace;
+    return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove
+                                                                          : pyusdt_atoms.trace;
 }
 
 static bool is_off(ERL_NIF_TERM tracee)
 {
     ERL_NIF_TERM controller = atomic_load_explicit(&pyusdt_vm.controller, memory_order_relaxed);
 
-    return controller == 0 || controller == tracee || atomic_load_explicit(&pyusdt_vm.over, memory_order_relaxed) != 0;
+    return controller == 0 || controller == tracee ||
+           atomic_load_explicit(&pyusdt_vm.over, memory_order_relaxed) != 0;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])

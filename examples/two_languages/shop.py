@@ -37,14 +37,18 @@ def start_store(folder: str) -> tuple[subprocess.Popen, int]:
     """The store and its port."""
     for program in ("erlc", "erl"):
         if shutil.which(program) is None:
-            raise SystemExit(f"shop.py: the store is an Erlang program, and there is no {program} on PATH (Debian: apt install erlang-dev)")
+            raise SystemExit(
+                f"shop.py: the store is an Erlang program, and there is no {program} on PATH (Debian: apt install erlang-dev)"
+            )
     subprocess.run(["erlc", "-o", folder, os.path.join(HERE, "store.erl")], check=True)
     command = ["erl", "-noshell", "-pa", APPLICATION, "-pa", folder, "-s", "store", "main"]
     store = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     port, has_probes = store.stdout.readline().split()
     if has_probes != "true":
         store.kill()
-        raise SystemExit("shop.py: the store has no probes, since erlang_nif is not built, or can not be loaded: make -C erlang_nif")
+        raise SystemExit(
+            "shop.py: the store has no probes, since erlang_nif is not built, or can not be loaded: make -C erlang_nif"
+        )
     return store, int(port)
 
 
@@ -60,7 +64,10 @@ def serve(request: int, stream) -> None:
 
 
 def worker(port: int, waiting: queue.SimpleQueue) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as stream:
+    with (
+        socket.create_connection(("127.0.0.1", port)) as connection,
+        connection.makefile("rw") as stream,
+    ):
         while (request := waiting.get()) is not None:
             serve(request, stream)
 
@@ -75,7 +82,9 @@ def main() -> None:
         waiting.put(request)
     with tempfile.TemporaryDirectory() as folder:
         store, port = start_store(folder)
-        workers = [threading.Thread(target=worker, args=(port, waiting)) for _ in range(chosen.threads)]
+        workers = [
+            threading.Thread(target=worker, args=(port, waiting)) for _ in range(chosen.threads)
+        ]
         for each in workers:
             each.start()
         for each in workers:

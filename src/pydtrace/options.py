@@ -20,19 +20,61 @@ if TYPE_CHECKING:
 _SIZE_SUFFIXES = {"k": 10, "m": 20, "g": 30, "t": 40}
 _SECOND = 1_000_000_000
 _RATE_SUFFIXES = {
-    "ns": 1, "nsec": 1, "us": 1000, "usec": 1000, "ms": 1_000_000, "msec": 1_000_000,
-    "s": _SECOND, "sec": _SECOND, "m": 60 * _SECOND, "min": 60 * _SECOND,
-    "h": 3600 * _SECOND, "hour": 3600 * _SECOND, "d": 86400 * _SECOND, "day": 86400 * _SECOND,
+    "ns": 1,
+    "nsec": 1,
+    "us": 1000,
+    "usec": 1000,
+    "ms": 1_000_000,
+    "msec": 1_000_000,
+    "s": _SECOND,
+    "sec": _SECOND,
+    "m": 60 * _SECOND,
+    "min": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+    "hour": 3600 * _SECOND,
+    "d": 86400 * _SECOND,
+    "day": 86400 * _SECOND,
 }
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
-_STABILITIES = frozenset(["internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard"])
+_STABILITIES = frozenset(
+    ["internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard"]
+)
 _CLASSES = frozenset(["unknown", "cpu", "platform", "group", "isa", "common"])
 _LARGEST, _LARGEST_SIZE = 2**63 - 1, 2**64 - 1
 # The versions of the language. A program can not see which one it runs under.
-_VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
-                       (1, 6, 2), (1, 6, 3), (1, 6, 4), (1, 7), (1, 8), (1, 8, 1), (1, 9), (1, 9, 1), (1, 9, 2), (1, 10),
-                       (1, 11), (1, 12), (1, 12, 1), (1, 13), (1, 13, 1), (1, 13, 2), (2, 0)])
+_VERSIONS = frozenset(
+    [
+        (1, 0),
+        (1, 1),
+        (1, 2),
+        (1, 2, 1),
+        (1, 2, 2),
+        (1, 3),
+        (1, 4),
+        (1, 4, 1),
+        (1, 5),
+        (1, 6),
+        (1, 6, 1),
+        (1, 6, 2),
+        (1, 6, 3),
+        (1, 6, 4),
+        (1, 7),
+        (1, 8),
+        (1, 8, 1),
+        (1, 9),
+        (1, 9, 1),
+        (1, 9, 2),
+        (1, 10),
+        (1, 11),
+        (1, 12),
+        (1, 12, 1),
+        (1, 13),
+        (1, 13, 1),
+        (1, 13, 2),
+        (2, 0),
+    ]
+)
 
 
 class OptionError(Exception):
@@ -47,7 +89,7 @@ def _number(text: str, largest: int | None = _LARGEST) -> tuple[int, str]:
     """What C's strtoull(text, &end, 0) reads: (value, rest of the text)."""
     body = text.lstrip(" \t\n\v\f\r")
     sign = body[:1] if body[:1] in ("+", "-") else ""
-    body = body[len(sign):]
+    body = body[len(sign) :]
     base, digits = 10, "0123456789"
     if body[:2].lower() == "0x" and body[2:3].lower() in tuple("0123456789abcdef"):
         base, digits, body = 16, "0123456789abcdef", body[2:]
@@ -222,7 +264,7 @@ def _stages(text: str | None) -> int:
 def _integer(text: str | None) -> int:
     """What C's atoi(text) reads; Invalid value unless that is more than 0."""
     body = _text(text).lstrip(" \t\n\v\f\r").removeprefix("+")
-    value = int("0" + body[:len(body) - len(body.lstrip("0123456789"))])
+    value = int("0" + body[: len(body) - len(body.lstrip("0123456789"))])
     if value == 0:
         raise _invalid()
     return value
@@ -344,8 +386,22 @@ for _reason, _names in _REFUSED.items():
 # These add to the arguments of the preprocessor, which are the option cppargs.
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
-COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
-                               "metricscert", "alert", "otlp", "spans", "hostmode"}
+COMMAND_LINE = _GATHERED | {
+    "cpppath",
+    "stdc",
+    "ldpath",
+    "ctfpath",
+    "modpath",
+    "procfspath",
+    "lockmem",
+    "metrics",
+    "metricstoken",
+    "metricscert",
+    "alert",
+    "otlp",
+    "spans",
+    "hostmode",
+}
 
 
 class Options(dict[str, "Any"]):
@@ -381,7 +437,7 @@ class Options(dict[str, "Any"]):
         """Set options from variables such as DTRACE_OPT_QUIET; as in dtrace, those that can not be set are ignored."""
         for variable, text in environ.items():
             if variable.startswith(prefix):
-                name = variable[len(prefix):].lower()
+                name = variable[len(prefix) :].lower()
                 if variable == prefix + name.upper() and name in PARSERS:
                     try:
                         self.set(name, text)

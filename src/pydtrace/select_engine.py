@@ -98,11 +98,18 @@ def _chosen(program, options, targets):
     root, ours = os.geteuid() == 0, _has_pyusdt(targets, options)
     later = {}  # {description: the engine for it where nobody has it yet}
     if awaits:
-        later = {desc: engine_for(kind(desc), root, PYUSDT_TO_COME if ours else TO_COME) for desc in asked}
+        later = {
+            desc: engine_for(kind(desc), root, PYUSDT_TO_COME if ours else TO_COME)
+            for desc in asked
+        }
         for desc in [desc for desc in asked if later[desc] == REFUSED]:
-            raise EngineError(f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it")
+            raise EngineError(
+                f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it"
+            )
         if "wait" in options and KERNEL not in later.values():
-            return _opened(_embedded(program, options), targets), "--wait, and pyusdt brings such probes"
+            return _opened(
+                _embedded(program, options), targets
+            ), "--wait, and pyusdt brings such probes"
     engine = None
     try:
         engine = _embedded(program, options)
@@ -132,7 +139,9 @@ def _chosen(program, options, targets):
     engine.lack = lack
     if failed and not lack and _wants_own(program):
         engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
-    if embedded and any(not count and later.get(desc) == KERNEL for desc, count in embedded.matched):
+    if embedded and any(
+        not count and later.get(desc) == KERNEL for desc, count in embedded.matched
+    ):
         embedded.close()
         return engine, "nobody has such probes yet, and any program may come with them"
     if embedded and why != better and not _knows_more(engine, embedded, targets):
@@ -168,18 +177,31 @@ def _listable(pid):
 def _check_embedded(asked, option, options, targets):
     """--record and --keep are the embedded engine's.  Raises EngineError for a description that it cannot have."""
     for desc in asked:
-        if kind(desc) == KERNEL or (kind(desc) == OTHER and os.geteuid() == 0 and not _has_own(desc, targets) and _is_foreign(desc, options, targets)):
-            raise EngineError(f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
-                              f"{desc} is the kernel engine's (docs/guide/recording.md)")
+        if kind(desc) == KERNEL or (
+            kind(desc) == OTHER
+            and os.geteuid() == 0
+            and not _has_own(desc, targets)
+            and _is_foreign(desc, options, targets)
+        ):
+            raise EngineError(
+                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
+                f"{desc} is the kernel engine's (docs/guide/recording.md)"
+            )
 
 
 def _has_own(desc, targets):
     """Whether a process with pyusdt has such a probe."""
     try:
-        rows = [row for pid in targets.pids for row in _tracer.list_probes(None, pid)] if targets.pids else _tracer.list_probes()
+        rows = (
+            [row for pid in targets.pids for row in _tracer.list_probes(None, pid)]
+            if targets.pids
+            else _tracer.list_probes()
+        )
     except OSError:
         return False
-    return any(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in rows)
+    return any(
+        _tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in rows
+    )
 
 
 def _is_foreign(desc, options, targets):
@@ -187,10 +209,14 @@ def _is_foreign(desc, options, targets):
     from .engine.kernel.probes import list_kernel_probes
 
     try:
-        found = list_kernel_probes.known(targets.pids, [desc], options.get("file", ()), targets.command)
+        found = list_kernel_probes.known(
+            targets.pids, [desc], options.get("file", ()), targets.command
+        )
     except EngineError:
         return False
-    return any(all(map(_tracer.glob, (desc.provider, desc.name), (probe[0], probe[3]))) for probe in found)
+    return any(
+        all(map(_tracer.glob, (desc.provider, desc.name), (probe[0], probe[3]))) for probe in found
+    )
 
 
 def _wants_languages_alone(program):
@@ -199,7 +225,11 @@ def _wants_languages_alone(program):
 
 
 def _wants_own(program):
-    return any(desc.provider.startswith(OWN_PROVIDERS) for clause in program.clauses for desc in clause.probes)
+    return any(
+        desc.provider.startswith(OWN_PROVIDERS)
+        for clause in program.clauses
+        for desc in clause.probes
+    )
 
 
 def _better_in_kernel(program, options, targets):
@@ -208,13 +238,21 @@ def _better_in_kernel(program, options, targets):
     named = targets.pids or targets.command
     if not named and _wants_own(program):
         return None
-    elsewhere = options.get("profilewall") or p.SAMPLED_TASK in program.uses or (named and _wants_languages_alone(program))
+    elsewhere = (
+        options.get("profilewall")
+        or p.SAMPLED_TASK in program.uses
+        or (named and _wants_languages_alone(program))
+    )
     if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
         return "profile-n fires on every CPU there"
     if p.SAMPLED_TASK in program.uses:
         return None
     own = ("BEGIN", "END", "ERROR", "tick-")
-    if any(not clause.stacks <= _LANGUAGES and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
+    if any(
+        not clause.stacks <= _LANGUAGES
+        and not all(desc.name.startswith(own) for desc in clause.probes)
+        for clause in program.clauses
+    ):
         return "it records stacks"
     return None
 
@@ -226,13 +264,18 @@ def _knows_more(kernel, embedded, targets):
     probe on, the kernel's only after it was noticed.
     """
     named = targets.pids or targets.command
-    return any(there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
-               for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
+    return any(
+        there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
+        for (desc, there), (_, here) in zip(kernel.matched, embedded.matched)
+    )
 
 
 def _lacks_python(kernel, embedded):
     """Whether it has no probe for a description of the provider python that the embedded engine has some for."""
-    return any(here and not there and is_of_python(desc) for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
+    return any(
+        here and not there and is_of_python(desc)
+        for (desc, there), (_, here) in zip(kernel.matched, embedded.matched)
+    )
 
 
 def _embedded_or_dtrace(program, options, targets):
@@ -256,14 +299,26 @@ def list_probes(options, targets, descriptions, tell=lambda text: None):
     """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
     may be used.  tell(text): of what is left out.  Raises EngineError, OSError."""
     name, pids = options.get("engine"), targets.pids
-    found = [] if name == "kernel" else _listed_embedded(targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0)
+    found = (
+        []
+        if name == "kernel"
+        else _listed_embedded(
+            targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0
+        )
+    )
     if name == "kernel" or (name is None and os.geteuid() == 0):
         from .engine.kernel.probes import list_kernel_probes
         from .engine.kernel.probes.finder import files_of
 
         known = set(found)
-        there = list_kernel_probes.known(pids, descriptions, files_of(options, descriptions), targets.command, tell,
-                              options.get("demangle", True))
+        there = list_kernel_probes.known(
+            pids,
+            descriptions,
+            files_of(options, descriptions),
+            targets.command,
+            tell,
+            options.get("demangle", True),
+        )
         found += [probe for probe in there if probe not in known]
     return found
 
@@ -273,12 +328,18 @@ def _listed_embedded(targets, descriptions, may_fail):
     if descriptions and any(is_of_python(desc) for desc in descriptions):
         await_python(pids)
     try:
-        found = [probe for pid in pids for probe in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
+        found = (
+            [probe for pid in pids for probe in _tracer.list_probes(None, pid)]
+            if pids
+            else _tracer.list_probes()
+        )
     except OSError as error:
         if may_fail:
             return []
         raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
-    found.sort(key=lambda probe: probe[7] == _tracer.AT_PLACE)  # those get their ids with their first events
+    found.sort(
+        key=lambda probe: probe[7] == _tracer.AT_PLACE
+    )  # those get their ids with their first events
     return [tuple(probe[1:5]) for probe in [*found, *_to_come(targets, descriptions)]]
 
 

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["Empty", "SimpleQueue", "get_item", "is_patched", "make_lock", "sleep_really", "start_thread", "thread_id"]
+__all__ = [
+    "Empty",
+    "SimpleQueue",
+    "get_item",
+    "is_patched",
+    "make_lock",
+    "sleep_really",
+    "start_thread",
+    "thread_id",
+]
 
 _TURN = 0.005  # seconds between two looks in a patched program
 

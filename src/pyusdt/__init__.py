@@ -70,10 +70,14 @@ _LATER = {
     **dict.fromkeys(("get_tag_data", "restore_tag", "spread_tag", "tag"), "pyusdt.tags"),
     **dict.fromkeys(("Provider", "get_include", "load"), "pyusdt.providers"),
     **dict.fromkeys(
-        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pydtrace.consumer.tracing"
+        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"),
+        "pydtrace.consumer.tracing",
     ),
     **dict.fromkeys(("AsyncTracing", "atrace", "awatch"), "pydtrace.consumer.atracing"),
-    **dict.fromkeys(("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"), "pydtrace.results.aggregation_values"),
+    **dict.fromkeys(
+        ("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"),
+        "pydtrace.results.aggregation_values",
+    ),
     "Aggregation": "pydtrace.results.aggregations",
     "Record": "pydtrace.results.records",
 }
@@ -137,7 +141,11 @@ if os.environ.get("PYUSDT_FLIGHT"):
     except OSError as error:
         import warnings
 
-        warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md", RuntimeWarning, 2)
+        warnings.warn(
+            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md",
+            RuntimeWarning,
+            2,
+        )
 if os.environ.get("PYUSDT_VM", "0") not in ("", "0"):
     from .vm import enable_as_asked
 

@@ -15,7 +15,12 @@ from typing import Any
 
 from ._core import Probe, wrapped
 
-_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200  # code.co_flags
+_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = (
+    0x20,
+    0x80,
+    0x100,
+    0x200,
+)  # code.co_flags
 
 
 def wrap(probe: Probe, function: Any) -> Any:
@@ -57,7 +62,9 @@ class _Run:
         self.fire(0, "entry")
         self.entered = perf_counter_ns()
 
-    def __exit__(self, exception_type: type[BaseException] | None, exception: object, traceback: object) -> None:
+    def __exit__(
+        self, exception_type: type[BaseException] | None, exception: object, traceback: object
+    ) -> None:
         took = perf_counter_ns() - self.entered
         if exception_type is None:
             self.fire(took, "return")

@@ -39,7 +39,9 @@ def tagged(data: bytes | None, function: Any) -> Any:
         raise TypeError("tag() does not decorate asynchronous generators: use `with` in them")
     if iscoroutinefunction(function):
         return wraps(function)(_coroutine(data, function))
-    return wraps(function)(_generator(data, function) if isgeneratorfunction(function) else _function(data, function))
+    return wraps(function)(
+        _generator(data, function) if isgeneratorfunction(function) else _function(data, function)
+    )
 
 
 def _function(data: bytes | None, function: Any) -> Any:

@@ -78,7 +78,9 @@ def _submitting(submit: Any) -> Any:
     def submit_tagged(self: Any, fn: Any, /, *args: Any, **keywords: Any) -> Any:
         if not _spreading.get():
             return submit(self, fn, *args, **keywords)
-        token = _spreading.set(False)  # a worker that is started now serves others too: only the call is tagged
+        token = _spreading.set(
+            False
+        )  # a worker that is started now serves others too: only the call is tagged
         try:
             return submit(self, _Tagged(fn, tag_variable.get()), *args, **keywords)
         finally:
@@ -97,8 +99,11 @@ def _install() -> None:
     from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
     from multiprocessing.process import BaseProcess
 
-    for cls, name, wrap in ((threading.Thread, "start", _starting), (BaseProcess, "start", _starting),
-                            (ThreadPoolExecutor, "submit", _submitting),
-                            (ProcessPoolExecutor, "submit", _submitting)):
+    for cls, name, wrap in (
+        (threading.Thread, "start", _starting),
+        (BaseProcess, "start", _starting),
+        (ThreadPoolExecutor, "submit", _submitting),
+        (ProcessPoolExecutor, "submit", _submitting),
+    ):
         original = getattr(cls, name)
         setattr(cls, name, functools.wraps(original)(wrap(original)))

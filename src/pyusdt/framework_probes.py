@@ -11,7 +11,15 @@ from __future__ import annotations
 TABLE: dict[str, dict[str, dict[str, type]]] = {
     "http": {  # requests that the program answers
         "request-start": {"method": str, "route": str, "path": str, "traceparent": str},
-        "request-done": {"route": str, "status": int, "bytes": int, "duration": int, "method": str, "path": str, "traceparent": str},
+        "request-done": {
+            "route": str,
+            "status": int,
+            "bytes": int,
+            "duration": int,
+            "method": str,
+            "path": str,
+            "traceparent": str,
+        },
     },
     "rpc": {  # calls by gRPC that the program answers, and sends
         "request-start": {"method": str},
@@ -44,8 +52,23 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
         "slow-callback": {"function": str, "duration": int},
     },
     "otel": {  # spans of OpenTelemetry
-        "span-start": {"name": str, "scope": str, "kind": str, "trace_id": str, "span_id": str, "parent_id": str},
-        "span-end": {"name": str, "scope": str, "duration": int, "status": str, "trace_id": str, "span_id": str, "attributes": str},
+        "span-start": {
+            "name": str,
+            "scope": str,
+            "kind": str,
+            "trace_id": str,
+            "span_id": str,
+            "parent_id": str,
+        },
+        "span-end": {
+            "name": str,
+            "scope": str,
+            "duration": int,
+            "status": str,
+            "trace_id": str,
+            "span_id": str,
+            "attributes": str,
+        },
     },
     "client": {  # requests that the program sends
         "request-start": {"method": str, "url": str},

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _waiting: dict[str, tuple[Callable[[ModuleType], None], Callable[[Exception], None]]] = {}
 
 
-def call_when_imported(name: str, callback: Callable[[ModuleType], None], report: Callable[[Exception], None]) -> None:
+def call_when_imported(
+    name: str, callback: Callable[[ModuleType], None], report: Callable[[Exception], None]
+) -> None:
     """report(error): the module's loader cannot be observed.  The callback itself must raise nothing."""
     if name in sys.modules:
         callback(sys.modules[name])
@@ -50,7 +52,9 @@ class _Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in _waiting:
             return None
-        for finder in [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]:
+        for finder in [
+            each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")
+        ]:
             if (spec := finder.find_spec(name, path, target)) is not None:
                 try:
                     _observe(spec)

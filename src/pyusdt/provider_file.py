@@ -18,8 +18,10 @@ from .providers import attribute_name, type_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WORDS = re.compile(r"(?P<blank>\s+|//[^\n]*|/\*.*?\*/|(?m:^\s*\#[^\n]*$))|(?P<word>[A-Za-z_][\w-]*)|(?P<sign>.)",
-                    re.DOTALL)
+_WORDS = re.compile(
+    r"(?P<blank>\s+|//[^\n]*|/\*.*?\*/|(?m:^\s*\#[^\n]*$))|(?P<word>[A-Za-z_][\w-]*)|(?P<sign>.)",
+    re.DOTALL,
+)
 
 
 class Argument:
@@ -65,7 +67,11 @@ class _Reader:
     def next(self, *wanted: str) -> str:
         """The next word; one of `wanted` if any are given."""
         word = self.words[self.at][0]
-        if not word or (wanted and word not in wanted) or (not wanted and not (word[0].isalpha() or word[0] == "_")):
+        if (
+            not word
+            or (wanted and word not in wanted)
+            or (not wanted and not (word[0].isalpha() or word[0] == "_"))
+        ):
             expected = " or ".join(map(repr, wanted)) or "a name"
             raise self.error(f"expected {expected}, not {word or 'the end of the file'!r}")
         self.at += 1
@@ -121,7 +127,9 @@ class _Reader:
             except TypeError:
                 continue
         self.at = start
-        raise self.error(f"not a type that a probe's argument can have: {' '.join(words) or 'nothing'}")
+        raise self.error(
+            f"not a type that a probe's argument can have: {' '.join(words) or 'nothing'}"
+        )
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, list[Declared]]:
@@ -137,7 +145,12 @@ def read(path: str | os.PathLike[str]) -> tuple[str, list[Declared]]:
 
 # ---- stubs ----
 
-_PROPERTIES = (("name", "str"), ("provider", "str"), ("path", "str | None"), ("max_arguments", "int"))  # of a Probe
+_PROPERTIES = (
+    ("name", "str"),
+    ("provider", "str"),
+    ("path", "str | None"),
+    ("max_arguments", "int"),
+)  # of a Probe
 _PYTHON_TYPES = {"string": "str | Buffer | None", "float": "float | None", "double": "float | None"}
 
 
@@ -158,17 +171,30 @@ def stub(path: str | os.PathLike[str]) -> str:
     name, probes = read(path)
     title = "".join(part.capitalize() for part in name.split("_"))
     heading = f"Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."
-    lines = [f'"""{heading}"""', "",
-             "from collections.abc import Callable", "from typing import Any, Protocol, TypeVar", "",
-             "from pyusdt.providers import Provider", "from typing_extensions import Buffer", "",
-             '_Function = TypeVar("_Function", bound=Callable[..., Any])', ""]
+    lines = [
+        f'"""{heading}"""',
+        "",
+        "from collections.abc import Callable",
+        "from typing import Any, Protocol, TypeVar",
+        "",
+        "from pyusdt.providers import Provider",
+        "from typing_extensions import Buffer",
+        "",
+        '_Function = TypeVar("_Function", bound=Callable[..., Any])',
+        "",
+    ]
     for probe in probes:
-        lines += [f"class _{attribute_name(probe.name)}(Protocol):",
-                  f"    def __call__({_parameters(probe)}) -> bool: ...",
-                  "    def __bool__(self) -> bool: ...",
-                  "    def lazy(self, function: Callable[[], Any], /) -> bool: ...",
-                  "    def wrap(self, function: _Function, /) -> _Function: ...",
-                  *(f"    @property\n    def {name}(self) -> {type}: ..." for name, type in _PROPERTIES), ""]
+        lines += [
+            f"class _{attribute_name(probe.name)}(Protocol):",
+            f"    def __call__({_parameters(probe)}) -> bool: ...",
+            "    def __bool__(self) -> bool: ...",
+            "    def lazy(self, function: Callable[[], Any], /) -> bool: ...",
+            "    def wrap(self, function: _Function, /) -> _Function: ...",
+            *(f"    @property\n    def {name}(self) -> {type}: ..." for name, type in _PROPERTIES),
+            "",
+        ]
     lines.append(f"class {title}(Provider):")
-    lines += [f"    {attribute_name(probe.name)}: _{attribute_name(probe.name)}" for probe in probes]
+    lines += [
+        f"    {attribute_name(probe.name)}: _{attribute_name(probe.name)}" for probe in probes
+    ]
     return "\n".join([*lines, ""])

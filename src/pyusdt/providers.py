@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Provider", "get_include", "load"]
 
-_UINT, _INT, _FLOAT, _STRING = 0x10, 0x20, 0x30, 0x48  # pyusdt.h: PYUSDT_UINT …, with the size in bytes
+_UINT, _INT, _FLOAT, _STRING = (
+    0x10,
+    0x20,
+    0x30,
+    0x48,
+)  # pyusdt.h: PYUSDT_UINT …, with the size in bytes
 
 _TYPES = {
     "int8_t": _INT | 1, "int16_t": _INT | 2, "int32_t": _INT | 4, "int64_t": _INT | 8,
@@ -65,8 +70,10 @@ def type_name(given: object) -> str:
             return name
     elif isinstance(given, type) and given in _PYTHON:
         return _PYTHON[given]
-    raise TypeError(f"an argument's type is int, str, bytes, float, bool, or one of {', '.join(_TYPES)} as a str: "
-                    f"not {given!r}")
+    raise TypeError(
+        f"an argument's type is int, str, bytes, float, bool, or one of {', '.join(_TYPES)} as a str: "
+        f"not {given!r}"
+    )
 
 
 def annotated(hint: Any) -> object:
@@ -110,25 +117,152 @@ class Provider:
     @overload
     def probe(self, name: str, a: type[A], b: type[B], /) -> Probe[A | None, B | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], /) -> Probe[A | None, B | None, C | None]: ...
+    def probe(
+        self, name: str, a: type[A], b: type[B], c: type[C], /
+    ) -> Probe[A | None, B | None, C | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Probe[A | None, B | None, C | None, D | None]: ...
+    def probe(
+        self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], /
+    ) -> Probe[A | None, B | None, C | None, D | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], /) -> Probe[A | None, B | None, C | None, D | None, E | None]: ...
+    def probe(
+        self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], /
+    ) -> Probe[A | None, B | None, C | None, D | None, E | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None]: ...
+    def probe(
+        self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], /
+    ) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        /,
+    ) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        h: type[H],
+        /,
+    ) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        h: type[H],
+        j: type[J],
+        /,
+    ) -> Probe[
+        A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None
+    ]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        h: type[H],
+        j: type[J],
+        k: type[K],
+        /,
+    ) -> Probe[
+        A | None,
+        B | None,
+        C | None,
+        D | None,
+        E | None,
+        F | None,
+        G | None,
+        H | None,
+        J | None,
+        K | None,
+    ]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], l: type[L], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None, L | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        h: type[H],
+        j: type[J],
+        k: type[K],
+        l: type[L],
+        /,
+    ) -> Probe[
+        A | None,
+        B | None,
+        C | None,
+        D | None,
+        E | None,
+        F | None,
+        G | None,
+        H | None,
+        J | None,
+        K | None,
+        L | None,
+    ]: ...
     @overload
-    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], l: type[L], m: type[M], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None, L | None, M | None]: ...
+    def probe(
+        self,
+        name: str,
+        a: type[A],
+        b: type[B],
+        c: type[C],
+        d: type[D],
+        e: type[E],
+        f: type[F],
+        g: type[G],
+        h: type[H],
+        j: type[J],
+        k: type[K],
+        l: type[L],
+        m: type[M],
+        /,
+    ) -> Probe[
+        A | None,
+        B | None,
+        C | None,
+        D | None,
+        E | None,
+        F | None,
+        G | None,
+        H | None,
+        J | None,
+        K | None,
+        L | None,
+        M | None,
+    ]: ...
     @overload
     def probe(self, name: str, /, *types: type[Any] | str, **named: type[Any] | str) -> Probe: ...
     def probe(self, name: str, /, *types: Any, **named: Any) -> Probe[Unpack[tuple[Any, ...]]]:
@@ -162,14 +296,20 @@ class Provider:
         parameters = signature(function).parameters
         for each in parameters.values():
             if each.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
-                raise TypeError(f"{function.__name__}: the parameter {each} is not given by its position, as a probe's arguments are")
+                raise TypeError(
+                    f"{function.__name__}: the parameter {each} is not given by its position, as a probe's arguments are"
+                )
         missing = [name for name in parameters if name not in types]
         if missing:
-            raise TypeError(f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int")
+            raise TypeError(
+                f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int"
+            )
         name = function.__name__.replace("__", "-").replace("_", "-")
         return self._define([(name, [(each, annotated(types[each])) for each in parameters])])[0]
 
-    def _define(self, wanted: Iterable[tuple[str, Iterable[tuple[str | None, Any]]]]) -> list[Probe]:
+    def _define(
+        self, wanted: Iterable[tuple[str, Iterable[tuple[str | None, Any]]]]
+    ) -> list[Probe]:
         rows = []
         for name, arguments in wanted:
             called = list(arguments)
@@ -213,8 +353,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     name, declared = read(path)
     provider = _Loaded(name)
-    for probe in provider._define((each.name, [(argument.name or None, argument.type) for argument in each.arguments])
-                                  for each in declared):
+    for probe in provider._define(
+        (each.name, [(argument.name or None, argument.type) for argument in each.arguments])
+        for each in declared
+    ):
         setattr(provider, attribute_name(probe.name), probe)
     return provider
 
@@ -224,7 +366,11 @@ def attribute_name(probe: str) -> str:
     from keyword import iskeyword
 
     name = probe.replace("-", "_")
-    return f"{name}_" if iskeyword(name) or hasattr(Provider, name) or name in ("name", "reason") else name
+    return (
+        f"{name}_"
+        if iskeyword(name) or hasattr(Provider, name) or name in ("name", "reason")
+        else name
+    )
 
 
 def get_include() -> str:

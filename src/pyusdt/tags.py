@@ -50,8 +50,12 @@ class tag:
     def __enter__(self) -> None:
         self._tokens.append(tag_variable.set(self._data))
 
-    def __exit__(self, exception_type: "type[BaseException] | None", exception: "BaseException | None",
-                 traceback: "TracebackType | None") -> None:
+    def __exit__(
+        self,
+        exception_type: "type[BaseException] | None",
+        exception: "BaseException | None",
+        traceback: "TracebackType | None",
+    ) -> None:
         try:
             tag_variable.reset(self._tokens.pop())
         except ValueError:

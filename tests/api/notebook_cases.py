@@ -19,7 +19,9 @@ HOSTILE = "<script>alert(1)</script>"
 @pytest.fixture(scope="module")
 def traced():
     with pyusdt.trace(SCRIPT, pid=os.getpid(), pyusdt=True) as t:
-        assert repr(t).startswith(f"<pyusdt.Tracing of process {os.getpid()} by the embedded engine: running, ")
+        assert repr(t).startswith(
+            f"<pyusdt.Tracing of process {os.getpid()} by the embedded engine: running, "
+        )
         for us, route in ((5, "/a"), (900, "/a"), (70, HOSTILE)):
             pyusdt.p(us, route)
     return t
@@ -28,20 +30,35 @@ def traced():
 def test_repr(traced):
     text = repr(traced)
     assert text.endswith("aggregations: @n, @lat, @fine, @mean, 0 lost>") and ": over, " in text
-    assert repr(pyusdt.trace("BEGIN", cmd=["true", "a b"])) == "<pyusdt.Tracing of the command true 'a b': not begun>"
+    assert (
+        repr(pyusdt.trace("BEGIN", cmd=["true", "a b"]))
+        == "<pyusdt.Tracing of the command true 'a b': not begun>"
+    )
     assert repr(pyusdt.trace("BEGIN", all=True)) == "<pyusdt.Tracing of all processes: not begun>"
 
 
 def test_aggregations_as_tables(traced):
     counts = traced.aggregations["n"].to_arrow(["route"])
-    assert counts.schema.names == ["route", "n", "value"] and str(counts.schema.field("value").type) == "int64"
+    assert (
+        counts.schema.names == ["route", "n", "value"]
+        and str(counts.schema.field("value").type) == "int64"
+    )
     assert {row["route"]: row["value"] for row in counts.to_pylist()} == {"/a": 2, HOSTILE: 1}
     buckets = traced.aggregations["lat"].to_arrow(unit="us")
-    assert buckets.schema.names == ["key1", "key2", "n", "low", "high", "count"] and str(buckets.schema.field("key2").type) == "int64"
-    assert buckets.schema.field("low").metadata == {b"unit": b"us"} and buckets.schema.field("count").metadata is None
+    assert (
+        buckets.schema.names == ["key1", "key2", "n", "low", "high", "count"]
+        and str(buckets.schema.field("key2").type) == "int64"
+    )
+    assert (
+        buckets.schema.field("low").metadata == {b"unit": b"us"}
+        and buckets.schema.field("count").metadata is None
+    )
     assert [row for row in buckets.to_pylist() if row["low"] == 512] == [
-        {"key1": "/a", "key2": os.getpid(), "n": 2, "low": 512, "high": 1023, "count": 1}]
-    (row,) = [row for row in traced.aggregations["fine"].to_arrow().to_pylist() if row["key1"] == "/a"]
+        {"key1": "/a", "key2": os.getpid(), "n": 2, "low": 512, "high": 1023, "count": 1}
+    ]
+    (row,) = [
+        row for row in traced.aggregations["fine"].to_arrow().to_pylist() if row["key1"] == "/a"
+    ]
     assert (row["p50"], row["max"]) == (5, 900)
     with pytest.raises(ValueError, match="has 1 keys, and 2 names"):
         traced.aggregations["n"].to_arrow(["a", "b"])
@@ -51,7 +68,18 @@ def test_records_as_a_table(traced):
     with pyusdt.trace(SCRIPT, pid=os.getpid(), pyusdt=True) as t:
         pyusdt.p(7, "/x")
     table = t.to_arrow()
-    assert table.schema.names == ["time", "cpu", "pid", "tid", "provider", "module", "function", "name", "route", "us"]
+    assert table.schema.names == [
+        "time",
+        "cpu",
+        "pid",
+        "tid",
+        "provider",
+        "module",
+        "function",
+        "name",
+        "route",
+        "us",
+    ]
     assert table.schema.field("time").metadata == {b"unit": b"ns"}
     assert [(row["route"], row["us"]) for row in table.to_pylist()] == [("/x", 7)]
     assert t.to_arrow().num_rows == 0, "they were taken"
@@ -59,9 +87,14 @@ def test_records_as_a_table(traced):
 
 def test_pandas_and_polars(traced):
     frame = traced.aggregations["n"].to_pandas(["route"], unit="calls")
-    assert str(frame["value"].dtype) in ("Int64", "int64") and frame.set_index("route")["value"]["/a"] == 2
+    assert (
+        str(frame["value"].dtype) in ("Int64", "int64")
+        and frame.set_index("route")["value"]["/a"] == 2
+    )
     assert frame.attrs["units"] == {"value": "calls"}
-    assert traced.aggregations["n"].to_polars(["route"]).filter(route="/a")["value"].to_list() == [2]
+    assert traced.aggregations["n"].to_polars(["route"]).filter(route="/a")["value"].to_list() == [
+        2
+    ]
 
 
 def test_pictures(traced, tmp_path):
@@ -77,8 +110,11 @@ def test_pictures(traced, tmp_path):
 
 
 def test_without_the_packages(traced, monkeypatch):
-    for name, call in (("pyarrow", traced.aggregations["n"].to_arrow), ("pandas", traced.aggregations["n"].to_pandas),
-                       ("anywidget", traced.live)):
+    for name, call in (
+        ("pyarrow", traced.aggregations["n"].to_arrow),
+        ("pandas", traced.aggregations["n"].to_pandas),
+        ("anywidget", traced.live),
+    ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, name, None)
             with pytest.raises(ImportError, match="pip install"):
@@ -117,14 +153,28 @@ def test_in_a_notebook(tmp_path):
 
     cells = [nbformat.v4.new_code_cell(cell.strip()) for cell in NOTEBOOK.split("---\n")]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "python3", "language": "python"}
-    nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "python3",
+        "language": "python",
+    }
+    nbclient.NotebookClient(
+        notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     shown, seen, plot, table, over = (cell.outputs for cell in notebook.cells)
     assert "application/vnd.jupyter.widget-view+json" in shown[0]["data"], shown
     assert seen[0]["text"] == "seen\n"
-    assert plot[0]["data"]["text/html"].startswith("<svg") and "<table>" in table[0]["data"]["text/html"]
+    assert (
+        plot[0]["data"]["text/html"].startswith("<svg")
+        and "<table>" in table[0]["data"]["text/html"]
+    )
     assert over[-1]["text"].startswith("<pyusdt.Tracing of process ")
-    (model,) = [each for each in notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
-                if "state" in each.get("state", {})]
+    (model,) = [
+        each
+        for each in notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"][
+            "state"
+        ].values()
+        if "state" in each.get("state", {})
+    ]
     assert json.loads(model["state"]["state"])["panels"][0]["name"] == "n"
     assert "sandbox" in model["state"]["_esm"] and "<canvas" not in model["state"]["page"]

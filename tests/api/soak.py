@@ -67,7 +67,10 @@ with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize=sys.ar
             len(t.aggregations["by"]), t.aggregations["mean"].value, t.drops
 print(taken, t.drops["principal"], flush=True)
 """
-STALL = 0.02, 0.04  # of the time: so late, and so long, the tracers are stopped, but for no longer than
+STALL = (
+    0.02,
+    0.04,
+)  # of the time: so late, and so long, the tracers are stopped, but for no longer than
 STALL_MOST = 60  # s
 WARM = 0.25  # of the time: caches fill, and each aggregation gets its keys
 GROWTH = 512  # KiB from the second quarter's median to the last's: 0.1 of a byte for each event of an hour
@@ -85,12 +88,27 @@ def soak(seconds, rate, folder, bufsize="8m"):
     with open(script, "w") as file:
         file.write(SCRIPT)
     python = [sys.executable, "-c"]
-    target = subprocess.Popen([*python, TARGET, str(seconds), str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    api = subprocess.Popen([*python, API, script, str(target.pid), bufsize], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    target = subprocess.Popen(
+        [*python, TARGET, str(seconds), str(rate)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    api = subprocess.Popen(
+        [*python, API, script, str(target.pid), bufsize],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     output = os.path.join(folder, "output")
     command = f"{PYDTRACE} -q -x bufsize={bufsize} -p {target.pid} -s {script} | grep delivered > {output}"
     with open(os.path.join(folder, "errors"), "w+") as errors:
-        shell = subprocess.Popen(["bash", "-c", f"{command} & echo $!; wait"], stdout=subprocess.PIPE, stderr=errors, text=True)
+        shell = subprocess.Popen(
+            ["bash", "-c", f"{command} & echo $!; wait"],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
         try:
             api.stdout.readline()
             cli = _pydtrace_of(target.pid)
@@ -106,9 +124,15 @@ def soak(seconds, rate, folder, bufsize="8m"):
             for process in (target, api, shell):
                 process.kill()
         errors.seek(0)
-        lost = sum(int(words[1]) for words in map(str.split, errors) if words[2:3] in (["drop"], ["drops"]))
+        lost = sum(
+            int(words[1]) for words in map(str.split, errors) if words[2:3] in (["drop"], ["drops"])
+        )
     with open(output) as file:
-        return samples, {"API": (taken, drops), "pydtrace": (int(file.read().split()[-1]), lost)}, fired
+        return (
+            samples,
+            {"API": (taken, drops), "pydtrace": (int(file.read().split()[-1]), lost)},
+            fired,
+        )
 
 
 def _pydtrace_of(target):
@@ -156,11 +180,22 @@ def growth(samples):
 def report(result, most=GROWTH):
     """(lines of the summary, what does not hold)  most: KiB that each may grow."""
     samples, got, fired = result
-    lines = [f"{fired:,} events fired", *(f"{name} got {n:,}, dropped {lost:,}" for name, (n, lost) in got.items())]
-    wrong = [f"{name} got {n} and dropped {lost} of {fired}" for name, (n, lost) in got.items() if n + lost != fired]
+    lines = [
+        f"{fired:,} events fired",
+        *(f"{name} got {n:,}, dropped {lost:,}" for name, (n, lost) in got.items()),
+    ]
+    wrong = [
+        f"{name} got {n} and dropped {lost} of {fired}"
+        for name, (n, lost) in got.items()
+        if n + lost != fired
+    ]
     for name, found in samples.items():
-        shown = [found[min(len(found) - 1, i * len(found) // 12)][1] for i in range(12)] + [found[-1][1]]
-        lines.append(f"{name}: KiB resident, at 13 moments: {' '.join(map(str, shown))}; growth {growth(found):+.0f}")
+        shown = [found[min(len(found) - 1, i * len(found) // 12)][1] for i in range(12)] + [
+            found[-1][1]
+        ]
+        lines.append(
+            f"{name}: KiB resident, at 13 moments: {' '.join(map(str, shown))}; growth {growth(found):+.0f}"
+        )
         if growth(found) > most:
             wrong.append(f"{name} grew by {growth(found):.0f} KiB")
     return lines, wrong
@@ -173,10 +208,21 @@ def main():
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--rate", type=int, default=2000)
     given = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="pyusdt-soak-", dir="/dev/shm") as rundir, tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="pyusdt-soak-", dir="/dev/shm") as rundir,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         os.environ["PYUSDT_RUNDIR"] = rundir
         lines, wrong = report(soak(given.seconds, given.rate, folder))
-    print("\n".join([f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {given.seconds:.0f} s, {given.rate} events/s", *lines, *wrong]))
+    print(
+        "\n".join(
+            [
+                f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {given.seconds:.0f} s, {given.rate} events/s",
+                *lines,
+                *wrong,
+            ]
+        )
+    )
     return bool(wrong)
 
 

@@ -21,16 +21,28 @@ def traced(script="pyusdt*:::user_trace-i4s4 { trace(arg2); }", **more):
     return pyusdt.trace(script, pid=os.getpid(), **more)
 
 
-@pytest.mark.parametrize(("values", "stddev", "least", "most"), [
-    ((1.0, 5.0), 2.0, 1.0, 5.0), ((1.0, 5.0, NAN), NAN, NAN, NAN), ((NAN, 1.0, 5.0), NAN, NAN, NAN), ((NAN,), NAN, NAN, NAN),
-    ((1.0, 5.0, INF), NAN, 1.0, INF), ((1e200, -1e200), INF, -1e200, 1e200), ((-0.0, 0.0), 0.0, 0.0, 0.0), ((-2.0, -8.0), 3.0, -8.0, -2.0)])
+@pytest.mark.parametrize(
+    ("values", "stddev", "least", "most"),
+    [
+        ((1.0, 5.0), 2.0, 1.0, 5.0),
+        ((1.0, 5.0, NAN), NAN, NAN, NAN),
+        ((NAN, 1.0, 5.0), NAN, NAN, NAN),
+        ((NAN,), NAN, NAN, NAN),
+        ((1.0, 5.0, INF), NAN, 1.0, INF),
+        ((1e200, -1e200), INF, -1e200, 1e200),
+        ((-0.0, 0.0), 0.0, 0.0, 0.0),
+        ((-2.0, -8.0), 3.0, -8.0, -2.0),
+    ],
+)
 def test_floats_that_are_no_numbers(values, stddev, least, most):
     script = "answers_flow*:::f { @s = stddev(arg.v); @min = min(arg.v); @max = max(arg.v); }"
     with traced(script, pyusdt=True) as t:
         for value in values:
             flow(value)
     found = [float(t.aggregations[name].value) for name in ("s", "min", "max")]
-    assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(found, (stddev, least, most))), found
+    assert all(
+        a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(found, (stddev, least, most))
+    ), found
 
 
 def test_no_room_for_records_is_refused():
@@ -67,8 +79,17 @@ def test_a_record_is_its_values():
         pyusdt.p(424242, 7)
         pyusdt.p(1, 2)
     record, later = t
-    assert 424242 in record and record.count(424242) == 1 and record.index(7) == 1 and os.getpid() not in record
-    assert record + (1,) == (424242, 7, 1) and list(reversed(record)) == [7, 424242] and record[:1] == (424242,)
+    assert (
+        424242 in record
+        and record.count(424242) == 1
+        and record.index(7) == 1
+        and os.getpid() not in record
+    )
+    assert (
+        record + (1,) == (424242, 7, 1)
+        and list(reversed(record)) == [7, 424242]
+        and record[:1] == (424242,)
+    )
     assert not isinstance(record, tuple) and sorted([later, record]) == [record, later]
     again = pickle.loads(pickle.dumps(record))
     assert again == record and hash(again) == hash(record) and again != later
@@ -124,6 +145,15 @@ def test_the_labels_of_user_trace_s1():
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_a_flight_recorder_that_can_not_be_is_told(mode, tmp_path):
     tmp_path.chmod(mode)
-    run = subprocess.run([sys.executable, "-W", "always", "-c", "import pyusdt"], capture_output=True, text=True, check=False,
-                         env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path / "none" if mode == 0o700 else tmp_path), "PYUSDT_FLIGHT": "64k"})
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", "import pyusdt"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYUSDT_RUNDIR": str(tmp_path / "none" if mode == 0o700 else tmp_path),
+            "PYUSDT_FLIGHT": "64k",
+        },
+    )
     assert run.returncode == 0 and "no flight recorder (PYUSDT_FLIGHT)" in run.stderr, run

@@ -14,6 +14,7 @@ def test_records_come_while_other_tasks_run():
     async def main():
         seen = []
         async with pyusdt.atrace(SCRIPT, pid=os.getpid()) as t:
+
             async def fire():
                 for i in range(5):
                     pyusdt.p(i)
@@ -56,6 +57,7 @@ def is_traced():
 @pytest.mark.parametrize("entered", [True, False])
 def test_a_cancelled_task_leaves_the_probes_off(entered):
     """Wherever it is: the thread that opens the session can not be cancelled, so it is closed behind it."""
+
     async def main():
         async def forever():
             async with pyusdt.atrace(SCRIPT, pid=os.getpid()) as t:

@@ -37,7 +37,9 @@ def test_can_be_asked_inside_the_block(usdt):
 def test_fails_with_what_did_fire(usdt):
     with usdt() as fired:
         pyusdt.p(1, "there")
-    with pytest.raises(pytest.fail.Exception, match=r"i1=2 should have fired at least once(.|\n)*s1='there'"):
+    with pytest.raises(
+        pytest.fail.Exception, match=r"i1=2 should have fired at least once(.|\n)*s1='there'"
+    ):
         fired.expect("user_trace-i4s4", i1=2)
     with pytest.raises(pytest.fail.Exception, match="2 times, did 1 times"):
         fired.expect("user_trace-i4s4", times=2)
@@ -59,15 +61,23 @@ def test_sees_what_fired_before_it_inside_the_block(usdt):
     with usdt() as fired:
         for i in range(30):
             pyusdt.p(i)
-            with pytest.raises(pytest.fail.Exception, match=f"i1={i} should have fired 0 times, did 1 times"):
+            with pytest.raises(
+                pytest.fail.Exception, match=f"i1={i} should have fired 0 times, did 1 times"
+            ):
                 fired.expect("user_trace-i4s4", times=0, i1=i)
             fired.expect(times=i + 1)
 
 
-@pytest.mark.parametrize("ask", [
-    lambda fired: fired.expect("user_trace_i4s4", times=0), lambda fired: fired.expect("user_trace-n951", times=0),
-    lambda fired: fired.expect("user_trace-i4s4", times=0, status=200), lambda fired: fired.matching(message2="x"),
-    lambda fired: fired.expect("user_trace-s1", times=0, i1=1)])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fired: fired.expect("user_trace_i4s4", times=0),
+        lambda fired: fired.expect("user_trace-n951", times=0),
+        lambda fired: fired.expect("user_trace-i4s4", times=0, status=200),
+        lambda fired: fired.matching(message2="x"),
+        lambda fired: fired.expect("user_trace-s1", times=0, i1=1),
+    ],
+)
 def test_what_does_not_exist_is_an_error(usdt, ask):
     with usdt() as fired:
         pyusdt.p(200)
@@ -129,6 +139,12 @@ def test_a_suite_with_warnings_as_errors_runs_with_pyusdt_imported(tmp_path):
     test = tmp_path / "test_y.py"
     test.write_text("def test_one(): assert 1\n")
     code = "import pyusdt, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
-    run = subprocess.run([sys.executable, "-c", code, "-q", "-W", "error", "-p", "no:cacheprovider", str(test)], capture_output=True,
-                         text=True, cwd=tmp_path, timeout=60, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", code, "-q", "-W", "error", "-p", "no:cacheprovider", str(test)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+    )
     assert run.returncode == 0, run.stdout + run.stderr

@@ -19,7 +19,13 @@ BEGIN { @a = avg(7); exit(5); }
 
 
 def run(*arguments):
-    done = subprocess.run([PYDTRACE, "-q", *arguments, "-n", SCRIPT], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [PYDTRACE, "-q", *arguments, "-n", SCRIPT],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert done.returncode == 5, done.stderr
     return done
 
@@ -27,15 +33,30 @@ def run(*arguments):
 def test_json_has_everything_in_its_order():
     lines = [json.loads(line) for line in run("--json").stdout.splitlines()]
     assert [line["type"] for line in lines] == [
-        "begin", "record", "record", "text", "error", "aggregation", "aggregation", "end"]
+        "begin",
+        "record",
+        "record",
+        "text",
+        "error",
+        "aggregation",
+        "aggregation",
+        "end",
+    ]
     begin, first, second, text, error, quantize, average, end = lines
     assert (begin["schema"], begin["engine"]) == (1, "embedded")
     assert first["probe"] == {"provider": "dtrace", "module": "", "function": "", "name": "BEGIN"}
-    assert (first["names"], first["values"]) == (["1", "who", "big"], [1, "zwölf", -9007199254740993])
+    assert (first["names"], first["values"]) == (
+        ["1", "who", "big"],
+        [1, "zwölf", -9007199254740993],
+    )
     assert second["values"] == [{"hex": "ff"}]
     assert text["text"] == "said 1\n"
     assert "divide-by-zero" in error["message"]
-    assert (quantize["name"], quantize["keys"], quantize["buckets"]) == ("q", ["a", 2], [[64, 127, 1]])
+    assert (quantize["name"], quantize["keys"], quantize["buckets"]) == (
+        "q",
+        ["a", 2],
+        [[64, 127, 1]],
+    )
     assert (average["function"], average["value"], average["n"]) == ("avg", 7, 1)
     assert end["status"] == 5
 
@@ -44,7 +65,13 @@ def test_stacks_and_names_in_both(tmp_path):
     script = "BEGIN { ustack(2); umod(ucaller); @[ustack(2)] = count(); exit(0); }"
     path = str(tmp_path / "t.parquet")
     for how in (["--json"], ["--parquet", path]):
-        done = subprocess.run([PYDTRACE, "-q", *how, "-n", script], capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(
+            [PYDTRACE, "-q", *how, "-n", script],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
         if how == ["--json"]:
             _, record, aggregation, _ = map(json.loads, done.stdout.splitlines())
     stack, module = record["values"]
@@ -52,7 +79,9 @@ def test_stacks_and_names_in_both(tmp_path):
     assert aggregation["keys"][0][0].partition("+")[0] == stack[0].partition("+")[0]
     parquet = pytest.importorskip("pyarrow.parquet")
     (shown,) = parquet.read_table(path)["ustack(2)"].to_pylist()
-    assert [name.partition("`")[0] for name in json.loads(shown)] == [name.partition("`")[0] for name in stack]
+    assert [name.partition("`")[0] for name in json.loads(shown)] == [
+        name.partition("`")[0] for name in stack
+    ]
     (row,) = parquet.read_table(tmp_path / "t.aggregations.parquet").to_pylist()
     assert len(json.loads(row["keys"][0])) == 2
 
@@ -67,17 +96,32 @@ def test_parquet_has_typed_columns(tmp_path):
     run("--parquet", str(tmp_path / "t.parquet"))
     table = parquet.read_table(tmp_path / "t.parquet")
     assert table["who"].to_pylist() == ["zwölf", None]
-    assert (str(table.schema.field("big").type), table["big"].to_pylist()) == ("int64", [-9007199254740993, None])
+    assert (str(table.schema.field("big").type), table["big"].to_pylist()) == (
+        "int64",
+        [-9007199254740993, None],
+    )
     assert set(table["name"].to_pylist()) == {"BEGIN"}
     rows = parquet.read_table(tmp_path / "t.aggregations.parquet").to_pylist()
-    assert [(row["aggregation"], row["keys"], row["low"], row["high"], row["count"], row["value"]) for row in rows] == [
-        ("q", ["a", "2"], 64, 127, 1, None), ("c", [], None, None, None, 1), ("a", [], None, None, None, 7)]
+    assert [
+        (row["aggregation"], row["keys"], row["low"], row["high"], row["count"], row["value"])
+        for row in rows
+    ] == [
+        ("q", ["a", "2"], 64, 127, 1, None),
+        ("c", [], None, None, None, 1),
+        ("a", [], None, None, None, 7),
+    ]
 
 
 def test_without_pyarrow_parquet_says_what_to_install(tmp_path):
     (tmp_path / "pyarrow.py").write_text("raise ImportError")
-    done = subprocess.run([PYDTRACE, "--parquet", str(tmp_path / "t"), "-n", "BEGIN { exit(0); }"], capture_output=True,
-                          text=True, timeout=30, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    done = subprocess.run(
+        [PYDTRACE, "--parquet", str(tmp_path / "t"), "-n", "BEGIN { exit(0); }"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
     assert (done.returncode, "pip install pyusdt[parquet]" in done.stderr) == (1, True)
 
 
@@ -94,8 +138,23 @@ FIRES = r"import pyusdt; pyusdt.user_trace_s1(b'\1\1\1\1\1\1\xf8\x7f')"  # as a 
 def odd(tmp_path, *arguments):
     (tmp_path / "odd.d").write_text(ODD)
     (tmp_path / "fires.py").write_text(FIRES)
-    done = subprocess.run([PYDTRACE, "-q", *arguments, "-x", "pyusdt", "-s", str(tmp_path / "odd.d"), "-c",
-                           f"{sys.executable} {tmp_path / 'fires.py'}"], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [
+            PYDTRACE,
+            "-q",
+            *arguments,
+            "-x",
+            "pyusdt",
+            "-s",
+            str(tmp_path / "odd.d"),
+            "-c",
+            f"{sys.executable} {tmp_path / 'fires.py'}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -106,9 +165,14 @@ def no_constant(name):
 
 def test_odd_values_are_json(tmp_path):
     """What is no number, bytes as a key, the least of all numbers."""
-    lines = [json.loads(line, parse_constant=no_constant) for line in odd(tmp_path, "--json").splitlines()]
+    lines = [
+        json.loads(line, parse_constant=no_constant)
+        for line in odd(tmp_path, "--json").splitlines()
+    ]
     assert [line["text"] for line in lines if line["type"] == "text"] == [str(-(1 << 63))]
-    assert [line["values"] for line in lines if line["type"] == "record"] == [[{"a": None, "b": [0, 0], "c": 0.0}, None]]
+    assert [line["values"] for line in lines if line["type"] == "record"] == [
+        [{"a": None, "b": [0, 0], "c": 0.0}, None]
+    ]
     found = {line["name"]: line for line in lines if line["type"] == "aggregation"}
     assert (found["_"]["keys"], found["_"]["value"]) == ([{"hex": "010101010101f87f"}], None)
     assert found["ends"]["buckets"] == [[-(1 << 63), -(1 << 62), 1], [1 << 62, (1 << 63) - 1, 1]]

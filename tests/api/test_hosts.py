@@ -20,10 +20,19 @@ COUNT = 'pyusdt$target:::user_trace-i4s4 { printf("host=%s n=%d", host, arg2); @
 
 def test_one_answer_of_several_hosts():
     """Records with their values, those of a host in order, merged aggregations; END fires here."""
-    with pyusdt.trace(COUNT + 'END { printf("here=%s", host); }', cmd=[sys.executable, "-c", LOAD], hosts=["web1", "web2"], via=VIA, **PATIENT) as t:
+    with pyusdt.trace(
+        COUNT + 'END { printf("here=%s", host); }',
+        cmd=[sys.executable, "-c", LOAD],
+        hosts=["web1", "web2"],
+        via=VIA,
+        **PATIENT,
+    ) as t:
         assert "on web1,web2 by the remote engine" in repr(t)
         records = list(t)
-    assert {key: int(value) for key, value in t.aggregations[""].items()} == {("web1",): 50, ("web2",): 50}
+    assert {key: int(value) for key, value in t.aggregations[""].items()} == {
+        ("web1",): 50,
+        ("web2",): 50,
+    }
     assert int(t.aggregations["s"][()]) == 2 * sum(range(50)) and t.returncode is None
     assert records.pop()["here"] == ""
     for host in ("web1", "web2"):
@@ -45,28 +54,44 @@ def test_the_order_of_two_hosts_at_one_time_is_uncertain():
                 time.sleep(0.02)
                 for record in t.available():
                     by_event.setdefault(record["n"], []).append(record.uncertain)
-        both = [uncertain for uncertain in by_event.values() if len(uncertain) == 2]  # each host sees each event
-        assert (both and all(second for _, second in both)) if hosts == "a,b" else set(map(tuple, by_event.values())) == {(False,)}
+        both = [
+            uncertain for uncertain in by_event.values() if len(uncertain) == 2
+        ]  # each host sees each event
+        assert (
+            (both and all(second for _, second in both))
+            if hosts == "a,b"
+            else set(map(tuple, by_event.values())) == {(False,)}
+        )
 
 
 def test_a_host_that_can_not_be_reached():
     """The others go on, and it is told; none at all is an error."""
     via = f"sh -c 'test {{host}} = good && exec {harness.PYDTRACE} --serve; exit 255' --serve"
-    tracing = pyusdt.trace(COUNT, cmd=[sys.executable, "-c", LOAD], hosts="good,bad", via=via, **PATIENT)
+    tracing = pyusdt.trace(
+        COUNT, cmd=[sys.executable, "-c", LOAD], hosts="good,bad", via=via, **PATIENT
+    )
     with pytest.warns(pyusdt.TraceWarning, match="bad is given up at"), tracing as t:
         t.wait(60)
-    assert dict(t.aggregations[""]) == {("good",): 50} and re.fullmatch("bad is given up at .*: the line to it is closed", *t.faults)
-    with pytest.raises(pyusdt.EngineError, match="bad1 is given up"), pyusdt.trace(COUNT, all=True, hosts="bad[1-2]", via=via):
+    assert dict(t.aggregations[""]) == {("good",): 50} and re.fullmatch(
+        "bad is given up at .*: the line to it is closed", *t.faults
+    )
+    with (
+        pytest.raises(pyusdt.EngineError, match="bad1 is given up"),
+        pyusdt.trace(COUNT, all=True, hosts="bad[1-2]", via=via),
+    ):
         pass
 
 
-@pytest.mark.parametrize(("more", "error", "message"), [
-    ({"hosts": "a[2-1]"}, ValueError, "'2-1' is no range of numbers"),
-    ({"hosts": []}, ValueError, "no host is named"),
-    ({"hosts": "a", "via": "ssh"}, ValueError, "--via needs {host}"),
-    ({"hosts": "a", "cpp": True}, ValueError, "cpp can not be had with hosts"),
-    ({"via": "ssh {host}"}, TypeError, "via and relay are how hosts are reached: name hosts"),
-])
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ({"hosts": "a[2-1]"}, ValueError, "'2-1' is no range of numbers"),
+        ({"hosts": []}, ValueError, "no host is named"),
+        ({"hosts": "a", "via": "ssh"}, ValueError, "--via needs {host}"),
+        ({"hosts": "a", "cpp": True}, ValueError, "cpp can not be had with hosts"),
+        ({"via": "ssh {host}"}, TypeError, "via and relay are how hosts are reached: name hosts"),
+    ],
+)
 def test_what_can_not_be_had(more, error, message):
     with pytest.raises(error) as caught:
         pyusdt.trace(COUNT, all=True, **more)
@@ -80,7 +105,9 @@ def test_a_script_that_needs_one_memory():
 
 def test_async():
     async def main():
-        async with pyusdt.atrace(COUNT, cmd=[sys.executable, "-c", LOAD], hosts="a", via=VIA, **PATIENT) as t:
+        async with pyusdt.atrace(
+            COUNT, cmd=[sys.executable, "-c", LOAD], hosts="a", via=VIA, **PATIENT
+        ) as t:
             return [record["n"] async for record in t]
 
     assert asyncio.run(main()) == [*range(50)]
@@ -89,9 +116,17 @@ def test_async():
 def test_names_of_all_lengths():
     """A record of theirs has one layout on all hosts and here; a name is compared, and is a key, as it is."""
     names = ["a", "seven77", "eight888", "host-of-a-long-name.example.org"]
-    script = ('BEGIN { printf("host=<%s>", host); } pyusdt$target:::user_trace-i4s4 /arg2 == 7/ { printf("host=<%s> n=%d", host, arg2); '
-              '@[host == "eight888", strlen(host)] = count(); @by[host] = count(); }')
-    with pyusdt.trace(script, cmd=[sys.executable, "-c", LOAD], hosts=names, via=VIA, **PATIENT) as t:
+    script = (
+        'BEGIN { printf("host=<%s>", host); } pyusdt$target:::user_trace-i4s4 /arg2 == 7/ { printf("host=<%s> n=%d", host, arg2); '
+        '@[host == "eight888", strlen(host)] = count(); @by[host] = count(); }'
+    )
+    with pyusdt.trace(
+        script, cmd=[sys.executable, "-c", LOAD], hosts=names, via=VIA, **PATIENT
+    ) as t:
         records = list(t)
-    assert sorted(record["host"] for record in records) == sorted(["", *names]) and [key for (key,) in sorted(t.aggregations["by"])] == sorted(names)
-    assert {key: int(value) for key, value in t.aggregations[""].items()} == {(name == "eight888", len(name)): 1 for name in names}
+    assert sorted(record["host"] for record in records) == sorted(["", *names]) and [
+        key for (key,) in sorted(t.aggregations["by"])
+    ] == sorted(names)
+    assert {key: int(value) for key, value in t.aggregations[""].items()} == {
+        (name == "eight888", len(name)): 1 for name in names
+    }

@@ -41,7 +41,11 @@ def left_behind():
     """What there is of a tracing by this process after it: files of its session, a thread, a command."""
     threads = [thread for thread in threading.enumerate() if thread.name == "pyusdt-trace"]
     commands = [child for child in children() if child not in EARLIER_CHILDREN]
-    return [*(name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")), *threads, *commands]
+    return [
+        *(name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")),
+        *threads,
+        *commands,
+    ]
 
 
 def nothing_is_left(patience=4.0):
@@ -58,7 +62,9 @@ class Interrupting:
         self.left = number
 
     def __call__(self, frame, event, argument):
-        if "/pyusdt/" in frame.f_code.co_filename or frame.f_code.co_filename.endswith("/threading.py"):
+        if "/pyusdt/" in frame.f_code.co_filename or frame.f_code.co_filename.endswith(
+            "/threading.py"
+        ):
             if self.left == 0:
                 sys.settrace(None)
                 self.left = -1
@@ -137,7 +143,11 @@ def test_what_was_left_warns_of_nothing():
 
 
 def test_aggregations_keep_their_tracing():
-    had = [pyusdt.trace("pyusdt*:::user_trace-i4s4 { @ = count(); }", pid=os.getpid()).__enter__().aggregations]
+    had = [
+        pyusdt.trace("pyusdt*:::user_trace-i4s4 { @ = count(); }", pid=os.getpid())
+        .__enter__()
+        .aggregations
+    ]
     gc.collect()
     assert pyusdt.p(1)
     with pytest.warns(ResourceWarning):
@@ -145,7 +155,9 @@ def test_aggregations_keep_their_tracing():
     assert nothing_is_left()
 
 
-BEGINNING = "import asyncio, atexit, os, pyusdt, sys\nS = 'pyusdt*:::user_trace-i4s4 { trace(arg2); }'\n"
+BEGINNING = (
+    "import asyncio, atexit, os, pyusdt, sys\nS = 'pyusdt*:::user_trace-i4s4 { trace(arg2); }'\n"
+)
 ENDINGS = {
     "a generator of the module": """
 def records():
@@ -209,23 +221,35 @@ t = pyusdt.trace(S, pid=os.getpid()).__enter__()""",
 }
 
 
-NEVER_LEFT = ("one that is never left", "an asynchronous generator")  # whose loop does not run any more
+NEVER_LEFT = (
+    "one that is never left",
+    "an asynchronous generator",
+)  # whose loop does not run any more
 
 
 @pytest.mark.parametrize("how", ENDINGS)
 def test_the_interpreter_ends(how):
-    run = subprocess.run([sys.executable, "-W", "always", "-c", BEGINNING + ENDINGS[how]], capture_output=True, text=True, timeout=20,
-                         check=False)
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", BEGINNING + ENDINGS[how]],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr
     assert ("was never left" in run.stderr) == (how in NEVER_LEFT), run.stderr
     assert nothing_is_left()
 
 
-@pytest.mark.parametrize("end", ["pass", "os._exit(3)", "os.kill(os.getpid(), 15)", "os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize(
+    "end", ["pass", "os._exit(3)", "os.kill(os.getpid(), 15)", "os.kill(os.getpid(), 9)"]
+)
 def test_the_command_ends_with_the_interpreter(end, tmp_path):
     code = f"{BEGINNING}t = pyusdt.trace(S, cmd=['sh', '-c', 'echo $$; exec sleep 1000']).__enter__()\nsys.stdin.read(1)\n{end}"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         pid = int(process.stdout.readline())
         process.stdin.write("x")
         process.stdin.close()

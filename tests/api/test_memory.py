@@ -24,6 +24,10 @@ def test_growth_is_seen():
     """A tracer that keeps a KiB more each second."""
     steady = [(t, 40_000 + t % 3) for t in range(100)]
     assert abs(soak.growth(steady)) <= 2
-    leaking = {"API": [(t, 40_000 + 20 * t) for t in range(100)], "pydtrace": steady, "target": steady}
+    leaking = {
+        "API": [(t, 40_000 + 20 * t) for t in range(100)],
+        "pydtrace": steady,
+        "target": steady,
+    }
     _, wrong = soak.report((leaking, {"API": (8, 1), "pydtrace": (8, 0)}, 9))
     assert wrong == ["pydtrace got 8 and dropped 0 of 9", "API grew by 1000 KiB"]

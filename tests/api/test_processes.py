@@ -95,6 +95,7 @@ def test_a_forked_child_traces_itself():
 
 def test_a_forked_child_leaves_the_tracing_alone():
     with traced() as t:
+
         def child():
             t.__exit__(None, None, None)
             try:
@@ -110,6 +111,7 @@ def test_a_forked_child_leaves_the_tracing_alone():
 
 def test_an_application_of_asyncio_traces_itself():
     """Its own events come through rings that its own loop empties: one that can not keep up loses, and does not wait."""
+
     async def main():
         async with pyusdt.atrace(SCRIPT, pid=os.getpid(), buffer=100, bufsize="64k") as t:
             for i in range(100_000):  # the loop does not run meanwhile
@@ -137,7 +139,9 @@ with pyusdt.trace("pyusdt*:::user_trace-i4s4 { trace(arg2); } END { @ends = coun
 
 
 def test_control_c_ends_the_loop():
-    child = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", LOOP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert child.stdout.readline() == "waits\n"
         child.send_signal(signal.SIGINT)

@@ -26,11 +26,17 @@ def is_traced():
 
 
 def test_importing_pyusdt_imports_none_of_it():
-    code = ("import sys; before = set(sys.modules); import pyusdt; new = set(sys.modules) - before; "
-            "rooms = tuple('pyusdt.' + room for room in ('api', 'data', 'dlang', 'engine', 'report', 'tracing'));"
-            "assert not [m for m in new if m.startswith(rooms) or m in ('asyncio', 'threading', 'typing')], new;"
-            "pyusdt.trace; assert 'pydtrace.consumer.tracing' in sys.modules")
-    subprocess.run([sys.executable, "-S", "-c", code], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    code = (
+        "import sys; before = set(sys.modules); import pyusdt; new = set(sys.modules) - before; "
+        "rooms = tuple('pyusdt.' + room for room in ('api', 'data', 'dlang', 'engine', 'report', 'tracing'));"
+        "assert not [m for m in new if m.startswith(rooms) or m in ('asyncio', 'threading', 'typing')], new;"
+        "pyusdt.trace; assert 'pydtrace.consumer.tracing' in sys.modules"
+    )
+    subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        check=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
 
 
 def test_what_print_shows_is_plain_data():
@@ -40,7 +46,15 @@ def test_what_print_shows_is_plain_data():
     with traced(script) as t:
         record = next(iter(t))
     assert record.names == ("this->p", "&this->p->x")
-    assert record[0] == {"x": -4, "n": "h", "u": {"w": 65, "v": 65}, "b": 5, "d": 0.0, "m": [0, 3], "k": "B"}
+    assert record[0] == {
+        "x": -4,
+        "n": "h",
+        "u": {"w": 65, "v": 65},
+        "b": 5,
+        "d": 0.0,
+        "m": [0, 3],
+        "k": "B",
+    }
     assert record[1] == -4
 
 
@@ -51,7 +65,13 @@ def test_stacks_and_names_are_values_and_keys():
                 @stacks[ustack(2), 5] = count(); @names[umod(ucaller), "x"] = sum(7); exit(0); }"""
     with traced(script) as t:
         (rec,) = t
-    assert rec.names == ("ustack(3)", "umod(ucaller)", "alloca(8)", "*(struct pair *)alloca(8)", "n")
+    assert rec.names == (
+        "ustack(3)",
+        "umod(ucaller)",
+        "alloca(8)",
+        "*(struct pair *)alloca(8)",
+        "n",
+    )
     stack, module, memory, pair, n = rec
     assert 1 <= len(stack) <= 3 and all(isinstance(name, str) for name in stack)
     assert (type(module), memory, pair, n) == (str, bytes(3), bytes(8), 4)
@@ -85,33 +105,55 @@ def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
         assert depth > 3
         natives = [text for text in user if "`" in text]
         assert 1 <= len(natives) <= 2 and "_tracer" not in "".join(natives)
-        assert language[0] == f"test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer ({__file__}:79)"
-        assert user == (*natives, *language[:3 - len(natives)])
+        assert (
+            language[0]
+            == f"test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer ({__file__}:79)"
+        )
+        assert user == (*natives, *language[: 3 - len(natives)])
         assert (caller, kernel) == (user[1].partition("+")[0], ())
-    own = [count for (_, stack), count in t.aggregations[""].items() if stack and stack[0] == seen[0].values[1][0]]
+    own = [
+        count
+        for (_, stack), count in t.aggregations[""].items()
+        if stack and stack[0] == seen[0].values[1][0]
+    ]
     assert own == [2, 2]
 
 
 def test_names_for_which_there_was_no_time_are_told(monkeypatch):
     monkeypatch.setattr("pydtrace.driver.address_symbolizer._OWN", -1.0)
     told = f"names of functions of user {os.getuid()}'s processes were not all read"
-    with pytest.warns(pyusdt.TraceWarning, match=told), traced('pyusdt$target:::user_trace-n7 { usym(arg2); }') as t:
+    with (
+        pytest.warns(pyusdt.TraceWarning, match=told),
+        traced("pyusdt$target:::user_trace-n7 { usym(arg2); }") as t,
+    ):
         assert pyusdt.pn(7, 16)
     assert [rec.values[0] for rec in t] == ["0x10"]
 
 
 def test_floats_are_floats():
     sold = pyusdt.Provider("apifloats").probe("sold", str, float)
-    with traced("""provider apifloats { probe sold(char *what, double price); };
+    with traced(
+        """provider apifloats { probe sold(char *what, double price); };
                 apifloats*:::sold { printf("%s price=%f", stringof(args[0]), args[1]); @[copyinstr(arg0)] = sum(args[1]); @mean = avg(args[1]);
-                @spread = stddev(args[1]); }""", pyusdt=True) as t:
+                @spread = stddev(args[1]); }""",
+        pyusdt=True,
+    ) as t:
         for price in (1.5, 2.5, 0.25):
             sold("tea", price)
     assert [rec["price"] for rec in t] == [1.5, 2.5, 0.25]
     total = t.aggregations[""]["tea"]
-    assert (total, total.n, total.function, t.aggregations["mean"].value) == (4.25, 3, "sum", 4.25 / 3)
+    assert (total, total.n, total.function, t.aggregations["mean"].value) == (
+        4.25,
+        3,
+        "sum",
+        4.25 / 3,
+    )
     again = pickle.loads(pickle.dumps(t.aggregations["spread"]))
-    assert (again.value, again.merge(again).value.n, again.function) == (t.aggregations["spread"].value, 6, "stddev")
+    assert (again.value, again.merge(again).value.n, again.function) == (
+        t.aggregations["spread"].value,
+        6,
+        "stddev",
+    )
 
 
 def test_records_are_typed_and_in_order():
@@ -123,7 +165,13 @@ def test_records_are_typed_and_in_order():
     assert [rec.time for rec in records] == sorted(rec.time for rec in records)
     rec = records[7]
     assert (rec.values, rec.names) == ((7, "/zwölf", 70), ("n", "route", "arg3"))
-    assert (rec[0], rec["route"], rec["arg3"], len(rec), list(rec)) == (7, "/zwölf", 70, 3, [7, "/zwölf", 70])
+    assert (rec[0], rec["route"], rec["arg3"], len(rec), list(rec)) == (
+        7,
+        "/zwölf",
+        70,
+        3,
+        [7, "/zwölf", 70],
+    )
     assert (rec.pid, rec.tid) == (os.getpid(), threading.get_native_id())
     assert (rec.probe.provider, rec.probe.name) == (f"pyusdt{os.getpid()}", "user_trace-i4s4")
     assert rec.probe.function == "user_trace_i4s4"
@@ -150,10 +198,16 @@ def test_no_first_event_is_lost_in_a_large_buffer(bufsize):
 
 
 def test_names_are_utf8_as_the_script_is():
-    script = 'BEGIN { trace("größe"); printf("größe=%d breite=%s", 7, strjoin("ß", "x")); exit(0); }'
+    script = (
+        'BEGIN { trace("größe"); printf("größe=%d breite=%s", 7, strjoin("ß", "x")); exit(0); }'
+    )
     with pyusdt.trace(script, all=True) as t:
         (rec,) = t
-    assert rec.names == ('"größe"', "größe", "breite") and rec["größe"] == 7 and rec.values == ("größe", 7, "ßx")
+    assert (
+        rec.names == ('"größe"', "größe", "breite")
+        and rec["größe"] == 7
+        and rec.values == ("größe", 7, "ßx")
+    )
 
 
 def test_all_aggregations_pickled_are_a_dict_of_snapshots():
@@ -173,11 +227,18 @@ def test_records_are_frozen_and_can_be_pickled():
     with pytest.raises(KeyError, match="route"):
         rec["nothing"]
     again = pickle.loads(pickle.dumps(rec))
-    assert (again.probe, again.values, again.names, again.time) == (rec.probe, rec.values, rec.names, rec.time)
+    assert (again.probe, again.values, again.names, again.time) == (
+        rec.probe,
+        rec.values,
+        rec.names,
+        rec.time,
+    )
 
 
 def test_strings_that_are_not_utf8_are_bytes():
-    with traced("pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6)); @[copyinstr(arg6)] = count(); }") as t:
+    with traced(
+        "pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6)); @[copyinstr(arg6)] = count(); }"
+    ) as t:
         pyusdt.p(b"\xff\xfe")
         pyusdt.p("ok")
     assert [rec[0] for rec in t] == [b"\xff\xfe", "ok"]
@@ -218,20 +279,26 @@ def test_end_runs_when_the_block_is_left():
 
 
 def test_exit_ends_the_iteration():
-    with pyusdt.trace("BEGIN { trace(1); } tick-10ms { exit(7); } END { trace(2); }", all=True) as t:
+    with pyusdt.trace(
+        "BEGIN { trace(1); } tick-10ms { exit(7); } END { trace(2); }", all=True
+    ) as t:
         assert [rec[0] for rec in t] == [1, 2]
         assert (t.status, t.finished) == (7, True)
 
 
 def test_a_command_is_traced_from_its_first_probe():
     code = "import pyusdt; [pyusdt.p(i) for i in range(5)]; raise SystemExit(3)"
-    with pyusdt.trace("pyusdt$target:::user_trace-i4s4 { trace(arg2); }", cmd=[sys.executable, "-c", code]) as t:
+    with pyusdt.trace(
+        "pyusdt$target:::user_trace-i4s4 { trace(arg2); }", cmd=[sys.executable, "-c", code]
+    ) as t:
         assert [rec[0] for rec in t] == [0, 1, 2, 3, 4]
     assert t.returncode == 3
 
 
 def test_a_command_may_be_a_line_with_quotes():
-    with pyusdt.watch("user_trace-i4s4", cmd=f"{sys.executable} -c 'import pyusdt; pyusdt.p(7)'") as t:
+    with pyusdt.watch(
+        "user_trace-i4s4", cmd=f"{sys.executable} -c 'import pyusdt; pyusdt.p(7)'"
+    ) as t:
         assert [rec["i1"] for rec in t] == [7]
     assert t.returncode == 0
 
@@ -249,7 +316,9 @@ def test_actions_on_aggregations_are_done():
     assert dict(t.aggregations["a"]) == {(3,): 2}
 
 
-@pytest.mark.filterwarnings("ignore:self-> variables")  # another test of this process has used asyncio
+@pytest.mark.filterwarnings(
+    "ignore:self-> variables"
+)  # another test of this process has used asyncio
 def test_what_is_speculated_comes_if_it_is_committed():
     script = """pyusdt*:::user_trace-i4s4 /arg2 == 0/ { self->s = speculation(); }
         pyusdt*:::user_trace-i4s4 /self->s && arg2 < 9/ { speculate(self->s); trace(arg2); }
@@ -263,12 +332,18 @@ def test_what_is_speculated_comes_if_it_is_committed():
 
 
 def test_destructive_actions_have_to_be_allowed():
-    with pytest.raises(pyusdt.EngineError, match="destructive=True"), traced('BEGIN { system("true"); }'):
+    with (
+        pytest.raises(pyusdt.EngineError, match="destructive=True"),
+        traced('BEGIN { system("true"); }'),
+    ):
         pass
 
 
 def test_buffers_that_are_too_small_are_refused():
-    with pytest.raises(pyusdt.EngineError, match="Enabling exceeds size of buffer"), traced("BEGIN { trace(1); }", bufsize=8):
+    with (
+        pytest.raises(pyusdt.EngineError, match="Enabling exceeds size of buffer"),
+        traced("BEGIN { trace(1); }", bufsize=8),
+    ):
         pass
 
 
@@ -279,16 +354,25 @@ def test_ftruncate_has_no_file_to_empty():
 
 
 def test_macro_arguments_and_options():
-    with pyusdt.trace('BEGIN { trace($1); trace($$2); trace("abcdef"); exit(0); }', 5, "five", all=True, strsize=4) as t:
+    with pyusdt.trace(
+        'BEGIN { trace($1); trace($$2); trace("abcdef"); exit(0); }', 5, "five", all=True, strsize=4
+    ) as t:
         assert list(next(t))[:2] == [5, "fiv"]
 
 
 def test_a_compile_error_tells_its_place():
     with pytest.raises(pyusdt.CompileError) as caught:
         pyusdt.trace("BEGIN\n{ trace(nothing); }", all=True)
-    assert (caught.value.tag, caught.value.loc.line, caught.value.loc.column) == ("D_IDENT_UNDEF", 2, 9)
+    assert (caught.value.tag, caught.value.loc.line, caught.value.loc.column) == (
+        "D_IDENT_UNDEF",
+        2,
+        9,
+    )
     assert str(caught.value).split("\n")[:3] == [  # what a traceback shows
-        "failed to resolve nothing: Unknown variable name", f"{caught.value.loc}: [D_IDENT_UNDEF]", "    { trace(nothing); }"]
+        "failed to resolve nothing: Unknown variable name",
+        f"{caught.value.loc}: [D_IDENT_UNDEF]",
+        "    { trace(nothing); }",
+    ]
 
 
 def test_a_clause_may_be_a_description_alone():
@@ -298,7 +382,10 @@ def test_a_clause_may_be_a_description_alone():
 
 
 def test_probes_that_do_not_exist_are_an_error():
-    with pytest.raises(pyusdt.CompileError, match="does not match any") as caught, traced("pyusdt*:::nothing { }"):
+    with (
+        pytest.raises(pyusdt.CompileError, match="does not match any") as caught,
+        traced("pyusdt*:::nothing { }"),
+    ):
         pass
     assert caught.value.tag == "D_PDESC_ZERO"
 
@@ -315,7 +402,10 @@ def test_options_that_do_not_exist_are_an_error():
 
 
 def test_a_process_that_does_not_exist_is_an_error():
-    with pytest.raises(pyusdt.EngineError, match=f"No such process: {2**22 + 1}"), pyusdt.trace("pyusdt*:::s1 { }", pid=2**22 + 1):
+    with (
+        pytest.raises(pyusdt.EngineError, match=f"No such process: {2**22 + 1}"),
+        pyusdt.trace("pyusdt*:::s1 { }", pid=2**22 + 1),
+    ):
         pass
 
 
@@ -340,7 +430,10 @@ def test_what_is_fired_is_delivered_or_counted():
     """A reader that takes nothing: at most `buffer` records wait, the rings fill, what they lose is counted."""
     fired, probe = 60_000, pyusdt.probe("user_trace-i4s4")
     script = "pyusdt*:::user_trace-i4s4 { trace(arg2); }"
-    with pytest.warns(pyusdt.TraceWarning, match="lost"), traced(script, buffer=1000, bufsize="64k") as t:  # noqa: PT031
+    with (  # noqa: PT031
+        pytest.warns(pyusdt.TraceWarning, match="lost"),
+        traced(script, buffer=1000, bufsize="64k") as t,
+    ):
         for i in range(fired):
             probe(i)
     values = [rec[0] for rec in t]
@@ -376,5 +469,15 @@ def test_watch_needs_no_script():
     first, second = t
     assert first["proc"].startswith(f"<{os.getpid()}.")
     assert {**dict(zip(first.names, first)), "proc": ""} == {
-        "proc": "", "user_tag": "the tag", "i1": 200, "i2": -1, "i3": 0, "i4": 0, "s1": "GET", "s2": "", "s3": "", "s4": ""}
+        "proc": "",
+        "user_tag": "the tag",
+        "i1": 200,
+        "i2": -1,
+        "i3": 0,
+        "i4": 0,
+        "s1": "GET",
+        "s2": "",
+        "s3": "",
+        "s4": "",
+    }
     assert second["message"] == "hello"

@@ -57,9 +57,27 @@ def check(folder, **texts):
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
     environment = {**os.environ, "MYPYPATH": os.path.join(ROOT, "src")}
-    return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(folder / "cache"),
-                           "--follow-imports", "silent", "--ignore-missing-imports", *(f"{name}.py" for name in texts)],
-                          env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--no-error-summary",
+            "--cache-dir",
+            str(folder / "cache"),
+            "--follow-imports",
+            "silent",
+            "--ignore-missing-imports",
+            *(f"{name}.py" for name in texts),
+        ],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    ).stdout
 
 
 def examples():
@@ -69,13 +87,21 @@ def examples():
 
 def test_what_is_right_has_no_errors_and_what_is_wrong_has(tmp_path):
     assert len(examples()) >= 3
-    shown = [f"def example_{i}() -> None:\n" + "".join(f"    {line}\n" for line in text.splitlines()) for i, text in enumerate(examples())]
+    shown = [
+        f"def example_{i}() -> None:\n" + "".join(f"    {line}\n" for line in text.splitlines())
+        for i, text in enumerate(examples())
+    ]
     found = check(tmp_path, right=RIGHT + "\n\n" + "\n\n".join(shown), wrong=WRONG)
-    wrong = {(name, int(line)) for name, line in re.findall(r"^(\w+)\.py:(\d+): error", found, re.MULTILINE)}
+    wrong = {
+        (name, int(line))
+        for name, line in re.findall(r"^(\w+)\.py:(\d+): error", found, re.MULTILINE)
+    }
     assert wrong == {("wrong", line) for line in (3, 4, 5, 6, 8, 10)}, found
 
 
 def test_the_options_are_those_that_there_are():
     refused = {name for names in options._REFUSED.values() for name in names.split()}
-    assert set(trace_keywords.OptionKeywords.__annotations__) == set(options.PARSERS) - refused - {"engine"}
+    assert set(trace_keywords.OptionKeywords.__annotations__) == set(options.PARSERS) - refused - {
+        "engine"
+    }
     assert get_type_hints(trace_keywords.OptionKeywords)

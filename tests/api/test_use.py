@@ -78,7 +78,9 @@ def test_recordings(tmp_path):
     with traced(record=tmp_path / "x.ev") as t:
         pyusdt.p(1)
         pyusdt.p(2)
-    with pyusdt.trace("pyusdt$target:::user_trace-i4s4 { trace(arg2 * 10); }", replay=tmp_path / "x.ev") as t:
+    with pyusdt.trace(
+        "pyusdt$target:::user_trace-i4s4 { trace(arg2 * 10); }", replay=tmp_path / "x.ev"
+    ) as t:
         assert [rec[0] for rec in t] == [10, 20]
     for more in ({"pid": 1}, {"all": True}, {"cmd": "x"}, {"keep": "k"}, {"record": "y"}):
         with pytest.raises(TypeError, match="replay traces nothing"):
@@ -92,7 +94,9 @@ def test_a_session_is_kept():
             pyusdt.p(expected[1])
             assert t.flush()
             assert [rec[0] for rec in t.available()][-2:] == expected
-    with pyusdt.trace(SCRIPT + "tick-10ms { exit(0); }", all=True, keep="use_kept,60s", zdefs=True) as t:
+    with pyusdt.trace(
+        SCRIPT + "tick-10ms { exit(0); }", all=True, keep="use_kept,60s", zdefs=True
+    ) as t:
         t.wait(20)
     with pytest.raises(TypeError, match="all=True"):
         traced(keep="x")
@@ -113,7 +117,11 @@ def test_awatch():
 def test_probes_by_keyword():
     with pyusdt.watch("order-placed", pid=os.getpid()) as t:
         assert order(1, price=2.5, item="tea") and order(2, price=1.0) and order(item="x")
-        for wrong in (lambda: order(1, "a", item="b"), lambda: order(1, colour=3), lambda: pyusdt.probe("user_trace-i4s4")(a=1)):
+        for wrong in (
+            lambda: order(1, "a", item="b"),
+            lambda: order(1, colour=3),
+            lambda: pyusdt.probe("user_trace-i4s4")(a=1),
+        ):
             with pytest.raises(TypeError):
                 wrong()
     assert [rec.values for rec in t] == [(1, "tea", 2.5), (2, "", 1.0), (0, "x", 0.0)]
@@ -126,7 +134,12 @@ def fire(probe):
 def test_probes_are_pickled():
     for probe in (order, pyusdt.probe("user_trace-n7"), pyusdt.probe("user_trace-s1")):
         again = pickle.loads(pickle.dumps(probe))
-        assert (again.name, again.provider, again.max_arguments, again.path) == (probe.name, probe.provider, probe.max_arguments, probe.path)
+        assert (again.name, again.provider, again.max_arguments, again.path) == (
+            probe.name,
+            probe.provider,
+            probe.max_arguments,
+            probe.path,
+        )
         assert copy.copy(probe).name == probe.name
     with pyusdt.watch("order-placed", pid=os.getpid()) as t:
         assert pickle.loads(pickle.dumps(order))(9, item="again")
@@ -177,7 +190,7 @@ def test_tag_is_a_decorator():
         pyusdt.tag("x")(3)
 
 
-MARKED = '''
+MARKED = """
 import pytest, pyusdt
 
 @pytest.mark.usdt("user_trace-i4s4", times=2, i1=1)
@@ -197,13 +210,30 @@ def test_fixture(usdt):
     with usdt() as fired:
         pyusdt.p(1)
     fired.expect(times=1)
-'''
+"""
 
 
 def test_markers_and_a_summary(tmp_path):
     (tmp_path / "test_marked.py").write_text(MARKED)
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider", "test_marked.py"], cwd=tmp_path,
-                         capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--strict-markers",
+            "-p",
+            "no:cacheprovider",
+            "test_marked.py",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert "2 failed, 2 passed" in run.stdout, run.stdout + run.stderr
-    assert "should have fired 0 times, did 1 times" in run.stdout and "has no value nope" in run.stdout
+    assert (
+        "should have fired 0 times, did 1 times" in run.stdout and "has no value nope" in run.stdout
+    )
     assert "usdt: 4 blocks traced, 6 records, none lost" in run.stdout

@@ -20,8 +20,21 @@ from pydtrace.results import aggregation_values
 from pydtrace.results.aggregations import Aggregation
 
 PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
-FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",
-                                                       "lquantize", "llquantize", "percentiles")]
+FUNCTIONS = [
+    (name, PARAMS.get(name, ()))
+    for name in (
+        "count",
+        "sum",
+        "min",
+        "max",
+        "avg",
+        "stddev",
+        "quantize",
+        "lquantize",
+        "llquantize",
+        "percentiles",
+    )
+]
 INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
 
 
@@ -39,8 +52,15 @@ def feed(function, params, data):
         return [n, total, wrap(squares), wrap(squares >> 64)]
     counts = [0] * len(aggregation_values.bounds(AGGREGATIONS[function], params))
     for x in data:
-        counts[next(i for i, (low, high) in enumerate(aggregation_values.bounds(AGGREGATIONS[function], params))
-                    if (low is None or low <= x) and (high is None or x <= high))] += 1
+        counts[
+            next(
+                i
+                for i, (low, high) in enumerate(
+                    aggregation_values.bounds(AGGREGATIONS[function], params)
+                )
+                if (low is None or low <= x) and (high is None or x <= high)
+            )
+        ] += 1
     return [n, *[max(data, default=0)] * (function == "percentiles"), *counts]
 
 
@@ -64,7 +84,12 @@ def test_merging_is_exact(function, params, x0, x1):
 @given(st.lists(INTS, min_size=1))
 def test_packing_and_pickling_keep_everything(function, params, data):
     value = make(function, params, data)
-    for again in (aggregation_values.unpack(AggDef("a", 1, AGGREGATIONS[function], params, [], 3), aggregation_values.pack(value)), pickle.loads(pickle.dumps(value))):
+    for again in (
+        aggregation_values.unpack(
+            AggDef("a", 1, AGGREGATIONS[function], params, [], 3), aggregation_values.pack(value)
+        ),
+        pickle.loads(pickle.dumps(value)),
+    ):
         assert (again, again.words, again.to_dict()) == (value, value.words, value.to_dict())
 
 
@@ -87,20 +112,29 @@ def test_percentiles_of_a_known_distribution():
 
 
 def test_percentiles_at_the_ends():
-    assert [make("quantize", (), [-(1 << 63), (1 << 63) - 1]).percentile(p) for p in (0, 50, 50.5, 100)] == [
-        -(1 << 62), -(1 << 62), (1 << 63) - 1, (1 << 63) - 1]
+    assert [
+        make("quantize", (), [-(1 << 63), (1 << 63) - 1]).percentile(p) for p in (0, 50, 50.5, 100)
+    ] == [-(1 << 62), -(1 << 62), (1 << 63) - 1, (1 << 63) - 1]
     outside = make("lquantize", (0, 100, 10), [-5, 1000])
     assert [outside.percentile(p) for p in (0, 50, 51, 100)] == [-1, -1, 100, 100]
-    many = aggregation_values.Histogram(AGGREGATIONS["lquantize"], (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
+    many = aggregation_values.Histogram(
+        AGGREGATIONS["lquantize"], (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9]
+    )  # more than a float tells apart
     assert [many.percentile(p) for p in (100, 100.0, 99.9)] == [19, 19, 9]
 
 
-@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if AGGREGATIONS[item[0]].is_distribution])
+@pytest.mark.parametrize(
+    "function, params", [item for item in FUNCTIONS if AGGREGATIONS[item[0]].is_distribution]
+)
 def test_buckets_cover_every_number_once(function, params):
     bounds = aggregation_values.bounds(AGGREGATIONS[function], params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
-    assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1), (None, (1 << 63) - 1))
+    assert (bounds[0][0], bounds[-1][1]) in (
+        (None, None),
+        (-(1 << 63), (1 << 63) - 1),
+        (None, (1 << 63) - 1),
+    )
 
 
 def test_percentiles_say_their_bounds():
@@ -120,9 +154,18 @@ def test_percentiles_of_nothing_and_of_what_is_below_0():
     none = make("percentiles", (), [])
     assert none.max is None and set(none.percentiles().values()) == {None}
     below = make("percentiles", (), [-5000, -123456, -7, 3, 2**62])
-    assert [below.percentile(percent) for percent in (0, 20, 40, 60, 80)] == [-123903, -123903, -5023, -7, 3]
+    assert [below.percentile(percent) for percent in (0, 20, 40, 60, 80)] == [
+        -123903,
+        -123903,
+        -5023,
+        -7,
+        3,
+    ]
     assert below.buckets[0][:2] == (-124927, -122880) and pickle.loads(pickle.dumps(below)) == below
-    assert make("percentiles", (), [-5, -7]).percentiles() == {"p50": -7, **dict.fromkeys(("p90", "p99", "p99.9", "max"), -5)}
+    assert make("percentiles", (), [-5, -7]).percentiles() == {
+        "p50": -7,
+        **dict.fromkeys(("p90", "p99", "p99.9", "max"), -5),
+    }
 
 
 def test_what_came_between_two_looks():
@@ -140,7 +183,10 @@ def test_the_rows_of_a_picture():
     edges = aggregation_values.edges(AGGREGATIONS["percentiles"], ())
     assert edges[0][0] == -1 << 63 and (0, 0) in edges and edges[-1][1] == (1 << 63) - 1
     assert all(low == high + 1 for (_, high), (low, _) in pairwise(edges))
-    assert all(high < 2 * low or low > 2 * high or low == high == 0 for low, high in edges) and len(edges) < 260
+    assert (
+        all(high < 2 * low or low > 2 * high or low == high == 0 for low, high in edges)
+        and len(edges) < 260
+    )
     assert {(-high, -low) for low, high in edges[1:-1]} == set(edges[1:-1]), "below 0 as above"
     data = [-4, 0, 1, 60, 80, 1000, 1000]
     rows = make("percentiles", (), data).rows
@@ -152,7 +198,9 @@ def test_numbers():
     assert make("avg", (), [1, 2, 2]) == 1
     assert make("avg", (), [1, 2, 2]).mean == 5 / 3
     assert make("avg", (), [-3, -4]) == -3  # towards zero, as in dtrace
-    assert make("stddev", (), [-(1 << 63)] * 2) == -(1 << 63)  # the sum wraps; a register's value, as dtrace prints it
+    assert make("stddev", (), [-(1 << 63)] * 2) == -(
+        1 << 63
+    )  # the sum wraps; a register's value, as dtrace prints it
     assert make("stddev", (), [2, 4, 4, 4, 5, 5, 7, 9]) == 2
     assert make("max", (), [-5]).merge(make("max", (), [])) == -5
     with pytest.raises(AttributeError):
@@ -164,14 +212,20 @@ def test_only_what_is_alike_merges():
         make("sum", (), [1]).merge(make("count", (), [1]))
     with pytest.raises(aggregation_values.MergeError):
         make("lquantize", (0, 10, 1), []).merge(make("lquantize", (0, 10, 2), []))
-    integers, floats = make("sum", (), [1]), aggregation_values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)])
+    integers, floats = (
+        make("sum", (), [1]),
+        aggregation_values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)]),
+    )
     for one, other in ((integers, floats), (floats, integers)):
         with pytest.raises(aggregation_values.MergeError, match="of different kinds"):
             one.merge(other)
 
 
 def definition(function, *types_of_keys):
-    fields = [Data(type, 264 * i, 256 if type.is_string else type.size) for i, type in enumerate(types_of_keys)]
+    fields = [
+        Data(type, 264 * i, 256 if type.is_string else type.size)
+        for i, type in enumerate(types_of_keys)
+    ]
     return AggDef("a", 1, AGGREGATIONS[function], PARAMS.get(function, ()), fields, 3)
 
 
@@ -189,18 +243,27 @@ def test_an_aggregation_can_be_pickled():
     made = definition("lquantize", d_types.STRING, d_types.INT64)
     one = Aggregation(made, {("ä", -7): make("lquantize", PARAMS["lquantize"], [1, 5, 5])})
     two = pickle.loads(pickle.dumps(one))
-    assert (dict(two), two.name, two.function, two.params) == (dict(one), "a", "lquantize", PARAMS["lquantize"])
+    assert (dict(two), two.name, two.function, two.params) == (
+        dict(one),
+        "a",
+        "lquantize",
+        PARAMS["lquantize"],
+    )
     assert two.text() == one.text() and two.merge(one)["ä", -7].n == 6
 
 
 def test_an_aggregation_prints_as_dtrace_does():
-    one = Aggregation(definition("count", d_types.STRING, d_types.INT64), {("a", -1): make("count", (), [0]), ("b", 2): make(
-        "count", (), [0, 0])})
+    one = Aggregation(
+        definition("count", d_types.STRING, d_types.INT64),
+        {("a", -1): make("count", (), [0]), ("b", 2): make("count", (), [0, 0])},
+    )
     assert one.text() == f"  {'a':50} {-1:16} {1:16}\n  {'b':50} {2:16} {2:16}\n"
 
 
 def test_a_histogram_prints_as_dtrace_does():
-    assert make("quantize", (), [1, 1, 2]).text() == """
+    assert (
+        make("quantize", (), [1, 1, 2]).text()
+        == """
            value  ------------- Distribution ------------- count    
                0 |                                         0        
                1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@              2        
@@ -208,6 +271,7 @@ def test_a_histogram_prints_as_dtrace_does():
                4 |                                         0        
 
 """
+    )
 
 
 def test_a_picture_of_percentiles_has_few_rows():
@@ -217,7 +281,10 @@ def test_a_picture_of_percentiles_has_few_rows():
     assert len(value.buckets) > 500 and len(value.pictured) < 60 and max(heights) < 61 * 18
     assert sum(bucket.count for bucket in value.pictured) == value.total
     assert f">p50 {value.percentile(50)}  p90 " in picture and "max 123456<" in picture
-    assert "p50" not in make("percentiles", (), [])._repr_html_() + make("quantize", (), [1])._repr_html_()
+    assert (
+        "p50"
+        not in make("percentiles", (), [])._repr_html_() + make("quantize", (), [1])._repr_html_()
+    )
 
 
 def test_html_is_svg_with_every_bucket_and_keys_escaped():
@@ -238,4 +305,9 @@ def test_html_of_what_increments_made_negative():
 
 
 def test_html_of_floats_is_not_cut():
-    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): aggregation_values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])})._repr_html_()
+    assert (
+        "<td>2.5</td>"
+        in Aggregation(
+            definition("avg"), {(): aggregation_values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])}
+        )._repr_html_()
+    )

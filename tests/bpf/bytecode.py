@@ -38,8 +38,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 C = os.path.join(ROOT, "c")
 PUBLIC = os.path.join(os.path.dirname(C), "include")
-SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/fuse.c", "bpf/helpers.c", "bpf/float.c", "bpf/json.c", "bpf/path.c", "bpf/term.c",
-           "bpf/term_read.c", "bpf/term_show.c", "bpf/run.c", "bpf/vm.c", "shared/os_linux.c"]
+SOURCES = [
+    "bpf/map.c",
+    "bpf/program.c",
+    "bpf/fuse.c",
+    "bpf/helpers.c",
+    "bpf/float.c",
+    "bpf/json.c",
+    "bpf/path.c",
+    "bpf/term.c",
+    "bpf/term_read.c",
+    "bpf/term_show.c",
+    "bpf/run.c",
+    "bpf/vm.c",
+    "shared/os_linux.c",
+]
 FUSING = ["-Wl,--wrap=pyusdt_fuse"]  # for the drivers that have fusing.h
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
 
@@ -48,10 +61,14 @@ class Case:
     def __init__(self, file, name, outcome, text, sections):
         self.id = f"{os.path.basename(file)[:-5]}: {name}"
         self.outcome, self.text = outcome, text
-        self.maps = [MapDef(n, kind, int(k), int(v), int(e))
-                     for n, kind, k, v, e in (line.split() for line in sections.get("maps", "").splitlines())]
+        self.maps = [
+            MapDef(n, kind, int(k), int(v), int(e))
+            for n, kind, k, v, e in (line.split() for line in sections.get("maps", "").splitlines())
+        ]
         self.map_names = [m.name for m in self.maps]
-        self.state, self.context, self.user = (_bytes(sections.get(s, "")) for s in ("state", "context", "user"))
+        self.state, self.context, self.user = (
+            _bytes(sections.get(s, "")) for s in ("state", "context", "user")
+        )
         self.steps = int(sections.get("steps", "0"))
         self.output = [_bytes(line) for line in sections.get("output", "").splitlines()]
         self.after = sections.get("after", "").split("\n") if "after" in sections else []
@@ -98,8 +115,26 @@ def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
     """Compile tests/bpf/`main` with the interpreter; sources, include: instead of c/'s own files."""
     subprocess.run(["python3", os.path.join(C, "generate_bpf.py")], check=True)
     sources = sources or [os.path.join(C, name) for name in SOURCES]
-    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", include, "-I", PUBLIC, "-o",
-                    path, os.path.join(HERE, main), *sources], check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=gnu11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-O2",
+            *flags,
+            "-I",
+            include,
+            "-I",
+            PUBLIC,
+            "-o",
+            path,
+            os.path.join(HERE, main),
+            *sources,
+        ],
+        check=True,
+    )
     return path
 
 
@@ -136,15 +171,29 @@ class Result:
 
 def request(case):
     blocks = b"".join(struct.pack("=I", len(b)) + b for b in (case.context, case.user, case.state))
-    maps = b"".join(struct.pack("=4I", KINDS[m.kind].number, m.key_size, m.value_size, m.entries) for m in case.maps)
-    return (struct.pack("=I", len(case.maps)) + maps + struct.pack("=I", len(case.insns)) + insn.encode(case.insns)
-            + blocks + struct.pack("=I", case.steps))
+    maps = b"".join(
+        struct.pack("=4I", KINDS[m.kind].number, m.key_size, m.value_size, m.entries)
+        for m in case.maps
+    )
+    return (
+        struct.pack("=I", len(case.maps))
+        + maps
+        + struct.pack("=I", len(case.insns))
+        + insn.encode(case.insns)
+        + blocks
+        + struct.pack("=I", case.steps)
+    )
 
 
 def run_all(driver, cases, *plain):
     """[Result] of the cases, in one process of the driver; with one argument more, each instruction by itself."""
-    done = subprocess.run([driver, *plain], input=b"".join(request(c) for c in cases), capture_output=True, timeout=120,
-                          check=False)
+    done = subprocess.run(
+        [driver, *plain],
+        input=b"".join(request(c) for c in cases),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr.decode()
     chunks = done.stdout.decode().split("end\n")
     assert chunks.pop() == "" and len(chunks) == len(cases)
@@ -156,18 +205,28 @@ def in_kernel(case):
     """The kernel's Result-like outcome: ("refused", log) or ("ran", r0, state after)."""
     result_map = MapDef("result", "array", 4, 8, 1)
     maps = [*case.maps, result_map]
-    code = [*assemble("callsub +5\nldmapval r1, result\nstxdw [r1], r0\nmov r0, 0\nexit", [m.name for m in maps]),
-            *case.insns]
+    code = [
+        *assemble(
+            "callsub +5\nldmapval r1, result\nstxdw [r1], r0\nmov r0, 0\nexit",
+            [m.name for m in maps],
+        ),
+        *case.insns,
+    ]
     try:
         with Loaded(code, maps, RAW_TRACEPOINT) as loaded:
             if case.state:
-                map_update(loaded.map_fds[0], bytes(4), case.state.ljust(case.maps[0].value_size, b"\0"))
+                map_update(
+                    loaded.map_fds[0], bytes(4), case.state.ljust(case.maps[0].value_size, b"\0")
+                )
             if case.kernel == "accepts":
                 return ("accepted",)
             prog_test_run(loaded.fd, case.context)
             r0 = struct.unpack("=Q", map_lookup(loaded.map_fds[-1], bytes(4), 8))[0]
-            arrays = [f"array {i} {map_lookup(fd, bytes(4), m.value_size).hex()}"
-                      for i, (m, fd) in enumerate(zip(case.maps, loaded.map_fds)) if m.kind == "array"]
+            arrays = [
+                f"array {i} {map_lookup(fd, bytes(4), m.value_size).hex()}"
+                for i, (m, fd) in enumerate(zip(case.maps, loaded.map_fds))
+                if m.kind == "array"
+            ]
             return "ran", hex(r0), arrays
     except Refused as error:
         return "refused", str(error)

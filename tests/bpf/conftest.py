@@ -14,7 +14,9 @@ def build_driver(request, tmp_path_factory):
     compiler, flags = BUILDS[request.param]
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
-    return lambda main: bytecode.build(str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, [*flags, *bytecode.FUSING], compiler)
+    return lambda main: bytecode.build(
+        str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, [*flags, *bytecode.FUSING], compiler
+    )
 
 
 @pytest.fixture

@@ -117,15 +117,22 @@ static void print_fused(void)
             printf("fused %s %u\n", names[i], fused[i]);
 }
 
-static void run(struct pyusdt_vm *vm, int id, struct block context, struct block user, uint32_t step_limit)
+static void run(struct pyusdt_vm *vm, int id, struct block context, struct block user,
+                uint32_t step_limit)
 {
     uint64_t r0 = 0;
     struct pyusdt_vm_env env = {
-        .read_user = read_user, .output = output, .time = now, .arg = &user,
-        .context = context.size ? context.data : NULL, .context_size = context.size, .step_limit = step_limit,
+        .read_user = read_user,
+        .output = output,
+        .time = now,
+        .arg = &user,
+        .context = context.size ? context.data : NULL,
+        .context_size = context.size,
+        .step_limit = step_limit,
     };
     int rc = pyusdt_vm_run(vm, id, &env, &r0);
-    printf("run %d %" PRIu64 " %u %" PRIu64 " %u\n", rc, r0, env.fault_pc, env.fault_addr, env.fault_size);
+    printf("run %d %" PRIu64 " %u %" PRIu64 " %u\n", rc, r0, env.fault_pc, env.fault_addr,
+           env.fault_size);
 }
 
 static void one_case(uint32_t n_maps)

@@ -7,13 +7,16 @@
 static bool fusing = true;
 static unsigned fused[PYUSDT_FUSED];
 
-void __real_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
-                        const struct pyusdt_map *maps, const void *const *handlers);
-void __wrap_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
-                        const struct pyusdt_map *maps, const void *const *handlers);
+void __real_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows,
+                        const struct pyusdt_insn *insns, const struct pyusdt_map *maps,
+                        const void *const *handlers);
+void __wrap_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows,
+                        const struct pyusdt_insn *insns, const struct pyusdt_map *maps,
+                        const void *const *handlers);
 
-void __wrap_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
-                        const struct pyusdt_map *maps, const void *const *handlers)
+void __wrap_pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows,
+                        const struct pyusdt_insn *insns, const struct pyusdt_map *maps,
+                        const void *const *handlers)
 {
     memset(fused, 0, sizeof fused);
     if (!fusing)

@@ -17,11 +17,19 @@
 #include "bpf/internal.h"
 #include "fusing.h"
 
-enum { BODY = 64, OVER = 64, LIBRARY = 64, SLOTS = BODY + OVER + LIBRARY, CONTEXT = 24, STEPS = 3000 };
+enum {
+    BODY = 64,
+    OVER = 64,
+    LIBRARY = 64,
+    SLOTS = BODY + OVER + LIBRARY,
+    CONTEXT = 24,
+    STEPS = 3000
+};
 
 static const struct pyusdt_map_def maps[] = {
-    {PYUSDT_MAP_ARRAY, 4, 72, 1},       {PYUSDT_MAP_ARRAY, 4, 40, 1},       {PYUSDT_MAP_PERCPU_ARRAY, 4, 12, 3},
-    {PYUSDT_MAP_HASH, 8, 24, 5},         {PYUSDT_MAP_PERCPU_HASH, 12, 8, 3}, {PYUSDT_MAP_RINGBUF, 0, 0, 4096},
+    {PYUSDT_MAP_ARRAY, 4, 72, 1},        {PYUSDT_MAP_ARRAY, 4, 40, 1},
+    {PYUSDT_MAP_PERCPU_ARRAY, 4, 12, 3}, {PYUSDT_MAP_HASH, 8, 24, 5},
+    {PYUSDT_MAP_PERCPU_HASH, 12, 8, 3},  {PYUSDT_MAP_RINGBUF, 0, 0, 4096},
 };
 enum { MAPS = sizeof maps / sizeof *maps };
 
@@ -54,7 +62,8 @@ static void emit(uint8_t opcode, unsigned dst, unsigned src, int off, int32_t im
 
 static int32_t some_imm(void)
 {
-    static const int32_t values[] = {0, 1, -1, 2, 3, 4, 5, 7, 8, -8, 12, 16, 23, 24, 31, 32, 40, 63, 72, -512, INT32_MIN, INT32_MAX};
+    static const int32_t values[] = {0,  1,  -1, 2,  3,  4,  5,  7,  8,    -8,        12,
+                                     16, 23, 24, 31, 32, 40, 63, 72, -512, INT32_MIN, INT32_MAX};
     return below(8) ? values[below(sizeof values / sizeof *values)] : (int32_t)random64();
 }
 
@@ -115,7 +124,8 @@ static void emit_string(void)
     emit(0x07, 1, 0, 0, to);
     emit(0xb7, 2, 0, 0, size);
     emit(0x85, 0, 0, 0, 113);
-    emit(0x79, 0, below(4) ? base : 6 + below(5), below(4) ? some_off() : to + (int)below(24) - 8, 0);
+    emit(0x79, 0, below(4) ? base : 6 + below(5), below(4) ? some_off() : to + (int)below(24) - 8,
+         0);
     emit(0xbf, kept, 0, 0, 0);
     emit(0xb7, 2, 0, 0, below(8) ? size : 8);
     emit(0xbf, 1, below(8) ? base : 6 + below(5), 0, 0);
@@ -231,17 +241,23 @@ static void emit_row(void)
     } else if (opcode == 0x05) {
         emit(opcode, 0, 0, (int)below(16) - 4, 0);
     } else if (class == 5 || class == 6) {
-        emit(opcode, below(11), opcode & 8 ? src : 0, (int)below(16) - 4, opcode & 8 ? 0 : some_imm());
+        emit(opcode, below(11), opcode & 8 ? src : 0, (int)below(16) - 4,
+             opcode & 8 ? 0 : some_imm());
     } else if (rows[row].size) {
         bool atomic = (opcode & 0xe0) == 0xc0;
         emit(opcode, class == 1 ? dst : below(11), class == 2 ? 0 : src, some_off(),
-             atomic ? rows[row].sub : class == 2 ? some_imm() : 0);
+             atomic       ? rows[row].sub
+             : class == 2 ? some_imm()
+                          : 0);
     } else if ((opcode & 0xf0) == 0xd0) {
         emit(opcode, dst, 0, 0, rows[row].sub);
     } else if ((opcode & 0xf0) == 0x80) {
         emit(opcode, dst, 0, 0, 0);
     } else {
-        emit(opcode, dst, opcode & 8 ? src : 0, 0, opcode & 8 ? 0 : below(3) ? some_imm() & 31 : some_imm());
+        emit(opcode, dst, opcode & 8 ? src : 0, 0,
+             opcode & 8 ? 0
+             : below(3) ? some_imm() & 31
+                        : some_imm());
     }
 }
 
@@ -352,9 +368,12 @@ static void save(const struct pyusdt_vm *vm, struct state *state)
     for (unsigned i = 0; i < MAPS; i++) {
         const struct pyusdt_map *map = &vm->maps[i];
         state->map[i] = *map;
-        copy(state->values[i], map->values, (uint64_t)map->stride * map->def.entries, sizeof state->values[i]);
-        copy(state->nodes[i], map->nodes, (uint64_t)map->node_size * map->def.entries, sizeof state->nodes[i]);
-        copy(state->buckets[i], map->buckets, map->buckets ? 4 * (map->mask + 1) : 0, sizeof state->buckets[i]);
+        copy(state->values[i], map->values, (uint64_t)map->stride * map->def.entries,
+             sizeof state->values[i]);
+        copy(state->nodes[i], map->nodes, (uint64_t)map->node_size * map->def.entries,
+             sizeof state->nodes[i]);
+        copy(state->buckets[i], map->buckets, map->buckets ? 4 * (map->mask + 1) : 0,
+             sizeof state->buckets[i]);
     }
 }
 
@@ -363,17 +382,26 @@ static void restore(struct pyusdt_vm *vm, const struct state *state)
     for (unsigned i = 0; i < MAPS; i++) {
         struct pyusdt_map *map = &vm->maps[i];
         *map = state->map[i];
-        copy(map->values, state->values[i], (uint64_t)map->stride * map->def.entries, sizeof state->values[i]);
-        copy(map->nodes, state->nodes[i], (uint64_t)map->node_size * map->def.entries, sizeof state->nodes[i]);
-        copy(map->buckets, state->buckets[i], map->buckets ? 4 * (map->mask + 1) : 0, sizeof state->buckets[i]);
+        copy(map->values, state->values[i], (uint64_t)map->stride * map->def.entries,
+             sizeof state->values[i]);
+        copy(map->nodes, state->nodes[i], (uint64_t)map->node_size * map->def.entries,
+             sizeof state->nodes[i]);
+        copy(map->buckets, state->buckets[i], map->buckets ? 4 * (map->mask + 1) : 0,
+             sizeof state->buckets[i]);
     }
 }
 
-static void run_once(struct pyusdt_vm *vm, int program, uint32_t steps, const uint8_t *context, struct outcome *out)
+static void run_once(struct pyusdt_vm *vm, int program, uint32_t steps, const uint8_t *context,
+                     struct outcome *out)
 {
     memset(out, 0, sizeof *out);
-    out->env = (struct pyusdt_vm_env){.read_user = read_user, .output = output, .time = now, .arg = &out->state.sum,
-                                      .context = context, .context_size = CONTEXT, .step_limit = steps};
+    out->env = (struct pyusdt_vm_env){.read_user = read_user,
+                                      .output = output,
+                                      .time = now,
+                                      .arg = &out->state.sum,
+                                      .context = context,
+                                      .context_size = CONTEXT,
+                                      .step_limit = steps};
     out->rc = pyusdt_vm_run(vm, program, &out->env, &out->r0);
     save(vm, &out->state);
 }
@@ -381,19 +409,21 @@ static void run_once(struct pyusdt_vm *vm, int program, uint32_t steps, const ui
 static bool is_same(const struct outcome *a, const struct outcome *b)
 {
     bool place = a->rc == 0 || a->env.fault_pc == b->env.fault_pc;
-    bool address = a->rc != -EFAULT || (a->env.fault_addr == b->env.fault_addr && a->env.fault_size == b->env.fault_size);
+    bool address = a->rc != -EFAULT || (a->env.fault_addr == b->env.fault_addr &&
+                                        a->env.fault_size == b->env.fault_size);
 
     return a->rc == b->rc && (a->rc != 0 || a->r0 == b->r0) && place && address &&
            memcmp(&a->state, &b->state, sizeof a->state) == 0;
 }
 
 /* Of each program there are two: each instruction by itself, and as it is loaded. */
-static void run_programs(struct pyusdt_vm *vm, unsigned programs, unsigned long *ended, unsigned long *faults,
-                         unsigned long *loops, unsigned long run)
+static void run_programs(struct pyusdt_vm *vm, unsigned programs, unsigned long *ended,
+                         unsigned long *faults, unsigned long *loops, unsigned long run)
 {
     static struct outcome plain, whole;
     static struct state start;
-    uint8_t *context = malloc(CONTEXT), before[CONTEXT]; /* on the heap: read only, and exactly so large */
+    uint8_t *context = malloc(CONTEXT),
+            before[CONTEXT]; /* on the heap: read only, and exactly so large */
     memset(context, 0xc0, CONTEXT);
     memcpy(before, context, CONTEXT);
     for (unsigned i = 0; i < programs; i++) {
@@ -447,6 +477,7 @@ int main(int argc, char **argv)
         loaded += programs;
         pyusdt_vm_free(vm);
     }
-    printf("%lu programs, %lu loaded: %lu ended, %lu faults, %lu without end\n", runs, loaded, ended, faults, loops);
+    printf("%lu programs, %lu loaded: %lu ended, %lu faults, %lu without end\n", runs, loaded,
+           ended, faults, loops);
     return 0;
 }

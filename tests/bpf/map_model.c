@@ -60,10 +60,11 @@ static void update(const uint8_t *key, uint32_t number)
     for (int i = 0; i < VALUE; i++)
         value[i] = (uint8_t)random64();
     bool there = model[number].live;
-    int expected = flags == 3             ? -EINVAL
-                   : there && flags == 1  ? -EEXIST
-                   : !there && flags == 2 ? -ENOENT
-                   : !there && live == map.def.entries ? -E2BIG : 0;
+    int expected = flags == 3                          ? -EINVAL
+                   : there && flags == 1               ? -EEXIST
+                   : !there && flags == 2              ? -ENOENT
+                   : !there && live == map.def.entries ? -E2BIG
+                                                       : 0;
     check(pyusdt_map_update(&map, key, value, flags) == expected, "update's result");
     if (expected == 0) {
         live += !there;
@@ -81,7 +82,8 @@ static void iterate(bool deleting)
     while (pyusdt_map_next(&map, &cursor, &key, &value)) {
         uint32_t number = key_number(key);
         seen++;
-        check(model[number].live && !memcmp(value, model[number].value, map.def.value_size), "iteration's value");
+        check(model[number].live && !memcmp(value, model[number].value, map.def.value_size),
+              "iteration's value");
         if (deleting && below(2)) {
             uint8_t copy[KEY];
             memcpy(copy, key, map.def.key_size);
@@ -105,7 +107,8 @@ static void operate(uint32_t numbers)
         check(!value == !model[number].live, "lookup's result");
         check(!value || !memcmp(value, model[number].value, map.def.value_size), "lookup's value");
     } else if (kind < 998) {
-        check(pyusdt_map_delete(&map, key) == (model[number].live ? 0 : -ENOENT), "delete's result");
+        check(pyusdt_map_delete(&map, key) == (model[number].live ? 0 : -ENOENT),
+              "delete's result");
         live -= model[number].live;
         model[number].live = false;
     } else if (kind < 999 || below(10)) {

@@ -20,13 +20,20 @@ FLAGS = [*bytecode.SANITIZE, *WRAP]
 
 
 def run(binary, seconds, seed):
-    return subprocess.run([binary, str(seconds), str(seed)], check=False, capture_output=True, text=True,
-                          timeout=seconds + 60)
+    return subprocess.run(
+        [binary, str(seconds), str(seed)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=seconds + 60,
+    )
 
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):
-    return bytecode.build(str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING])
+    return bytecode.build(
+        str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +45,9 @@ def fuzz_programs(fuzzer, seconds, seed):
     done = run(fuzzer, seconds, seed)
     assert done.returncode == 0, done.stderr
     made, loaded, ended, faults, loops = (int(n) for n in re.findall(r"\d+", done.stdout))
-    assert loaded > made / 20 and ended > loaded / 50 and faults > loaded / 50 and loops > 0, done.stdout
+    assert loaded > made / 20 and ended > loaded / 50 and faults > loaded / 50 and loops > 0, (
+        done.stdout
+    )
 
 
 def test_random_programs(fuzzer):
@@ -69,7 +78,11 @@ PLANTED = [
     ("bpf/internal.h", "size <= high - addr;", "size <= high - addr + 1;"),
     ("bpf/internal.h", "(8 - size)", "(9 - size)"),
     ("bpf/internal.h", "addr <= run->stack_top - size", "addr <= run->stack_top - size + 1"),
-    ("bpf/helpers.c", "pyusdt_run_memory(run, args[1], map->def.key_size, false)", "(const void *)args[1]"),
+    (
+        "bpf/helpers.c",
+        "pyusdt_run_memory(run, args[1], map->def.key_size, false)",
+        "(const void *)args[1]",
+    ),
     ("bpf/program.c", "target >= function->end", "target > function->end"),
     ("bpf/run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
     ("bpf/fuse.c", "f->insns[slot + 1].imm == 0", "true"),
@@ -78,8 +91,13 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("file", "right", "wrong"), [pytest.param(*each, id=f"{each[0]}: {each[2]}", marks=[pytest.mark.long] * (number > 0))
-                                                      for number, each in enumerate(PLANTED)])
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        pytest.param(*each, id=f"{each[0]}: {each[2]}", marks=[pytest.mark.long] * (number > 0))
+        for number, each in enumerate(PLANTED)
+    ],
+)
 def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     c = tmp_path / "c"
     shutil.copytree(bytecode.C, c)
@@ -88,7 +106,13 @@ def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     assert right in text
     (c / file).write_text(text.replace(right, wrong))
     sources = [str(c / name) for name in bytecode.SOURCES]
-    fuzzer = bytecode.build(str(tmp_path / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING], sources=sources, include=str(c))
+    fuzzer = bytecode.build(
+        str(tmp_path / "fuzz"),
+        "fuzz.c",
+        [*FLAGS, *bytecode.FUSING],
+        sources=sources,
+        include=str(c),
+    )
     assert any(run(fuzzer, 3, seed).returncode != 0 for seed in range(1, 5))
 
 
@@ -112,9 +136,15 @@ def random_arithmetic(rng):
         if row.form == "dst_imm" and row.name.startswith(("lsh", "rsh", "arsh")):
             imm = rng.randrange(32 if row.name.endswith("32") else 64)
         has_src, has_imm = row.form in ("dst_src", "jump_reg"), row.form in ("dst_imm", "jump_imm")
-        code.append(insn.Insn(row.opcode, rng.randrange(10), rng.randrange(10) if has_src else 0,
-                              rng.randrange(length - i) if row in _JUMPS else 0,
-                              imm if has_imm else row.sub))
+        code.append(
+            insn.Insn(
+                row.opcode,
+                rng.randrange(10),
+                rng.randrange(10) if has_src else 0,
+                rng.randrange(length - i) if row in _JUMPS else 0,
+                imm if has_imm else row.sub,
+            )
+        )
     for reg in range(1, 10):
         code += [insn.alu_imm("mul", 0, 31), insn.alu("xor", 0, reg)]
     return [*code, insn.exit_()]

@@ -13,15 +13,21 @@ from pydtrace.program import program
 from pydtrace.program.program import MapDef
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("mov r1, 1\nfrob r1", "line 2: frob r1: unknown mnemonic"),
-    ("mov r1", "line 1: mov r1: mov takes 2 operands"),
-    ("mov r11, 1", "line 1: mov r11, 1: r11 is not a register"),
-    ("mov r1, 0x100000000", "line 1: mov r1, 0x100000000: 0x100000000 does not fit into 32 bits"),
-    ("ldxw r1, [r2+40000]", "line 1: ldxw r1, [r2+40000]: 40000 does not fit into 16 bits"),
-    ("ldxw r1, r2", "line 1: ldxw r1, r2: r2 is not [register+offset]"),
-    ("a:\na:", "line 2: a:: label a placed twice"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mov r1, 1\nfrob r1", "line 2: frob r1: unknown mnemonic"),
+        ("mov r1", "line 1: mov r1: mov takes 2 operands"),
+        ("mov r11, 1", "line 1: mov r11, 1: r11 is not a register"),
+        (
+            "mov r1, 0x100000000",
+            "line 1: mov r1, 0x100000000: 0x100000000 does not fit into 32 bits",
+        ),
+        ("ldxw r1, [r2+40000]", "line 1: ldxw r1, [r2+40000]: 40000 does not fit into 16 bits"),
+        ("ldxw r1, r2", "line 1: ldxw r1, r2: r2 is not [register+offset]"),
+        ("a:\na:", "line 2: a:: label a placed twice"),
+    ],
+)
 def test_errors_name_the_line(text, message):
     with pytest.raises(AsmError) as error:
         assemble(text)
@@ -47,7 +53,8 @@ def test_linking_appends_each_function_once():
         "once": lambda: assemble("mov r0, 7\nexit"),
     }
     code = link(assemble("callsub twice\ncallsub once\nexit"), lambda name: functions[name]())
-    assert disassemble(code) == disassemble(assemble("""
+    assert disassemble(code) == disassemble(
+        assemble("""
         callsub twice
         callsub once
         exit
@@ -58,13 +65,27 @@ def test_linking_appends_each_function_once():
     once:
         mov r0, 7
         exit
-    """))
+    """)
+    )
 
 
 def test_wide_constants():
-    for value in (0, -1, 0x7FFFFFFF, 0x80000000, -0x80000000, -0x80000001, 1 << 63, 0xFFFFFFFFFFFFFFFF):
+    for value in (
+        0,
+        -1,
+        0x7FFFFFFF,
+        0x80000000,
+        -0x80000000,
+        -0x80000001,
+        1 << 63,
+        0xFFFFFFFFFFFFFFFF,
+    ):
         code = insn.const(1, value)
-        wide = code[0].imm & 0xFFFFFFFF | (code[1].imm & 0xFFFFFFFF) << 32 if len(code) == 2 else code[0].imm
+        wide = (
+            code[0].imm & 0xFFFFFFFF | (code[1].imm & 0xFFFFFFFF) << 32
+            if len(code) == 2
+            else code[0].imm
+        )
         assert (wide - value) % (1 << 64) == 0
         assert (len(code) == 1) == (code[0].opcode == insn.mov_imm(0, 0).opcode)
 
@@ -91,14 +112,19 @@ def test_library_functions(name):
     code = lib.load(name)
     assert code == assemble(disassemble(code)) and code[0].imm != 12345
     linked = link(assemble(f"callsub {name}\nexit"), lib.load)[2:][: len(code)]
-    calls = {i for i, each in enumerate(code) if isinstance(each.imm, str)}  # linking gives these their places
+    calls = {
+        i for i, each in enumerate(code) if isinstance(each.imm, str)
+    }  # linking gives these their places
     assert [each for i, each in enumerate(linked) if i not in calls] == [
-        each for i, each in enumerate(code) if i not in calls]
+        each for i, each in enumerate(code) if i not in calls
+    ]
 
 
 class TestVerifier:
     def test_accepts(self):
-        assert verifier.cannot() or verifier.verify(assemble("mov r0, 0\nexit")).status == verifier.OK
+        assert (
+            verifier.cannot() or verifier.verify(assemble("mov r0, 0\nexit")).status == verifier.OK
+        )
 
     def test_refuses_with_the_log(self):
         if not verifier.cannot():
@@ -111,7 +137,10 @@ class TestVerifier:
             return verifier.verify(assemble("mov r0, r5\nexit"))
 
         verdict = unprivileged(verify)
-        assert verdict.startswith(f"Verdict({verifier.CANNOT}, ") and "Operation not permitted" in verdict
+        assert (
+            verdict.startswith(f"Verdict({verifier.CANNOT}, ")
+            and "Operation not permitted" in verdict
+        )
 
     def test_gives_everything_back(self):
         maps = [MapDef("a", "array", 4, 8, 1), MapDef("h", "hash", 8, 8, 4)]
@@ -121,12 +150,33 @@ class TestVerifier:
         assert os.listdir("/proc/self/fd") == before
 
 
-@pytest.mark.parametrize("name, size", [("report_fault", program.FAULT_RECORD_SIZE), ("settle_speculation", program.SETTLED_RECORD_SIZE)])
+@pytest.mark.parametrize(
+    "name, size",
+    [
+        ("report_fault", program.FAULT_RECORD_SIZE),
+        ("settle_speculation", program.SETTLED_RECORD_SIZE),
+    ],
+)
 def test_the_librarys_records_are_where_the_program_has_room_for_them(name, size):
     """They are assembly and know no names: what program.py says of a record, they have as numbers."""
     fault, code = program.STATE_FAULT, lib.load(name)
-    stores = {i.off: i for i in code if i.dst == insn.R1 and i.opcode in {insn.store(n, 1, 0, 0).opcode for n in (4, 8)}
-              | {insn.store_imm(n, 1, 0, 0).opcode for n in (4, 8)}}
-    assert stores[fault].imm == size and min(stores) == fault and max(stores) < fault + size <= program.STATE_PROGRAM
+    stores = {
+        i.off: i
+        for i in code
+        if i.dst == insn.R1
+        and i.opcode
+        in {insn.store(n, 1, 0, 0).opcode for n in (4, 8)}
+        | {insn.store_imm(n, 1, 0, 0).opcode for n in (4, 8)}
+    }
+    assert (
+        stores[fault].imm == size
+        and min(stores) == fault
+        and max(stores) < fault + size <= program.STATE_PROGRAM
+    )
     assert insn.alu_imm("add", insn.R2, fault) in code
-    assert {fault + program.RECORD_CLAUSE, fault + program.RECORD_PROBE, fault + program.RECORD_TIME, fault + program.RECORD_PID} <= set(stores)
+    assert {
+        fault + program.RECORD_CLAUSE,
+        fault + program.RECORD_PROBE,
+        fault + program.RECORD_TIME,
+        fault + program.RECORD_PID,
+    } <= set(stores)

@@ -10,7 +10,11 @@ from pydtrace.bpf import insn, verifier
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.disasm import disassemble
 
-CASES = [case for file in sorted(glob.glob(os.path.join(bytecode.HERE, "cases", "*.data"))) for case in bytecode.parse(file)]
+CASES = [
+    case
+    for file in sorted(glob.glob(os.path.join(bytecode.HERE, "cases", "*.data")))
+    for case in bytecode.parse(file)
+]
 BY_ID = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
@@ -24,7 +28,10 @@ def normal(outcome):
 
 @pytest.fixture(scope="session")
 def results(build_driver):
-    return {case.id: result for case, result in zip(CASES, bytecode.run_all(build_driver("driver.c"), CASES))}
+    return {
+        case.id: result
+        for case, result in zip(CASES, bytecode.run_all(build_driver("driver.c"), CASES))
+    }
 
 
 def test_ids_are_unique():
@@ -65,6 +72,11 @@ def test_kernel_agrees(case):
 
 
 def test_every_instruction_has_a_case():
-    seen = {insn.find(i).name + insn.find(i).form for case in CASES if not case.outcome.startswith("load")
-            for i in case.insns if insn.find(i)}
+    seen = {
+        insn.find(i).name + insn.find(i).form
+        for case in CASES
+        if not case.outcome.startswith("load")
+        for i in case.insns
+        if insn.find(i)
+    }
     assert seen == {row.name + row.form for row in insn.ROWS}

@@ -21,7 +21,8 @@
 #define ROUNDS 50
 #define EVENTS 10
 
-static const struct pyusdt_probe_desc probes[] = {{.provider = "children", .module = "", .function = "", .name = "hit", .nargs = 1}};
+static const struct pyusdt_probe_desc probes[] = {
+    {.provider = "children", .module = "", .function = "", .name = "hit", .nargs = 1}};
 
 static void fire(uint64_t way)
 {

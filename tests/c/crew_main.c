@@ -65,7 +65,8 @@ static void read_program(const char *path)
     if (nmaps > MAX || fread(maps, sizeof maps[0], nmaps, file) != nmaps)
         exit(2);
     for (unsigned i = 0; i < consumers; i++)
-        if (!(vm[i] = pyusdt_vm_new(maps, nmaps, &error)) || pyusdt_consumer_new(vm[i], &config, &consumer[i], &error) != 0)
+        if (!(vm[i] = pyusdt_vm_new(maps, nmaps, &error)) ||
+            pyusdt_consumer_new(vm[i], &config, &consumer[i], &error) != 0)
             exit(2);
     for (uint32_t clause = 0; clause < nclauses; clause++) {
         unsigned n = number(file), counting = number(file);
@@ -101,7 +102,8 @@ static uint64_t firings(unsigned of, unsigned map)
 
 static void report(const struct pyusdt_session_stats *stats)
 {
-    printf("{\"delivered\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"out_of_order\": %" PRIu64 ", \"corrupt\": %" PRIu64 ", \"seen\": [",
+    printf("{\"delivered\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"out_of_order\": %" PRIu64
+           ", \"corrupt\": %" PRIu64 ", \"seen\": [",
            stats->delivered, stats->dropped, stats->out_of_order, stats->corrupt);
     for (unsigned map = 0; map < nmaps; map++) {
         uint64_t all = 0;
@@ -133,7 +135,8 @@ static void forked(struct pyusdt_crew *crew, struct pyusdt_session *session)
 int main(int argc, char **argv)
 {
     static const struct pyusdt_probe_names every = {"pyusdt*", "", "", "*-i4*"};
-    const struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[5] = 256}};
+    const struct pyusdt_want want = {
+        .provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[5] = 256}};
     struct pyusdt_session_config config = {.bufsize = 1 << 20};
     struct pyusdt_session_stats stats;
     struct pyusdt_session *session;
@@ -145,9 +148,11 @@ int main(int argc, char **argv)
     read_program(argv[1]);
     for (uint32_t clause = 0; clause < nclauses; clause++)
         pyusdt_registry_describe(pyusdt_consumer_registry(consumer[0]), clause, &every);
-    if (pyusdt_session_open(NULL, &config, &session, &error) != 0 || pyusdt_session_want(session, &want) != 0 ||
+    if (pyusdt_session_open(NULL, &config, &session, &error) != 0 ||
+        pyusdt_session_want(session, &want) != 0 ||
         pyusdt_crew_new(session, consumer, consumers, &crew, &error) != 0 ||
-        pyusdt_session_attach_pid(session, atoi(argv[3]), &error) != 0 || pyusdt_session_start(session, &error) != 0) {
+        pyusdt_session_attach_pid(session, atoi(argv[3]), &error) != 0 ||
+        pyusdt_session_start(session, &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }

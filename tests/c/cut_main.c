@@ -31,7 +31,8 @@ static size_t lay_out(void)
 
 static uint8_t *fill(size_t count)
 {
-    uint32_t whole = strings[0].whole, clause = CLAUSE | (rand() & 1 ? PYUSDT_RECORD_SPECULATIVE : 0);
+    uint32_t whole = strings[0].whole,
+             clause = CLAUSE | (rand() & 1 ? PYUSDT_RECORD_SPECULATIVE : 0);
     uint8_t *record = malloc(whole);
 
     for (uint32_t i = 0; i < whole; i++)
@@ -68,7 +69,8 @@ static int round_trip(void)
 {
     size_t count = lay_out(), length;
     struct pyusdt_kernel_cuts cuts = {strings, count};
-    uint8_t *record = fill(count), *small = cut(record, count, &length), *whole = malloc(strings[0].whole);
+    uint8_t *record = fill(count), *small = cut(record, count, &length),
+            *whole = malloc(strings[0].whole);
     const struct pyusdt_kernel_cut *found = pyusdt_kernel_cut_find(&cuts, small);
     int failed = found != strings;
 
@@ -90,7 +92,8 @@ static int round_trip(void)
 /* Records of other clauses and of other kinds are not cut. */
 static int others(void)
 {
-    static const uint32_t clauses[] = {CLAUSE - 1, CLAUSE + 1, CLAUSE | PYUSDT_RECORD_FAULT, CLAUSE | PYUSDT_RECORD_SETTLED};
+    static const uint32_t clauses[] = {CLAUSE - 1, CLAUSE + 1, CLAUSE | PYUSDT_RECORD_FAULT,
+                                       CLAUSE | PYUSDT_RECORD_SETTLED};
     struct pyusdt_kernel_cuts cuts = {strings, lay_out()};
     uint8_t record[PYUSDT_RECORD_DATA] = {0};
 

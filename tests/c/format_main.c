@@ -76,7 +76,8 @@ static void take(uint32_t kind, uint8_t *data, uint32_t size)
     size -= (uint32_t)sizeof word;
     if (kind == 'p') {
         const char *provider = (const char *)data, *function = provider + strlen(provider) + 1;
-        int rc = pyusdt_format_probe(formatter, word, provider, function, function + strlen(function) + 1);
+        int rc = pyusdt_format_probe(formatter, word, provider, function,
+                                     function + strlen(function) + 1);
         if (rc < 0)
             fprintf(stderr, "probe: %d\n", rc);
     } else if (pyusdt_formatter_new(data, size, word, &formatter, &err) < 0) {
@@ -90,7 +91,8 @@ int main(void)
     uint32_t head[2];
 
     while (fread(head, sizeof head, 1, stdin) == 1) {
-        uint8_t *data = malloc(head[1] ? head[1] : 1); /* of exactly this size, so that ASan sees overruns */
+        uint8_t *data =
+            malloc(head[1] ? head[1] : 1); /* of exactly this size, so that ASan sees overruns */
         if (!data || fread(data, 1, head[1], stdin) != head[1])
             return 2;
         take(head[0], data, head[1]);

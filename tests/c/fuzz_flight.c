@@ -27,8 +27,20 @@ enum { FIRINGS = 2000, STEPS_MAX = 100000, CHANGES = 8, WITH_PLACES = 51 };
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "f", .name = "s1", .nargs = 1, .strings = 1},
-    {.provider = "fuzz", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
-    {.provider = "fuzz", .module = "", .function = "", .name = "at", .nargs = 10, .strings = 0x3c3, .places = 1},
+    {.provider = "fuzz",
+     .module = "m",
+     .function = "n",
+     .name = "n",
+     .nargs = 10,
+     .strings = 0x3c3,
+     .count = 50},
+    {.provider = "fuzz",
+     .module = "",
+     .function = "",
+     .name = "at",
+     .nargs = 10,
+     .strings = 0x3c3,
+     .places = 1},
 };
 
 static uint8_t *flown, *recording, *scratch; /* the files as they were left; a copy to spoil */
@@ -47,7 +59,8 @@ static void fire(unsigned n)
         args.value[i] = i < 2 || i > 5 || n % 51 == 0 ? (uintptr_t)text : n;
     }
     if (n % 5 == 0)
-        pyusdt_fire_at(WITH_PLACES, pyusdt_place("module", n % 2 ? "odd" : "even", "file", n % 7), ~0ull, &args);
+        pyusdt_fire_at(WITH_PLACES, pyusdt_place("module", n % 2 ? "odd" : "even", "file", n % 7),
+                       ~0ull, &args);
     else
         pyusdt_fire(n % 51, &args);
 }
@@ -71,7 +84,8 @@ static void fly(const char *path)
     struct pyusdt_area *area;
     int fd = open(path, O_RDWR);
 
-    area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)PYUSDT_FLIGHT_AREA);
+    area =
+        mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)PYUSDT_FLIGHT_AREA);
     fuzz_require(area != MAP_FAILED, "the recorder's area");
     for (unsigned n = 0; n < FIRINGS; n++) {
         atomic_store(&area->line[0].busy, n % 3 == 1 ? (uint32_t)getpid() : 0);
@@ -105,22 +119,31 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     struct pyusdt_place_info place;
     struct pyusdt_target_info target;
 
-    fuzz_require(pyusdt_replay_feed.target(replay, event->target, &target) == 0, "an event of no target");
-    fuzz_require(pyusdt_replay_feed.probe(replay, event->target, event->probe, &probe) == 0, "an event of no probe");
-    fuzz_require(event->place == 0 || pyusdt_replay_feed.place(replay, event->target, event->place, &place) == 0, "an event of no place");
-    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
+    fuzz_require(pyusdt_replay_feed.target(replay, event->target, &target) == 0,
+                 "an event of no target");
+    fuzz_require(pyusdt_replay_feed.probe(replay, event->target, event->probe, &probe) == 0,
+                 "an event of no probe");
+    fuzz_require(event->place == 0 ||
+                     pyusdt_replay_feed.place(replay, event->target, event->place, &place) == 0,
+                 "an event of no place");
+    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS,
+                 "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
         fuzz_require(capture->length <= PYUSDT_MAX_STRING, "a string that is too long");
-        fuzz_require(strnlen(capture->data, capture->length + 1) <= capture->length, "a string without end");
+        fuzz_require(strnlen(capture->data, capture->length + 1) <= capture->length,
+                     "a string without end");
     }
     return 0;
 }
 
-static int on_probe(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe)
+static int on_probe(void *arg, const struct pyusdt_target_info *target,
+                    const struct pyusdt_probe_info *probe)
 {
     (void)target;
-    fuzz_require(strlen(probe->name) < sizeof probe->name && strlen(probe->provider) < sizeof probe->provider, "a name without end");
+    fuzz_require(strlen(probe->name) < sizeof probe->name &&
+                     strlen(probe->provider) < sizeof probe->provider,
+                 "a name without end");
     return ++*(int *)arg > 5000;
 }
 
@@ -139,11 +162,13 @@ static int replay(int fd)
     pyusdt_replay_list(replay, on_probe, &probes);
     pyusdt_replay_damage(replay);
     pyusdt_replay_loss(replay, &loss);
-    fuzz_require(pyusdt_replay_end(replay) >= pyusdt_replay_header(replay)->begun, "an end before the beginning");
+    fuzz_require(pyusdt_replay_end(replay) >= pyusdt_replay_header(replay)->begun,
+                 "an end before the beginning");
     for (int i = 0; i < STEPS_MAX && pyusdt_replay_next(replay, &next); i++)
         events += pyusdt_replay_feed.poll(replay, next, 3, on_event, replay);
     fuzz_require(pyusdt_replay_over(replay), "a replay that does not end");
-    fuzz_require(pyusdt_replay_feed.target(replay, pyusdt_replay_feed.targets(replay), &target) == -ENOENT,
+    fuzz_require(pyusdt_replay_feed.target(replay, pyusdt_replay_feed.targets(replay), &target) ==
+                     -ENOENT,
                  "one target more than there are");
     pyusdt_replay_close(replay);
     return events;
@@ -157,14 +182,23 @@ static size_t place_in_flight(const struct operation *op)
     const size_t rings = flown_size - PYUSDT_FLIGHT_RINGS;
 
     switch (op->which % CHANGES) {
-    case 0: return op->field % 32 * 4;                                                         /* header */
-    case 1: return PYUSDT_CTL_SLOTS + op->field % 24 * 4;                                      /* when and where */
-    case 2: return PYUSDT_CTL_DESCS + op->field % 16 * 4;                                      /* descriptions */
-    case 3: return PYUSDT_FLIGHT_AREA + op->field % 2 * sizeof(struct pyusdt_line) + op->at % 12 * 8;
-    case 4: return PYUSDT_FLIGHT_AREA + offsetof(struct pyusdt_area, magic) + op->field % 12 * 4;
-    case 5: return PYUSDT_CTL_PLACES + op->field % 64 * 4;
-    case 6: return PYUSDT_CTL_PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->field % 64;
-    default: return PYUSDT_FLIGHT_RINGS + (op->field % 2 * (rings / 2) + op->at * 8ull) % rings; /* an event */
+    case 0:
+        return op->field % 32 * 4; /* header */
+    case 1:
+        return PYUSDT_CTL_SLOTS + op->field % 24 * 4; /* when and where */
+    case 2:
+        return PYUSDT_CTL_DESCS + op->field % 16 * 4; /* descriptions */
+    case 3:
+        return PYUSDT_FLIGHT_AREA + op->field % 2 * sizeof(struct pyusdt_line) + op->at % 12 * 8;
+    case 4:
+        return PYUSDT_FLIGHT_AREA + offsetof(struct pyusdt_area, magic) + op->field % 12 * 4;
+    case 5:
+        return PYUSDT_CTL_PLACES + op->field % 64 * 4;
+    case 6:
+        return PYUSDT_CTL_PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->field % 64;
+    default:
+        return PYUSDT_FLIGHT_RINGS +
+               (op->field % 2 * (rings / 2) + op->at * 8ull) % rings; /* an event */
     }
 }
 
@@ -191,7 +225,8 @@ static struct {
 
 static void overtake(void)
 {
-    off_t at = (off_t)(PYUSDT_FLIGHT_AREA + overtaking.ring * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, tail));
+    off_t at = (off_t)(PYUSDT_FLIGHT_AREA + overtaking.ring * sizeof(struct pyusdt_line) +
+                       offsetof(struct pyusdt_line, tail));
     uint64_t tail = 0;
 
     if (overtaking.times == 0)
@@ -212,7 +247,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     memcpy(scratch, later ? recording : flown, whole);
     overtaking.times = 0;
-    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op; i++, data += sizeof op, size -= sizeof op) {
+    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op;
+         i++, data += sizeof op, size -= sizeof op) {
         memcpy(&op, data, sizeof op);
         if (op.code / 2 == 6)
             whole = whole - op.value % (whole / 2);
@@ -253,7 +289,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     recording = read_whole(fd, &recording_size);
     scratch = malloc(flown_size > recording_size ? flown_size : recording_size);
     fuzz_require(scratch != NULL, "memory");
-    fuzz_require(replay(file_of(flown, flown_size)) == replay(file_of(recording, recording_size)), "all events, twice");
+    fuzz_require(replay(file_of(flown, flown_size)) == replay(file_of(recording, recording_size)),
+                 "all events, twice");
     fuzz_require(replay(file_of(flown, flown_size)) > 100, "the events of two rings");
     return 0;
 }

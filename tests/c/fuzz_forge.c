@@ -19,7 +19,14 @@
 #include "shared/os.h"
 
 /* Where the parts of a forged control file are. */
-enum { SLOTS = 192, WORDS = SLOTS + 64 * 64, DESCS = WORDS + 8 * 64, STRINGS = DESCS + 32 * 4, PLACES = STRINGS + 64, SIZE = PLACES + sizeof(struct pyusdt_ctl_places) };
+enum {
+    SLOTS = 192,
+    WORDS = SLOTS + 64 * 64,
+    DESCS = WORDS + 8 * 64,
+    STRINGS = DESCS + 32 * 4,
+    PLACES = STRINGS + 64,
+    SIZE = PLACES + sizeof(struct pyusdt_ctl_places)
+};
 
 /* ---- failing calls ---- */
 
@@ -116,19 +123,33 @@ static int make(int dir, const struct pyusdt_name *name, off_t size)
 }
 
 /* One of the header's words is what the operation says: op->at names it, 0 none. */
-static void write_ctl(const struct forged *forged, const struct pyusdt_name *name, const struct operation *op)
+static void write_ctl(const struct forged *forged, const struct pyusdt_name *name,
+                      const struct operation *op)
 {
     static const char strings[64] = "\0fuzz\0m\0f\0s1\0other\0(s: string)";
-    struct pyusdt_ctl_header header = {.magic = PYUSDT_CTL_MAGIC, .version = PYUSDT_LAYOUT_VERSION, .size = SIZE,
-                                       .pid = name->who.pid, .instance = name->who.instance,
+    struct pyusdt_ctl_header header = {.magic = PYUSDT_CTL_MAGIC,
+                                       .version = PYUSDT_LAYOUT_VERSION,
+                                       .size = SIZE,
+                                       .pid = name->who.pid,
+                                       .instance = name->who.instance,
                                        .starttime = name->who.starttime,
                                        .pidns = op->flags & 8 ? 77 : pyusdt_os_pidns(),
-                                       .state = op->flags & 16 ? PYUSDT_CTL_EXITED : PYUSDT_CTL_LIVE,
-                                       .nprobes = forged->nprobes, .ndescs = 2, .slots = SLOTS, .words = WORDS,
-                                       .descs = DESCS, .strings = STRINGS, .strings_size = 64, .comm = "forged",
-                                       .places = PLACES, .nplaces = 3};
-    struct pyusdt_ctl_desc descs[2] = {{1, 0, 0, 10, 1, 1, 1, PYUSDT_DESC_PLACES, 19}, {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1, 0}};
-    struct pyusdt_ctl_place places[3] = {{1, 3, 5, 1}, {1, 3, 0, 2}, {op->at, (uint32_t)op->value, (uint32_t)(op->value >> 32), 3}};
+                                       .state =
+                                           op->flags & 16 ? PYUSDT_CTL_EXITED : PYUSDT_CTL_LIVE,
+                                       .nprobes = forged->nprobes,
+                                       .ndescs = 2,
+                                       .slots = SLOTS,
+                                       .words = WORDS,
+                                       .descs = DESCS,
+                                       .strings = STRINGS,
+                                       .strings_size = 64,
+                                       .comm = "forged",
+                                       .places = PLACES,
+                                       .nplaces = 3};
+    struct pyusdt_ctl_desc descs[2] = {{1, 0, 0, 10, 1, 1, 1, PYUSDT_DESC_PLACES, 19},
+                                       {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1, 0}};
+    struct pyusdt_ctl_place places[3] = {
+        {1, 3, 5, 1}, {1, 3, 0, 2}, {op->at, (uint32_t)op->value, (uint32_t)(op->value >> 32), 3}};
     uint32_t *words = (void *)&header;
 
     if (op->at % 64 != 0 && op->at % 64 < sizeof header / 4)
@@ -147,9 +168,15 @@ static void write_area(const struct forged *forged, uint64_t generation, const s
     static struct pyusdt_area area;
     uint64_t counts[2] = {PYUSDT_COUNT_TAG(generation) | op->field, op->value};
 
-    area = (struct pyusdt_area){.magic = PYUSDT_AREA_MAGIC, .version = PYUSDT_LAYOUT_VERSION,
-                                .nprobes = PYUSDT_MAX_PROBES, .generation = generation, .ring_size = RING,
-                                .rings = FORGED_RINGS + (op->flags >> 7), .counted = 1, .countable = 8, .counted_probe = {1}};
+    area = (struct pyusdt_area){.magic = PYUSDT_AREA_MAGIC,
+                                .version = PYUSDT_LAYOUT_VERSION,
+                                .nprobes = PYUSDT_MAX_PROBES,
+                                .generation = generation,
+                                .ring_size = RING,
+                                .rings = FORGED_RINGS + (op->flags >> 7),
+                                .counted = 1,
+                                .countable = 8,
+                                .counted_probe = {1}};
     if (op->flags & 64)
         area.drops[op->field] = op->value;
     put(forged->area, &area, sizeof area, 0);
@@ -163,7 +190,8 @@ void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint
     struct pyusdt_ctl_slot slot = {.wanted = generation, .ready = op->flags & 2 ? 0 : generation};
 
     fuzz_forged_end(forged);
-    name.who = (struct pyusdt_identity){op->flags & 1 ? DEAD_PID : (uint32_t)getpid(), 9, op->which};
+    name.who =
+        (struct pyusdt_identity){op->flags & 1 ? DEAD_PID : (uint32_t)getpid(), 9, op->which};
     if (!(op->flags & 1))
         pyusdt_starttime(0, &name.who.starttime);
     name.who.instance = 9 + op->which % FORGED * 10; /* "-9.", "-19." … */
@@ -186,13 +214,17 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     static uint8_t bytes[4096], ring[RING];
     struct pyusdt_ring_event *event = (void *)bytes;
     unsigned k = op->which / FORGED % FORGED_RINGS;
-    struct pyusdt_ring_capture capture = {(uint16_t)(op->field % (PYUSDT_CAPTURE_STACK + 1)), (uint16_t)(op->at % 300)};
+    struct pyusdt_ring_capture capture = {(uint16_t)(op->field % (PYUSDT_CAPTURE_STACK + 1)),
+                                          (uint16_t)(op->at % 300)};
     uint64_t at;
 
     if (!forged->made)
         return;
     memset(bytes, 0, sizeof bytes);
-    *event = (struct pyusdt_ring_event){.size = 24 + 8 * 2, .probe = op->at >> 24, .time = pyusdt_now(), .args = 3 << op->field % 11};
+    *event = (struct pyusdt_ring_event){.size = 24 + 8 * 2,
+                                        .probe = op->at >> 24,
+                                        .time = pyusdt_now(),
+                                        .args = 3 << op->field % 11};
     if (op->flags & 1) {
         event->args |= PYUSDT_EVENT_HAS(0, 1 + (op->flags >> 7));
         memcpy(bytes + 40, &capture, sizeof capture);
@@ -201,8 +233,9 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     if (op->flags & 2)
         event->size = (uint32_t)op->value;
     if (op->flags & 4)
-        event->probe = forged->nprobes + (uint32_t)op->value; /* counted from the table's end, where the edge is */
-    if (op->which & 128) /* one more than there are, too */
+        event->probe = forged->nprobes +
+                       (uint32_t)op->value; /* counted from the table's end, where the edge is */
+    if (op->which & 128)                    /* one more than there are, too */
         event->probe = PYUSDT_EVENT_WORD(event->probe, op->field % 5);
     if (op->flags & 8)
         event->time -= op->value;
@@ -215,38 +248,57 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     at = forged->head[k] % RING;
     for (uint64_t i = 0; i < event->size && i < sizeof bytes; i++)
         ring[(at + i) % RING] = bytes[i];
-    put(forged->ring[k], ring, RING, 0); /* a shared scratch: what lies elsewhere is read by nobody who is right */
+    put(forged->ring[k], ring, RING,
+        0); /* a shared scratch: what lies elsewhere is read by nobody who is right */
     forged->head[k] += event->size < sizeof bytes ? event->size : 24;
-    put(forged->area, &forged->head[k], 8, k * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, head));
+    put(forged->area, &forged->head[k], 8,
+        k * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, head));
 }
 
 /* busy; the state; a table that has grown; the slot; rings, or what is counted; places: how many, one, its names */
 void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t generation)
 {
     unsigned k = op->which / FORGED % FORGED_RINGS;
-    struct pyusdt_ctl_slot slot = {.wanted = op->value & 1 ? op->value : generation, .ready = generation,
+    struct pyusdt_ctl_slot slot = {.wanted = op->value & 1 ? op->value : generation,
+                                   .ready = generation,
                                    .failed = PYUSDT_FAILED_TAG(generation) + op->at};
     uint32_t value = (uint32_t)op->value;
 
     if (!forged->made)
         return;
     switch (op->field % 8) {
-    case 0: put(forged->area, &value, 4, k * sizeof(struct pyusdt_line)); break;
-    case 1: put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, state)); break;
+    case 0:
+        put(forged->area, &value, 4, k * sizeof(struct pyusdt_line));
+        break;
+    case 1:
+        put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, state));
+        break;
     case 2:
         put(forged->ctl, &op->value, 8, offsetof(struct pyusdt_ctl_header, nprobes));
         put(forged->ctl, &op->at, 4, offsetof(struct pyusdt_ctl_header, changes));
-        put(forged->ctl, &op->flags, 1, DESCS + sizeof(struct pyusdt_ctl_desc) + offsetof(struct pyusdt_ctl_desc, count));
+        put(forged->ctl, &op->flags, 1,
+            DESCS + sizeof(struct pyusdt_ctl_desc) + offsetof(struct pyusdt_ctl_desc, count));
         break;
-    case 3: put(forged->ctl, &slot, sizeof slot, SLOTS + 64 * (op->at % 64)); break;
+    case 3:
+        put(forged->ctl, &slot, sizeof slot, SLOTS + 64 * (op->at % 64));
+        break;
     case 4:
-        put(forged->area, &op->value, 8, op->flags & 1 ? offsetof(struct pyusdt_area, counted) : offsetof(struct pyusdt_area, rings));
+        put(forged->area, &op->value, 8,
+            op->flags & 1 ? offsetof(struct pyusdt_area, counted)
+                          : offsetof(struct pyusdt_area, rings));
         if (op->flags & 2)
             put(forged->area, &op->value, 8, PYUSDT_AREA_COUNTS + 8 * (op->at % 32));
         break;
-    case 5: put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, nplaces)); break;
-    case 6: put(forged->ctl, &op->value, 8, PLACES + 8 * (op->at % 16)); break;
-    case 7: put(forged->ctl, &op->value, 8, PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->at % 4000); break;
+    case 5:
+        put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, nplaces));
+        break;
+    case 6:
+        put(forged->ctl, &op->value, 8, PLACES + 8 * (op->at % 16));
+        break;
+    case 7:
+        put(forged->ctl, &op->value, 8,
+            PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->at % 4000);
+        break;
     }
 }
 

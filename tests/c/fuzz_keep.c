@@ -49,7 +49,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static int on_event(void *arg, const struct pyusdt_event *event)
 {
     (void)arg;
-    fuzz_require(world.spoilt || (event->args == 1 && event->arg[0] < world.fired), "an event that was not fired");
+    fuzz_require(world.spoilt || (event->args == 1 && event->arg[0] < world.fired),
+                 "an event that was not fired");
     world.seen++;
     return 0;
 }
@@ -57,16 +58,22 @@ static int on_event(void *arg, const struct pyusdt_event *event)
 /* Rarely: one that is not kept, and so has events for itself; with a name that is too long; of this program alone. */
 static void come(const struct operation *op)
 {
-    const char *name = op->at % 16 == 13 ? "a name that is longer than any kept session's may be, by far" : "fuzz";
-    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = 2, .orderlag_ns = 20000,
-                                           .keep = op->at % 16 == 12 ? NULL : name, .comm = op->at % 16 == 7 ? comm : NULL,
-                                           .keep_ns = 3600000000000ull, .keep_bytes = 1 << 20};
+    const char *name =
+        op->at % 16 == 13 ? "a name that is longer than any kept session's may be, by far" : "fuzz";
+    struct pyusdt_session_config config = {.bufsize = 65536,
+                                           .max_rings = 2,
+                                           .orderlag_ns = 20000,
+                                           .keep = op->at % 16 == 12 ? NULL : name,
+                                           .comm = op->at % 16 == 7 ? comm : NULL,
+                                           .keep_ns = 3600000000000ull,
+                                           .keep_bytes = 1 << 20};
     struct pyusdt_want want = {.args = op->field % 8 == 0 ? 3 : 1};
     struct pyusdt_error error;
 
     if (world.session || pyusdt_session_open(fuzz_rundir, &config, &world.session, &error) != 0)
         return;
-    if (pyusdt_session_want(world.session, &want) != 0 || pyusdt_session_attach_all(world.session, &error) != 0 ||
+    if (pyusdt_session_want(world.session, &want) != 0 ||
+        pyusdt_session_attach_all(world.session, &error) != 0 ||
         pyusdt_session_start(world.session, &error) != 0) {
         pyusdt_session_close(world.session);
         world.session = NULL;
@@ -74,7 +81,8 @@ static void come(const struct operation *op)
     }
     world.kept = config.keep != NULL;
     world.spoilt |= !world.kept;
-    fuzz_require(world.spoilt || pyusdt_session_resumed(world.session) == world.left, "another session than was left");
+    fuzz_require(world.spoilt || pyusdt_session_resumed(world.session) == world.left,
+                 "another session than was left");
 }
 
 static void poll(unsigned most)
@@ -146,7 +154,9 @@ static void spoil_session(const struct operation *op)
     if (op->flags & 0x80)
         fuzz_require(ftruncate(fd, op->at % 2048) == 0, "ftruncate");
     else
-        fuzz_require(pwrite(fd, &op->value, op->flags & 2 ? 4 : 8, op->field % 64 * 4 + (op->flags & 4 ? 256 : 0)) > 0, "pwrite");
+        fuzz_require(pwrite(fd, &op->value, op->flags & 2 ? 4 : 8,
+                            op->field % 64 * 4 + (op->flags & 4 ? 256 : 0)) > 0,
+                     "pwrite");
     close(fd);
 }
 
@@ -159,17 +169,24 @@ static void spoil_line(const struct operation *op)
     if (fd < 0)
         return;
     world.spoilt = true;
-    fuzz_require(pwrite(fd, &op->value, 8, words[op->field % 4] + (op->which & 1) * 128) == 8, "pwrite");
+    fuzz_require(pwrite(fd, &op->value, 8, words[op->field % 4] + (op->which & 1) * 128) == 8,
+                 "pwrite");
     close(fd);
 }
 
 /* A session file of the same name, not ours, in another slot. */
 static void plant(const struct operation *op)
 {
-    struct pyusdt_session_header header = {.magic = PYUSDT_SESSION_MAGIC, .version = PYUSDT_LAYOUT_VERSION,
-                                           .state = op->flags & 1, .generation = op->value, .bufsize = 1ull << (op->field % 40),
-                                           .max_rings = op->which, .nwants = op->flags >> 1, .name = "fuzz",
-                                           .keep_ns = op->at, .seen = pyusdt_now()};
+    struct pyusdt_session_header header = {.magic = PYUSDT_SESSION_MAGIC,
+                                           .version = PYUSDT_LAYOUT_VERSION,
+                                           .state = op->flags & 1,
+                                           .generation = op->value,
+                                           .bufsize = 1ull << (op->field % 40),
+                                           .max_rings = op->which,
+                                           .nwants = op->flags >> 1,
+                                           .name = "fuzz",
+                                           .keep_ns = op->at,
+                                           .seen = pyusdt_now()};
     char path[64];
     int fd;
 
@@ -187,16 +204,43 @@ static void run(const struct operation *op)
     if (world.honest && op->code % OPERATIONS >= SPOILING)
         return;
     switch (op->code % OPERATIONS) {
-    case 0: case 1: fire(op->field % 40); break;
-    case 2: case 3: poll(op->which % 50); break;
-    case 4: case 5: come(op); break;
-    case 6: if (world.session) leave(); break;
-    case 7: if (world.session) kill_tracer(); break;
-    case 8: if (world.session) pyusdt_session_shown(world.session); break;
-    case 9: spoil_session(op); break;
-    case 10: spoil_line(op); break;
-    case 11: plant(op); break;
-    case 12: world.spoilt = true; fuzz_fail(op->which, op->field); break;
+    case 0:
+    case 1:
+        fire(op->field % 40);
+        break;
+    case 2:
+    case 3:
+        poll(op->which % 50);
+        break;
+    case 4:
+    case 5:
+        come(op);
+        break;
+    case 6:
+        if (world.session)
+            leave();
+        break;
+    case 7:
+        if (world.session)
+            kill_tracer();
+        break;
+    case 8:
+        if (world.session)
+            pyusdt_session_shown(world.session);
+        break;
+    case 9:
+        spoil_session(op);
+        break;
+    case 10:
+        spoil_line(op);
+        break;
+    case 11:
+        plant(op);
+        break;
+    case 12:
+        world.spoilt = true;
+        fuzz_fail(op->which, op->field);
+        break;
     }
 }
 
@@ -209,7 +253,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&world, 0, sizeof world);
     world.honest = size / sizeof op % 2 == 0;
     fuzz_require(pyusdt_publish(PROBES, 1) == 0, "publish");
-    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op; i++, data += sizeof op, size -= sizeof op) {
+    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op;
+         i++, data += sizeof op, size -= sizeof op) {
         memcpy(&op, data, sizeof op);
         run(&op);
     }
@@ -222,7 +267,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pyusdt_session_stats(world.session, &stats);
         world.again += stats.again;
         if (!world.spoilt)
-            fuzz_require(world.fired <= world.seen + stats.dropped && world.seen + stats.dropped <= world.fired + world.again,
+            fuzz_require(world.fired <= world.seen + stats.dropped &&
+                             world.seen + stats.dropped <= world.fired + world.again,
                          "the account does not hold");
         pyusdt_session_close(world.session);
     }

@@ -20,24 +20,34 @@ static uint32_t dice(unsigned *state, uint32_t sides)
 /* Edges: of sizes, of numbers of probes, of heads and tails. */
 static uint64_t edge(unsigned *state)
 {
-    static const uint64_t edges[] = {0, 1, 2, 8, 12, 13, 16, 23, 24, 32, 40, NPROBES - 1, NPROBES, 64, 192, 1023, 1024,
-                                     4096, RING - 8, RING, RING + 8, 1u << 20, 1u << 31, UINT32_MAX, UINT64_MAX};
+    static const uint64_t edges[] = {
+        0,        1,    2,           8,        12,       13,         16,        23,   24,
+        32,       40,   NPROBES - 1, NPROBES,  64,       192,        1023,      1024, 4096,
+        RING - 8, RING, RING + 8,    1u << 20, 1u << 31, UINT32_MAX, UINT64_MAX};
     uint64_t value = edges[dice(state, sizeof edges / sizeof edges[0])];
 
     switch (dice(state, 6)) {
-    case 0: return value + 1;
-    case 1: return value - 1;
-    case 2: return dice(state, 64); /* an index */
-    case 3: return dice(state, 2);  /* just behind the last, where it is counted from there */
-    default: return value;
+    case 0:
+        return value + 1;
+    case 1:
+        return value - 1;
+    case 2:
+        return dice(state, 64); /* an index */
+    case 3:
+        return dice(state, 2); /* just behind the last, where it is counted from there */
+    default:
+        return value;
     }
 }
 
 static struct operation any(unsigned *state)
 {
-    struct operation op = {.code = (uint8_t)dice(state, OPERATIONS), .which = (uint8_t)dice(state, 6),
-                           .field = (uint8_t)dice(state, 64), .flags = (uint8_t)(1u << dice(state, 10)),
-                           .at = (uint32_t)edge(state), .value = edge(state)};
+    struct operation op = {.code = (uint8_t)dice(state, OPERATIONS),
+                           .which = (uint8_t)dice(state, 6),
+                           .field = (uint8_t)dice(state, 64),
+                           .flags = (uint8_t)(1u << dice(state, 10)),
+                           .at = (uint32_t)edge(state),
+                           .value = edge(state)};
     if (dice(state, 3) == 0)
         op.flags |= (uint8_t)dice(state, 256);
     if (op.code == EVENT)
@@ -48,12 +58,24 @@ static struct operation any(unsigned *state)
 static void change(struct operation *op, unsigned *state)
 {
     switch (dice(state, 6)) {
-    case 0: op->which = (uint8_t)dice(state, 256); break;
-    case 1: op->field = (uint8_t)dice(state, 256); break;
-    case 2: op->flags ^= (uint8_t)(1u << dice(state, 8)); break;
-    case 3: op->at = (uint32_t)edge(state); break;
-    case 4: op->value = edge(state); break;
-    case 5: LLVMFuzzerMutate((uint8_t *)op, sizeof *op, sizeof *op); break;
+    case 0:
+        op->which = (uint8_t)dice(state, 256);
+        break;
+    case 1:
+        op->field = (uint8_t)dice(state, 256);
+        break;
+    case 2:
+        op->flags ^= (uint8_t)(1u << dice(state, 8));
+        break;
+    case 3:
+        op->at = (uint32_t)edge(state);
+        break;
+    case 4:
+        op->value = edge(state);
+        break;
+    case 5:
+        LLVMFuzzerMutate((uint8_t *)op, sizeof *op, sizeof *op);
+        break;
     }
 }
 

@@ -25,8 +25,19 @@
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "f", .name = "s1", .nargs = 1, .strings = 1},
-    {.provider = "fuzz", .module = "m", .function = "g", .name = "i4s4", .nargs = 10, .strings = 0x3c3},
-    {.provider = "other", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
+    {.provider = "fuzz",
+     .module = "m",
+     .function = "g",
+     .name = "i4s4",
+     .nargs = 10,
+     .strings = 0x3c3},
+    {.provider = "other",
+     .module = "m",
+     .function = "n",
+     .name = "n",
+     .nargs = 10,
+     .strings = 0x3c3,
+     .count = 50},
 };
 static const struct pyusdt_probe_desc MORE = {"late", "m", "l", "late", 1, 1, 2, 0, NULL};
 
@@ -66,12 +77,18 @@ static void check_where(const struct pyusdt_session *session, const struct pyusd
     struct pyusdt_place_info place;
     struct pyusdt_target_info target;
 
-    fuzz_require(pyusdt_session_target(session, event->target, &target) == 0, "an event of no target");
-    fuzz_require(pyusdt_session_probe(session, event->target, event->probe, &probe) == 0, "an event of no probe");
-    fuzz_require(event->place == 0 || pyusdt_session_place(session, event->target, event->place, &place) == 0, "an event of no place");
+    fuzz_require(pyusdt_session_target(session, event->target, &target) == 0,
+                 "an event of no target");
+    fuzz_require(pyusdt_session_probe(session, event->target, event->probe, &probe) == 0,
+                 "an event of no probe");
+    fuzz_require(event->place == 0 ||
+                     pyusdt_session_place(session, event->target, event->place, &place) == 0,
+                 "an event of no place");
     if (event->place != 0)
-        fuzz_require(strlen(place.module) <= PYUSDT_PLACE_MODULE && strlen(place.function) <= PYUSDT_PLACE_FUNCTION &&
-                         strlen(place.file) <= PYUSDT_PLACE_FILE, "a place's name without end");
+        fuzz_require(strlen(place.module) <= PYUSDT_PLACE_MODULE &&
+                         strlen(place.function) <= PYUSDT_PLACE_FUNCTION &&
+                         strlen(place.file) <= PYUSDT_PLACE_FILE,
+                     "a place's name without end");
 }
 
 static int on_count(void *arg, const struct pyusdt_event *event)
@@ -79,7 +96,9 @@ static int on_count(void *arg, const struct pyusdt_event *event)
     struct pyusdt_session *session = arg;
 
     check_where(session, event);
-    fuzz_require(event->place != 0 && event->arg[0] != 0 && PYUSDT_COUNT(event->arg[0]) == event->arg[0], "no count");
+    fuzz_require(event->place != 0 && event->arg[0] != 0 &&
+                     PYUSDT_COUNT(event->arg[0]) == event->arg[0],
+                 "no count");
     world.delivered += event->arg[0];
     return 0;
 }
@@ -89,7 +108,8 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     struct pyusdt_session *session = arg;
 
     check_where(session, event);
-    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
+    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS,
+                 "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
         fuzz_require(capture->length <= PYUSDT_MAX_STRING, "a string that is too long");
@@ -108,10 +128,12 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     return 0;
 }
 
-static int on_probe(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe)
+static int on_probe(void *arg, const struct pyusdt_target_info *target,
+                    const struct pyusdt_probe_info *probe)
 {
     (void)target;
-    fuzz_require(strlen(probe->name) < 4096 && strlen(probe->provider) < 4096, "a name without end");
+    fuzz_require(strlen(probe->name) < 4096 && strlen(probe->provider) < 4096,
+                 "a name without end");
     return ++*(int *)arg > 5000;
 }
 
@@ -145,19 +167,22 @@ static void spoil(const struct operation *op)
     if (op->flags & 0x80 && which != 0)
         fuzz_require(ftruncate(fd, op->at % SPOILED_MAX) == 0, "ftruncate");
     else
-        fuzz_require(pwrite(fd, &op->value, op->field % 8 + 1, op->at % (SPOILED_MAX - 8)) > 0, "pwrite");
+        fuzz_require(pwrite(fd, &op->value, op->field % 8 + 1, op->at % (SPOILED_MAX - 8)) > 0,
+                     "pwrite");
     close(fd);
 }
 
 /* A word of the area that matters, rather than any byte. */
 static void spoil_line(const struct operation *op)
 {
-    static const unsigned words[] = {0, 8, 64, 128 * 16, 128 * 16 + 8, 128 * 16 + 16, 128 * 16 + 24, 128 * 16 + 32};
+    static const unsigned words[] = {
+        0, 8, 64, 128 * 16, 128 * 16 + 8, 128 * 16 + 16, 128 * 16 + 24, 128 * 16 + 32};
     int fd = fuzz_open_file(".area");
 
     if (fd < 0)
         return;
-    fuzz_require(pwrite(fd, &op->value, 8, words[op->field % 8] + (op->which & 1) * 128) == 8, "pwrite");
+    fuzz_require(pwrite(fd, &op->value, 8, words[op->field % 8] + (op->which & 1) * 128) == 8,
+                 "pwrite");
     close(fd);
 }
 
@@ -174,14 +199,16 @@ static void ask(const struct operation *op)
     pyusdt_session_target(world.session, op->which, &target);
     pyusdt_session_probe(world.session, op->which, op->at, &probe);
     pyusdt_session_drops(world.session, op->which, op->at);
-    fuzz_require(pyusdt_session_watermark(world.session) <= pyusdt_now(), "a watermark of the future");
+    fuzz_require(pyusdt_session_watermark(world.session) <= pyusdt_now(),
+                 "a watermark of the future");
     fuzz_require(pyusdt_session_want(world.session, &want) == -EBUSY, "a want after the start");
     if (op->flags & 1)
         pyusdt_list(fuzz_rundir, 0, false, on_probe, &seen, &error);
     if (op->flags & 2)
         pyusdt_session_expect_pid(world.session, (pid_t)op->value, &error);
     if (op->flags & 4)
-        pyusdt_session_attach_pid(world.session, op->field & 1 ? getpid() : (pid_t)(op->value % 70000), &error);
+        pyusdt_session_attach_pid(world.session,
+                                  op->field & 1 ? getpid() : (pid_t)(op->value % 70000), &error);
     pyusdt_sweep(world.session->base[0]->in.dir, world.session->base[0]->header.slot);
 }
 
@@ -189,18 +216,21 @@ static void ask(const struct operation *op)
 static void plant(const struct operation *op)
 {
     char text[PYUSDT_NAME_SIZE];
-    struct pyusdt_name name = {.kind = 1 + op->which % 4,
-                               .who = {op->field & 1 ? (uint32_t)getpid() : DEAD_PID, op->field, op->value},
-                               .slot = op->at % PYUSDT_MAX_SESSIONS,
-                               .generation = op->value,
-                               .ring = op->flags % PYUSDT_RINGS_MAX};
+    struct pyusdt_name name = {
+        .kind = 1 + op->which % 4,
+        .who = {op->field & 1 ? (uint32_t)getpid() : DEAD_PID, op->field, op->value},
+        .slot = op->at % PYUSDT_MAX_SESSIONS,
+        .generation = op->value,
+        .ring = op->flags % PYUSDT_RINGS_MAX};
     int fd;
 
     if (op->flags & 0x80)
-        snprintf(text, sizeof text, "%u-%llu-%u.ctl.%x", op->at, (unsigned long long)op->value, op->field, op->which);
+        snprintf(text, sizeof text, "%u-%llu-%u.ctl.%x", op->at, (unsigned long long)op->value,
+                 op->field, op->which);
     else
         pyusdt_name_format(&name, text);
-    fd = openat(world.session->base[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL, op->flags & 0x40 ? 0644 : 0600);
+    fd = openat(world.session->base[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL,
+                op->flags & 0x40 ? 0644 : 0600);
     if (fd < 0)
         return;
     fuzz_require(ftruncate(fd, op->at % 70000) == 0, "ftruncate");
@@ -209,7 +239,8 @@ static void plant(const struct operation *op)
 
 static struct pyusdt_session *open_session(unsigned kind)
 {
-    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = kind == 1 ? 99 : 2, .orderlag_ns = 20000};
+    struct pyusdt_session_config config = {
+        .bufsize = 65536, .max_rings = kind == 1 ? 99 : 2, .orderlag_ns = 20000};
     struct pyusdt_want want = {.args = 0x3ff, .counts = 1};
     struct pyusdt_session *session;
     struct pyusdt_error error;
@@ -220,7 +251,8 @@ static struct pyusdt_session *open_session(unsigned kind)
         config.bufsize = 100000;
     if (pyusdt_session_open(kind == 2 ? NULL : fuzz_rundir, &config, &session, &error) != 0)
         return NULL;
-    if (pyusdt_session_want(session, &want) != 0 || pyusdt_session_attach_all(session, &error) != 0 ||
+    if (pyusdt_session_want(session, &want) != 0 ||
+        pyusdt_session_attach_all(session, &error) != 0 ||
         pyusdt_session_start(session, &error) != 0) {
         pyusdt_session_close(session);
         return NULL;
@@ -273,19 +305,45 @@ static void run(const struct operation *op)
 
     fuzz_pause(op->code % OPERATIONS >= SPOIL && op->code % OPERATIONS < FAIL);
     switch (op->code % OPERATIONS) {
-    case FIRE: fire(op); break;
-    case POLL: poll(op); break;
-    case SPOIL: spoil(op); break;
-    case SPOIL_LINE: spoil_line(op); break;
-    case STOP: stop(op); break;
-    case ASK: ask(op); break;
-    case PLANT: plant(op); break;
-    case SECOND: do_second(op); break;
-    case REPUBLISH: republish(op); break;
-    case FAIL: fuzz_fail(op->which, op->field); break;
-    case FORGE: fuzz_forge(forged, op, world.session->base[0]->in.dir, generation); break;
-    case EVENT: fuzz_forge_event(forged, op); break;
-    case FORGED_WORD: fuzz_forge_word(forged, op, generation); break;
+    case FIRE:
+        fire(op);
+        break;
+    case POLL:
+        poll(op);
+        break;
+    case SPOIL:
+        spoil(op);
+        break;
+    case SPOIL_LINE:
+        spoil_line(op);
+        break;
+    case STOP:
+        stop(op);
+        break;
+    case ASK:
+        ask(op);
+        break;
+    case PLANT:
+        plant(op);
+        break;
+    case SECOND:
+        do_second(op);
+        break;
+    case REPUBLISH:
+        republish(op);
+        break;
+    case FAIL:
+        fuzz_fail(op->which, op->field);
+        break;
+    case FORGE:
+        fuzz_forge(forged, op, world.session->base[0]->in.dir, generation);
+        break;
+    case EVENT:
+        fuzz_forge_event(forged, op);
+        break;
+    case FORGED_WORD:
+        fuzz_forge_word(forged, op, generation);
+        break;
     }
 }
 
@@ -316,16 +374,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&world, 0, sizeof world);
     world.session = open_session(0);
     fuzz_require(world.session != NULL, "no session");
-    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op; i++, data += sizeof op, size -= sizeof op) {
+    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op;
+         i++, data += sizeof op, size -= sizeof op) {
         memcpy(&op, data, sizeof op);
         run(&op);
     }
     fuzz_fail(0, 0);
-    for (int i = 0; i < 100 && pyusdt_session_poll(world.session, UINT64_MAX, 0, on_event, world.session) > 0; i++)
+    for (int i = 0;
+         i < 100 && pyusdt_session_poll(world.session, UINT64_MAX, 0, on_event, world.session) > 0;
+         i++)
         ;
     pyusdt_session_stats(world.session, &stats);
     fuzz_require(stats.delivered == world.delivered, "delivered is not what was delivered");
-    fuzz_require(stats.out_of_order == world.unordered, "out of order is not what was out of order");
+    fuzz_require(stats.out_of_order == world.unordered,
+                 "out of order is not what was out of order");
     fuzz_require(stats.targets <= 2 * OPERATIONS_MAX, "targets out of nothing");
     pyusdt_session_close(world.second);
     pyusdt_session_close(world.session);

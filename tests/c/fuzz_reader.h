@@ -8,8 +8,30 @@
 #include <stdint.h>
 
 /* Those from SPOIL to before FAIL are the fuzzer's own doing, the others call the core. */
-enum { FIRE, POLL, STOP, ASK, SECOND, REPUBLISH, SPOIL, SPOIL_LINE, PLANT, FORGE, EVENT, FORGED_WORD, FAIL, OPERATIONS };
-enum { NPROBES = 52, FORGED = 3, FORGED_RINGS = 2, OPERATIONS_MAX = 48, RING = 65536, DEAD_PID = 4194305 };
+enum {
+    FIRE,
+    POLL,
+    STOP,
+    ASK,
+    SECOND,
+    REPUBLISH,
+    SPOIL,
+    SPOIL_LINE,
+    PLANT,
+    FORGE,
+    EVENT,
+    FORGED_WORD,
+    FAIL,
+    OPERATIONS
+};
+enum {
+    NPROBES = 52,
+    FORGED = 3,
+    FORGED_RINGS = 2,
+    OPERATIONS_MAX = 48,
+    RING = 65536,
+    DEAD_PID = 4194305
+};
 
 struct operation {
     uint8_t code;  /* modulo OPERATIONS */
@@ -33,7 +55,9 @@ extern char fuzz_rundir[];
 void fuzz_begin(void); /* makes it; it goes with the program */
 void fuzz_require(int condition, const char *what);
 void fuzz_remove_files(void);
-int fuzz_open_file(const char *ending); /* the first, of who is not forged, whose name ends so; -1: there is none */
+int fuzz_open_file(
+    const char
+        *ending); /* the first, of who is not forged, whose name ends so; -1: there is none */
 
 void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint64_t generation);
 void fuzz_forge_event(struct forged *forged, const struct operation *op);

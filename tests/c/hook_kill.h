@@ -30,7 +30,8 @@ void pyusdt_hook(int place)
     how = getenv("HOOK_SIGNAL");
     if (how && strcmp(how, "end-thread") == 0)
         pthread_exit(NULL);
-    raise(how && strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL); /* to this thread: it gets no further */
+    raise(how && strcmp(how, "stop") == 0 ? SIGSTOP
+                                          : SIGKILL); /* to this thread: it gets no further */
 }
 #endif
 

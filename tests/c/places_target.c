@@ -47,7 +47,8 @@ struct code {
 
 static const char *name(unsigned i, const char *what, char *to, size_t size)
 {
-    static const char *odd[] = {"", "new\nline", "esc\033[31m", "\303\244\303\266", "\377bytes", "a:b`c'd\"e"};
+    static const char *odd[] = {"",          "new\nline", "esc\033[31m", "\303\244\303\266",
+                                "\377bytes", "a:b`c'd\"e"};
 
     if (strange && i < 6)
         snprintf(to, size, "%s", odd[i]);
@@ -133,7 +134,8 @@ static void on_change(void *arg)
     int now = pyusdt_wanted(ENTRY) != 0;
 
     (void)arg;
-    if (now != atomic_exchange(&wanted, now) && write(STDOUT_FILENO, now ? "wanted\n" : "unwanted\n", now ? 7 : 9) < 0)
+    if (now != atomic_exchange(&wanted, now) &&
+        write(STDOUT_FILENO, now ? "wanted\n" : "unwanted\n", now ? 7 : 9) < 0)
         exit(3);
 }
 
@@ -175,7 +177,8 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     read_options(argc, argv);
-    if (functions > FUNCTIONS_MAX || pyusdt_publish(TABLE, PROBES) != 0 || (watches && pyusdt_watch_start(&watch) != 0))
+    if (functions > FUNCTIONS_MAX || pyusdt_publish(TABLE, PROBES) != 0 ||
+        (watches && pyusdt_watch_start(&watch) != 0))
         return 3;
     while (waits && !(watches ? atomic_load(&wanted) : pyusdt_wanted(ENTRY)))
         usleep(200);

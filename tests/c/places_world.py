@@ -11,8 +11,15 @@ PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; 
 
 
 def pydtrace(world, *arguments, status=0, **env):
-    got = subprocess.run([*PYDTRACE, *map(str, arguments)], env={**world.env, **env}, capture_output=True, timeout=120, check=False,
-                         encoding="utf-8", errors="surrogateescape")
+    got = subprocess.run(
+        [*PYDTRACE, *map(str, arguments)],
+        env={**world.env, **env},
+        capture_output=True,
+        timeout=120,
+        check=False,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
     assert got.returncode == status, got
     return got
 
@@ -38,7 +45,9 @@ class tracing:
 
     def __enter__(self):
         command = [*PYDTRACE, "--ready", "-x", "engine=embedded", *self.arguments]
-        self.tracer = subprocess.Popen(command, env=self.world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.tracer = subprocess.Popen(
+            command, env=self.world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert self.tracer.stderr.readline() == "dtrace: ready\n"
         return self.tracer
 

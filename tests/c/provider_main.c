@@ -9,7 +9,11 @@ int main(void)
     static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("provider_main")};
     static const struct pyusdt_probe_def probes[] = {
         {"one", 2, {PYUSDT_INT | 8, PYUSDT_STRING}, 0, {NULL}},
-        {"two", 12, {0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28}, 0, {NULL}},
+        {"two",
+         12,
+         {0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28, 0x28},
+         0,
+         {NULL}},
     };
     struct pyusdt_args args = {.value = {17, (uintptr_t)"text"}, .length = {0, 4}};
     struct pyusdt_probe_site sites[2];

@@ -7,7 +7,8 @@
 
 enum { THREADS = 16 };
 
-static const struct pyusdt_probe_desc PROBE = {"at_once", "publish_main", "main", "tick", 1, 0, 1, 0, NULL};
+static const struct pyusdt_probe_desc PROBE = {
+    "at_once", "publish_main", "main", "tick", 1, 0, 1, 0, NULL};
 static pthread_barrier_t together;
 static int results[THREADS];
 

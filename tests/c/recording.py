@@ -21,11 +21,19 @@ class Table:
         strings = body[16 + 36 * ndescs :][:size]
         self.probes = []
         for i in range(ndescs):
-            provider, module, function, name, count, _, _, kind, _ = struct.unpack_from("<9I", body, 16 + 36 * i)
+            provider, module, function, name, count, _, _, kind, _ = struct.unpack_from(
+                "<9I", body, 16 + 36 * i
+            )
             for n in range(count):
                 number = str(n) if kind == 1 else ""
-                self.probes.append((text(strings, provider), text(strings, module), text(strings, function) + number,
-                                    text(strings, name) + number))
+                self.probes.append(
+                    (
+                        text(strings, provider),
+                        text(strings, module),
+                        text(strings, function) + number,
+                        text(strings, name) + number,
+                    )
+                )
 
 
 def place_names(body):
@@ -48,7 +56,9 @@ def event_line(body, targets, tables, places):
     provider, module, function, name = tables[table].probes[word % 4096]
     if word >= 4096:
         module, function = places[target, word // 4096]
-    return " ".join(map(str, [time, pid, comm, f"{provider}{inner}:{module}:{function}:{name}", tid, *words]))
+    return " ".join(
+        map(str, [time, pid, comm, f"{provider}{inner}:{module}:{function}:{name}", tid, *words])
+    )
 
 
 def lines(data):

@@ -18,10 +18,12 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     if (pyusdt_replay_feed.target(arg, event->target, &target) != 0 ||
         pyusdt_replay_feed.probe(arg, event->target, event->probe, &probe) != 0)
         return 1;
-    if (event->place != 0 && pyusdt_replay_feed.place(arg, event->target, event->place, &place) != 0)
+    if (event->place != 0 &&
+        pyusdt_replay_feed.place(arg, event->target, event->place, &place) != 0)
         return 1;
     printf("%" PRIu64 " %u %s %s:%s:%s:%s %u", event->time, target.pid, target.comm, probe.provider,
-           event->place ? place.module : probe.module, event->place ? place.function : probe.function, probe.name, event->tid);
+           event->place ? place.module : probe.module,
+           event->place ? place.function : probe.function, probe.name, event->tid);
     for (uint32_t i = 0; i < PYUSDT_MAX_ARGS; i++)
         if (event->args >> i & 1)
             printf(" %" PRIu64, event->arg[i]);

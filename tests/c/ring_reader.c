@@ -37,7 +37,8 @@ static struct pyusdt_session_config config;
 static struct pyusdt_session *session;
 static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets, mute, child_ms;
 static const char *keep;
-static struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
+static struct pyusdt_want want = {
+    .provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
 static int trace_all, tell_ready, tell_polls;
 static pid_t pids[PYUSDT_PIDS_MAX];
 static unsigned npids;
@@ -54,9 +55,10 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     int64_t *last = &last_sequence[event->target % MAX_TARGETS][thread % MAX_THREADS];
 
     (void)arg;
-    if (thread >= MAX_THREADS || event->arg[2] != checksum(thread, sequence) || event->probe != PROBE_I4S4 ||
-        event->args != want.args || event->arg[3] != 0 || event->ncaptures != 1 ||
-        event->capture[0].index != TEXT_ARGUMENT || event->capture[0].length != length ||
+    if (thread >= MAX_THREADS || event->arg[2] != checksum(thread, sequence) ||
+        event->probe != PROBE_I4S4 || event->args != want.args || event->arg[3] != 0 ||
+        event->ncaptures != 1 || event->capture[0].index != TEXT_ARGUMENT ||
+        event->capture[0].length != length ||
         memcmp(event->capture[0].data, expected, length + 1) != 0 || event->tid == 0)
         bad++;
     else
@@ -136,11 +138,12 @@ static void report(void)
         int64_t drops = pyusdt_session_drops(session, i, PROBE_I4S4);
         by_probe += drops > 0 ? (uint64_t)drops : 0;
     }
-    printf("{\"delivered\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"by_probe\": %" PRIu64 ", \"out_of_order\": %" PRIu64
-           ", \"again\": %" PRIu64 ", \"corrupt\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"unordered\": %" PRIu64 ", \"repeated\": %" PRIu64
+    printf("{\"delivered\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"by_probe\": %" PRIu64
+           ", \"out_of_order\": %" PRIu64 ", \"again\": %" PRIu64 ", \"corrupt\": %" PRIu64
+           ", \"bad\": %" PRIu64 ", \"unordered\": %" PRIu64 ", \"repeated\": %" PRIu64
            ", \"targets\": %u, \"threads\": [",
-           stats.delivered, stats.dropped, by_probe, stats.out_of_order, stats.again, stats.corrupt, bad, unordered, repeated,
-           stats.targets);
+           stats.delivered, stats.dropped, by_probe, stats.out_of_order, stats.again, stats.corrupt,
+           bad, unordered, repeated, stats.targets);
     for (unsigned i = 0, first = 1; i < MAX_THREADS; i++)
         if (per_thread[i]) {
             printf("%s%" PRIu64, first ? "" : ", ", per_thread[i]);
@@ -152,7 +155,8 @@ static void report(void)
 static char **options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        unsigned long long value = strchr(argv[i], '=') ? strtoull(strchr(argv[i], '=') + 1, NULL, 10) : 0;
+        unsigned long long value =
+            strchr(argv[i], '=') ? strtoull(strchr(argv[i], '=') + 1, NULL, 10) : 0;
         size_t name = strcspn(argv[i], "=");
         if (strcmp(argv[i], "--") == 0)
             return argv + i + 1;

@@ -42,7 +42,8 @@ static struct account *account;
 static uint64_t count;
 static unsigned nthreads, pace, storm;
 static uid_t user;
-static int waits, until_off, forks, raw_forks, orphans, leaves, cancels, signals, no_probes, lingers;
+static int waits, until_off, forks, raw_forks, orphans, leaves, cancels, signals, no_probes,
+    lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1, 0, NULL},
@@ -171,7 +172,10 @@ static int lifts;
 /* As a child that has, or has had, this limit. */
 static void run_limited(void)
 {
-    const struct { const char *name; __rlimit_resource_t resource; } limits[] = {{"nofile", RLIMIT_NOFILE}, {"fsize", RLIMIT_FSIZE}, {"as", RLIMIT_AS}};
+    const struct {
+        const char *name;
+        __rlimit_resource_t resource;
+    } limits[] = {{"nofile", RLIMIT_NOFILE}, {"fsize", RLIMIT_FSIZE}, {"as", RLIMIT_AS}};
     struct rlimit before, none;
 
     for (unsigned i = 0; limited && i < sizeof limits / sizeof *limits; i++)

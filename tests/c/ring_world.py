@@ -12,18 +12,78 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux", "shared/limits_linux",
-        "target/control", "target/head_room", "target/spare_stack", "target/session", "target/area", "target/ring", "target/native", "target/code", "target/own_table", "target/flight",
-        "target/ancestry", "target/places", "target/patterns", "target/count", "target/watch", "target/text",
-        "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
-        "tracer/reader", "tracer/process", "tracer/directories", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
-        "tracer/replay", "tracer/flight", "tracer/record_file", "tracer/places", "tracer/counts", "tracer/remarks", "tracer/shares", "tracer/users"]
-FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread", "-fno-omit-frame-pointer"]
+CORE = [
+    "shared/acting",
+    "shared/rundir",
+    "shared/slot",
+    "shared/table",
+    "shared/glob",
+    "shared/guard",
+    "shared/os_linux",
+    "shared/limits_linux",
+    "target/control",
+    "target/head_room",
+    "target/spare_stack",
+    "target/session",
+    "target/area",
+    "target/ring",
+    "target/native",
+    "target/code",
+    "target/own_table",
+    "target/flight",
+    "target/ancestry",
+    "target/places",
+    "target/patterns",
+    "target/count",
+    "target/watch",
+    "target/text",
+    "tracer/tracer",
+    "tracer/build",
+    "tracer/base",
+    "tracer/keep",
+    "tracer/target",
+    "tracer/ctl",
+    "tracer/scan",
+    "tracer/sweep",
+    "tracer/reader",
+    "tracer/process",
+    "tracer/directories",
+    "tracer/enter",
+    "tracer/seen_linux",
+    "tracer/elsewhere_linux",
+    "tracer/containers",
+    "tracer/find_linux",
+    "tracer/find_portable",
+    "tracer/kernel_cut",
+    "tracer/replay",
+    "tracer/flight",
+    "tracer/record_file",
+    "tracer/places",
+    "tracer/counts",
+    "tracer/remarks",
+    "tracer/shares",
+    "tracer/users",
+]
+FLAGS = [
+    "-std=gnu11",
+    "-g",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fvisibility=hidden",
+    "-fPIC",
+    "-pthread",
+    "-fno-omit-frame-pointer",
+]
 VARIANTS = {
     "plain": [],
     "hooks": ["-DPYUSDT_TEST_HOOKS"],
     "walk": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_NO_OPENAT2"],  # a kernel before 5.6
-    "bell": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_WATCH_MS=3600000"],  # a watcher that nothing but the bell wakes
+    "bell": [
+        "-DPYUSDT_TEST_HOOKS",
+        "-DPYUSDT_WATCH_MS=3600000",
+    ],  # a watcher that nothing but the bell wakes
     "portable": ["-DPYUSDT_FIND_PORTABLE"],
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
     "tsan": ["-fsanitize=thread", "-Wno-tsan"],  # it knows no fences: ours are for two processes
@@ -49,7 +109,10 @@ class Build:
             made = place / f"{each}.o"
             if not made.exists():
                 made.parent.mkdir(parents=True, exist_ok=True)
-                subprocess.run(["gcc", *self.options(variant), "-c", ROOT / f"c/{each}.c", "-o", made], check=True)
+                subprocess.run(
+                    ["gcc", *self.options(variant), "-c", ROOT / f"c/{each}.c", "-o", made],
+                    check=True,
+                )
         return [place / f"{each}.o" for each in CORE]
 
     def program(self, name, variant="plain"):
@@ -58,7 +121,10 @@ class Build:
         program = self.folder / variant / name
         if not program.exists():
             objects = self.objects(variant)
-            subprocess.run(["gcc", *self.options(variant), HERE / f"{name}.c", *objects, "-o", program], check=True)
+            subprocess.run(
+                ["gcc", *self.options(variant), HERE / f"{name}.c", *objects, "-o", program],
+                check=True,
+            )
         return str(program)
 
     def library(self, name, variant="plain"):
@@ -67,7 +133,18 @@ class Build:
         library = self.folder / variant / f"{name}.so"
         if not library.exists():
             objects = self.objects(variant)
-            subprocess.run(["gcc", *self.options(variant), "-shared", HERE / f"{name}.c", *objects, "-o", library], check=True)
+            subprocess.run(
+                [
+                    "gcc",
+                    *self.options(variant),
+                    "-shared",
+                    HERE / f"{name}.c",
+                    *objects,
+                    "-o",
+                    library,
+                ],
+                check=True,
+            )
         return str(library)
 
 
@@ -77,9 +154,12 @@ class Account:
     def __init__(self, path):
         data = path.read_bytes()
         words = struct.unpack(f"<{len(data) // 8}Q", data)
-        self.started_by, self.returned_by = words[:MAX_THREADS], words[MAX_THREADS:2 * MAX_THREADS]
+        self.started_by, self.returned_by = (
+            words[:MAX_THREADS],
+            words[MAX_THREADS : 2 * MAX_THREADS],
+        )
         self.started, self.returned = sum(self.started_by), sum(self.returned_by)
-        self.off, self.ready, self.alone = words[2 * MAX_THREADS:2 * MAX_THREADS + 3]
+        self.off, self.ready, self.alone = words[2 * MAX_THREADS : 2 * MAX_THREADS + 3]
 
 
 class World:
@@ -93,12 +173,19 @@ class World:
         self.env = {**os.environ, "PYUSDT_RUNDIR": str(self.rundir)}
 
     def target_command(self, account, threads, count, *options, variant="plain"):
-        return [self.build.program("ring_target", variant), str(self.folder / account), str(threads), str(count),
-                *options]
+        return [
+            self.build.program("ring_target", variant),
+            str(self.folder / account),
+            str(threads),
+            str(count),
+            *options,
+        ]
 
     def start(self, command, **env):
         env = {**self.env, **env}
-        child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self.children.append(child)
         return child
 
@@ -106,8 +193,12 @@ class World:
         """Starts one and waits until it is published."""
         path = self.folder / account
         path.unlink(missing_ok=True)
-        child = self.start(self.target_command(account, threads, count, *options, variant=variant), **env)
-        while child.poll() is None and not (path.exists() and path.stat().st_size and Account(path).ready):
+        child = self.start(
+            self.target_command(account, threads, count, *options, variant=variant), **env
+        )
+        while child.poll() is None and not (
+            path.exists() and path.stat().st_size and Account(path).ready
+        ):
             time.sleep(0.001)
         return child
 
@@ -142,7 +233,10 @@ class World:
     @contextlib.contextmanager
     def small(self, size):
         """The run directory is a file system of its own meanwhile, of so many bytes. By root."""
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", self.rundir], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", self.rundir],
+            check=True,
+        )
         try:
             yield
         finally:
@@ -165,5 +259,6 @@ def wait_for(condition, timeout=5):
 
 def check(result):
     """Nothing wrong with what was delivered."""
-    assert {key: result[key] for key in ("bad", "unordered", "repeated", "out_of_order", "corrupt")} == {
-        "bad": 0, "unordered": 0, "repeated": 0, "out_of_order": 0, "corrupt": 0}, result
+    assert {
+        key: result[key] for key in ("bad", "unordered", "repeated", "out_of_order", "corrupt")
+    } == {"bad": 0, "unordered": 0, "repeated": 0, "out_of_order": 0, "corrupt": 0}, result

@@ -39,7 +39,8 @@ int main(int argc, char **argv)
         return 2;
     if (strcmp(argv[1], "kill") == 0)
         filter = (struct sock_fprog){sizeof kill / sizeof *kill, kill};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
         return 3;
     execv(argv[2], argv + 2);
     return 4;

@@ -30,8 +30,9 @@
 #include "hook_kill.h"
 #endif
 
-static const struct pyusdt_probe_desc PROBES[] = {{"stacked", "stack_target", "innermost", "fired", 1, 0, 1, 0, NULL},
-                                                   {"stacked", "stack_target", "at_random", "path", 1, 1, 1, 0, NULL}};
+static const struct pyusdt_probe_desc PROBES[] = {
+    {"stacked", "stack_target", "innermost", "fired", 1, 0, 1, 0, NULL},
+    {"stacked", "stack_target", "at_random", "path", 1, 1, 1, 0, NULL}};
 
 static _Atomic long fired;
 
@@ -74,8 +75,21 @@ static void fire_broken(void)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), page = 4096;
     char *gone = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uintptr_t links[] = {0, 1, 16, here, here + 8, here - 4096, here - 64, here + (1 << 20), here + (4 << 20), (uintptr_t)gone, UINTPTR_MAX - 15,
-                         UINTPTR_MAX, 0x0123456789abcdf0u, (uintptr_t)&PROBES, (uintptr_t)&fire_broken & ~15ull};
+    uintptr_t links[] = {0,
+                         1,
+                         16,
+                         here,
+                         here + 8,
+                         here - 4096,
+                         here - 64,
+                         here + (1 << 20),
+                         here + (4 << 20),
+                         (uintptr_t)gone,
+                         UINTPTR_MAX - 15,
+                         UINTPTR_MAX,
+                         0x0123456789abcdf0u,
+                         (uintptr_t)&PROBES,
+                         (uintptr_t)&fire_broken & ~15ull};
 
     munmap(gone, 4 * page);
     for (unsigned i = 0; i < sizeof links / sizeof links[0]; i++)
@@ -92,7 +106,8 @@ static void coroutine(void)
 {
     for (int i = 0; i < 10; i++) {
         outermost(1);
-        fire_with_link((uintptr_t)__builtin_frame_address(0) + 16 * ((uintptr_t)rand() % (1 << (i + 8))));
+        fire_with_link((uintptr_t)__builtin_frame_address(0) +
+                       16 * ((uintptr_t)rand() % (1 << (i + 8))));
     }
 }
 
@@ -212,14 +227,14 @@ static _Thread_local unsigned length, seed;
 static void go_on(void);
 
 /* The room that each takes on the stack differs from call to call. */
-#define FUNCTION(letter)                                       \
+#define FUNCTION(letter) \
     __attribute__((noinline)) static void function_##letter(void) \
-    {                                                          \
-        char *room = alloca(rand_r(&seed) % 3000 + 1);         \
-        path[length++] = #letter[0];                           \
-        go_on();                                               \
-        __asm__ volatile("" ::"r"(room) : "memory");           \
-        length--;                                              \
+    { \
+        char *room = alloca(rand_r(&seed) % 3000 + 1); \
+        path[length++] = #letter[0]; \
+        go_on(); \
+        __asm__ volatile("" ::"r"(room) : "memory"); \
+        length--; \
     }
 FUNCTION(a)
 FUNCTION(b)

@@ -18,8 +18,12 @@ import mounts
 import pytest
 
 ALICE, BOB, CAROL = 54001, 54002, 54003  # the attacker has the numbers of the first two
-pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a /dev/shm of its own and another user"),
-              pytest.mark.xdist_group("users")]
+pytestmark = [
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="needs root for a /dev/shm of its own and another user"
+    ),
+    pytest.mark.xdist_group("users"),
+]
 HERE = Path(__file__).parent
 # Where the walk can be stopped, and how often it passes there before it is at the end of the directory's name.
 STEPS = [(44, 1), (40, 1), (40, 2), (41, 1), (42, 1), (43, 1), (45, 1)]
@@ -42,13 +46,22 @@ class Scene:
     def popen(self, command, **more):
         environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
         environment.update(more.pop("environment", {}))
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=environment, **more)
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            **more,
+        )
         self.started.append(process)
         return process
 
     def inside(self, *command, **environment):
-        return self.popen(["nsenter", "-t", self.holder.pid, "-m", *command], environment=environment)
+        return self.popen(
+            ["nsenter", "-t", self.holder.pid, "-m", *command], environment=environment
+        )
 
     def make_decoys(self):
         """What root could be made to write to: directories of his and of another user's, of the names that he looks for, with
@@ -57,8 +70,13 @@ class Scene:
             for name in ("pyusdt-0", f"pyusdt-{ALICE}", "private"):
                 place = self.decoys / kind / name
                 place.mkdir(parents=True)
-                for file in ("1-1-0.ctl", "00.session", "1-1-0.ctl.00.0123456789abcdef.area",
-                             "1-1-0.ctl.00.0123456789abcdef.ring0", "notes"):
+                for file in (
+                    "1-1-0.ctl",
+                    "00.session",
+                    "1-1-0.ctl.00.0123456789abcdef.area",
+                    "1-1-0.ctl.00.0123456789abcdef.ring0",
+                    "notes",
+                ):
                     (place / file).write_text("precious")
                     (place / file).chmod(0o600)
                     os.chown(place / file, owner, owner)
@@ -72,8 +90,15 @@ class Scene:
         seen = {}
         for path in [self.decoys, *self.decoys.rglob("*")]:
             at = path.lstat()
-            seen[str(path)] = (at.st_uid, at.st_gid, at.st_mode, at.st_mtime_ns, at.st_ctime_ns, at.st_nlink,
-                               path.read_text() if stat.S_ISREG(at.st_mode) else None)
+            seen[str(path)] = (
+                at.st_uid,
+                at.st_gid,
+                at.st_mode,
+                at.st_mtime_ns,
+                at.st_ctime_ns,
+                at.st_nlink,
+                path.read_text() if stat.S_ISREG(at.st_mode) else None,
+            )
         return seen
 
     def target_command(self, owner, *options):
@@ -133,7 +158,9 @@ def published(scene, agent, name):
     """The attacker's program is in its own /dev/shm."""
     end = time.monotonic() + 20
     while do(agent, f"assert_there = os.listdir('/dev/shm/{name}')[0]") != "done":
-        assert time.monotonic() < end, do(agent, "raise OSError(os.listdir('/dev/shm'), os.getuid(), program.poll())")
+        assert time.monotonic() < end, do(
+            agent, "raise OSError(os.listdir('/dev/shm'), os.getuid(), program.poll())"
+        )
         time.sleep(0.01)
 
 
@@ -173,7 +200,10 @@ def test_what_the_walk_is_for(scene):
     assert scene.snapshot() == before
 
 
-@pytest.mark.parametrize("variant, decoy, is_child", [("hooks", "root", False), ("hooks", "root", True), ("walk", "carol", True)])
+@pytest.mark.parametrize(
+    "variant, decoy, is_child",
+    [("hooks", "root", False), ("hooks", "root", True), ("walk", "carol", True)],
+)
 @pytest.mark.parametrize("trick", TRICKS)
 def test_switched_at_every_step(build, trick, variant, decoy, is_child):
     """Of a process that has published itself, or of one that looks like a forked child: there the directory alone counts."""
@@ -186,7 +216,9 @@ def test_switched_at_every_step(build, trick, variant, decoy, is_child):
                 assert do(agent, "mapped = map_file('/dev/shm/pyusdt-0/1-1-0.ctl')") == "done"
                 pid = agent.pid
             before = scene.snapshot()
-            said = attack(scene, agent, pid, step, (str(scene.decoys / decoy), TRICKS[trick]), variant)
+            said = attack(
+                scene, agent, pid, step, (str(scene.decoys / decoy), TRICKS[trick]), variant
+            )
             assert scene.snapshot() == before, step
             assert said == "done", (step, said)
         finally:
@@ -209,7 +241,11 @@ def test_a_process_that_becomes_another_user(scene):
     out, err = scene.reader(target.pid, "plain", "events=100").communicate(timeout=30)
     made = (scene.root / f"dev/shm/pyusdt-{ALICE}").stat()
     assert '"delivered": 100' in out, (out, err)
-    assert (made.st_uid, made.st_gid, made.st_mode & 0o7777) == (ALICE, 0, 0o700)  # the program has kept its group
+    assert (made.st_uid, made.st_gid, made.st_mode & 0o7777) == (
+        ALICE,
+        0,
+        0o700,
+    )  # the program has kept its group
 
 
 @pytest.mark.parametrize("step", [(44, 1), (41, 1), (42, 1), (43, 1)])

@@ -12,8 +12,30 @@ from test_aarch64 import target_sources
 
 def test_a_provider_waits_for_a_slow_path(tmp_path):
     program = tmp_path / "main"
-    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", f"-I{ROOT}/c", HERE / "busy_main.c",
-                    *target_sources(), "-o", program, "-ldl", "-lpthread"], check=True)
-    done = subprocess.run([program], env={**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}, capture_output=True,
-                          text=True, timeout=60, check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-std=gnu11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{ROOT}/include",
+            f"-I{ROOT}/c",
+            HERE / "busy_main.c",
+            *target_sources(),
+            "-o",
+            program,
+            "-ldl",
+            "-lpthread",
+        ],
+        check=True,
+    )
+    done = subprocess.run(
+        [program],
+        env={**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout == "in the table\n"

@@ -25,7 +25,9 @@ def test_its_events_are_counted(world, limit, how):
 
 def test_it_tries_again(world):
     """Without the limit, it is traced from its next attempt on."""
-    result = world.trace("all", command=world.target_command("a", 1, 500, "fork", "limit=nofile", "lift"))
+    result = world.trace(
+        "all", command=world.target_command("a", 1, 500, "fork", "limit=nofile", "lift")
+    )
     account_is(result, 1001, 500)
     assert world.account("a.child").returned == 1000
 
@@ -46,7 +48,9 @@ def test_whose_parent_is_gone(world, limit):
     parent = world.start(world.target_command("a", 1, 500, "orphan", f"limit={limit}"))
     child = int(parent.stdout.readline())
     assert parent.wait(30) == 0
-    wait_for(lambda: len([name for name in world.files() if name.endswith(".ctl")]) == 1, 20)  # the parent's is removed
+    wait_for(
+        lambda: len([name for name in world.files() if name.endswith(".ctl")]) == 1, 20
+    )  # the parent's is removed
     os.kill(child, signal.SIGUSR1)
     wait_for(lambda: world.account("a").returned == 500, 20)
     keeper.kill()

@@ -17,7 +17,11 @@ from places_world import counted, end, expected, pydtrace, spoil, target, tracin
 
 COUNT = "{ @[probemod, probefunc, probename] = count(); }"
 BY_EVENTS = "this->by = 1; "  # no clause of its own variables can be counted
-COUNTED, COUNTABLE, TAG = 16 * 128 + 40, 16 * 128 + 44, 48  # offsets in an area file, and where a word's tag begins
+COUNTED, COUNTABLE, TAG = (
+    16 * 128 + 40,
+    16 * 128 + 44,
+    48,
+)  # offsets in an area file, and where a word's tag begins
 COUNTS = 36864  # where its words are
 MAX_PLACES = 65536
 ANOTHER_TRACER = "BEGIN { exit(0); }"  # it removes what the dead left
@@ -33,10 +37,15 @@ def fired_by(child):
 
 
 CLAUSES = [
-    "{ @[probefunc] = count(); }", "{ @ = count(); }", "{ @[probemod, probefunc, probename, probeprov != \"\"] = count(); }",
-    "{ @[pid == $target, execname, \"text\", 3] = count(); }", "/probefunc != \"f3\" && pid == $target/ { @[probemod] = count(); }",
-    "{ @[probemod] = sum(7); @b[probemod] = sum(-2); }", "{ @[probefunc] = min(5); @b = max(-5); @c[probemod] = avg(9); }",
-    "{ @[uid] = sum(pid == $target ? 2 : 3); }"]
+    "{ @[probefunc] = count(); }",
+    "{ @ = count(); }",
+    '{ @[probemod, probefunc, probename, probeprov != ""] = count(); }',
+    '{ @[pid == $target, execname, "text", 3] = count(); }',
+    '/probefunc != "f3" && pid == $target/ { @[probemod] = count(); }',
+    "{ @[probemod] = sum(7); @b[probemod] = sum(-2); }",
+    "{ @[probefunc] = min(5); @b = max(-5); @c[probemod] = avg(9); }",
+    "{ @[uid] = sum(pid == $target ? 2 : 3); }",
+]
 
 
 @pytest.mark.parametrize("clause", CLAUSES)
@@ -50,13 +59,22 @@ def test_the_same_as_by_events(world, clause):
     assert told[0] == told[1] and re.search(r"\d", told[0])
 
 
-@pytest.mark.parametrize("script", [
-    "vm$target:::function-entry { @[arg0] = count(); }", "vm$target:::function-entry { @ = quantize(1); }",
-    "vm$target:::function-entry { @ = count(); trace(1); }", "vm$target:::function-entry { @[tid] = count(); }",
-    "vm$target:::function-entry { @ = count(); } vm$target:::function-return { exit(0); }",
-    "vm$target:::function-entry { @ = count(); } vm$target:::function-return { printa(@); }", "vm$target:::function-entry { @ = sum(1 / pid); }"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "vm$target:::function-entry { @[arg0] = count(); }",
+        "vm$target:::function-entry { @ = quantize(1); }",
+        "vm$target:::function-entry { @ = count(); trace(1); }",
+        "vm$target:::function-entry { @[tid] = count(); }",
+        "vm$target:::function-entry { @ = count(); } vm$target:::function-return { exit(0); }",
+        "vm$target:::function-entry { @ = count(); } vm$target:::function-return { printa(@); }",
+        "vm$target:::function-entry { @ = sum(1 / pid); }",
+    ],
+)
 def test_what_is_not_counted(world, script):
-    assert "without events" not in pydtrace(world, "-vqZn", script, "-c", target(world, 2, 2)).stderr
+    assert (
+        "without events" not in pydtrace(world, "-vqZn", script, "-c", target(world, 2, 2)).stderr
+    )
 
 
 def test_not_where_others_read_it(world, tmp_path):
@@ -69,7 +87,9 @@ def test_not_where_others_read_it(world, tmp_path):
 def test_nothing_is_sent(world):
     """At full speed, into rings that would be full at once."""
     with tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-b", "64k", "-Z") as tracer:
-        child = world.start(target(world, 10, 100000, "threads=4", "wait", "counts", "linger").split())
+        child = world.start(
+            target(world, 10, 100000, "threads=4", "wait", "counts", "linger").split()
+        )
         assert fired_by(child) == {f"f{i}": 400000 for i in range(10)}
         (ring,) = world.rundir.glob("*.ring0")
         assert not any(ring.read_bytes())
@@ -78,8 +98,10 @@ def test_nothing_is_sent(world):
 
 def test_beside_clauses_that_want_events(world):
     """At a place that another clause wants the events of, both get those."""
-    script = ("vm$target:::function-entry { @a = count(); } vm$target:m1::function-entry { @b = sum(arg0); } "
-              'END { printa("%@d %@d\\n", @a, @b); }')
+    script = (
+        "vm$target:::function-entry { @a = count(); } vm$target:m1::function-entry { @b = sum(arg0); } "
+        'END { printa("%@d %@d\\n", @a, @b); }'
+    )
     got = pydtrace(world, "-vqZn", script, "-c", target(world, 20, 6))
     assert "without events: clause 1\n" in got.stderr
     assert got.stdout.strip().splitlines()[-1] == f"{20 * 6} {6 * (1 + 11)}"
@@ -89,8 +111,10 @@ def test_intervals_have_all(world):
     """Each firing is in one of them, whatever clears or truncates between.  END prints the last: what printa() has printed once is
     not printed at the end by itself, and no tick may come between the last firing and the signal."""
     show = 'printa("%s %@d\\n", @); printa("n %@d\\n", @n);'
-    script = (f"vm*:::function-entry {{ @[probemod] = count(); @n = count(); }} tick-10ms {{ {show} trunc(@); clear(@n); }} "
-              f"END {{ {show} }}")
+    script = (
+        f"vm*:::function-entry {{ @[probemod] = count(); @n = count(); }} tick-10ms {{ {show} trunc(@); clear(@n); }} "
+        f"END {{ {show} }}"
+    )
     with tracing(world, "-qn", script, "-Z") as tracer:
         child = world.start(target(world, 10, 200000, "wait", "counts", "linger").split())
         total = sum(fired_by(child).values())
@@ -105,24 +129,44 @@ def test_a_forked_child_counts_for_itself(world):
     got = pydtrace(world, "-qZn", script, "-c", target(world, 20, 10, "fork"))
     rows = re.findall(r"^  (parent|child) +(f\d+) +(\d+)$", got.stdout, re.MULTILINE)
     assert {(who, function): int(n) for who, function, n in rows} == {
-        **{("parent", f"f{i}"): 10 for i in range(20)}, **{("child", f"f{i}"): 5 for i in range(20)}}
+        **{("parent", f"f{i}"): 10 for i in range(20)},
+        **{("child", f"f{i}"): 5 for i in range(20)},
+    }
 
 
 def test_more_places_than_one_page_has(world):
-    got = pydtrace(world, "-qZn", "vm$target:::function-*" + COUNT, "-x", "aggsize=64m", "-c", target(world, 5000, 3))
+    got = pydtrace(
+        world,
+        "-qZn",
+        "vm$target:::function-*" + COUNT,
+        "-x",
+        "aggsize=64m",
+        "-c",
+        target(world, 5000, 3),
+    )
     assert counted(got.stdout) == expected(range(5000), 3) and "drop" not in got.stderr
 
 
 def test_more_places_than_there_can_be(world):
     more = MAX_PLACES + 500
-    got = pydtrace(world, "-qZn", 'vm$target:::function-entry { @ = count(); }', "-c", target(world, more, 1))
+    got = pydtrace(
+        world, "-qZn", "vm$target:::function-entry { @ = count(); }", "-c", target(world, more, 1)
+    )
     lost = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
     assert int(got.stdout) + lost == more and lost == 500
 
 
 def test_no_room_for_the_keys(world):
     """What finds none is counted as by events: each firing of it."""
-    got = pydtrace(world, "-qZn", "vm$target:::function-entry { @[probefunc] = count(); }", "-x", "aggsize=4k", "-c", target(world, 50, 20))
+    got = pydtrace(
+        world,
+        "-qZn",
+        "vm$target:::function-entry { @[probefunc] = count(); }",
+        "-x",
+        "aggsize=4k",
+        "-c",
+        target(world, 50, 20),
+    )
     seen = sum(int(n) for n in re.findall(r"^  f\d+ +(\d+)$", got.stdout, re.MULTILINE))
     lost = sum(map(int, re.findall(r"(\d+) aggregation drops?", got.stderr)))
     assert 0 < seen < 1000 and seen + lost == 1000
@@ -145,7 +189,7 @@ def test_sessions_in_turn(world):
 def counting_in(world):
     """Something was counted in the only area that there is."""
     try:
-        words = area_file(world).read_bytes()[COUNTS:COUNTS + 64]
+        words = area_file(world).read_bytes()[COUNTS : COUNTS + 64]
     except (ValueError, OSError):  # none yet
         return False
     return len(words) == 64 and any(word & (1 << TAG) - 1 for word in struct.unpack("<8Q", words))
@@ -158,9 +202,18 @@ def has_mapped(pid, path):
 
 
 def test_two_sessions_at_once(world):
-    with tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as one, \
-            tracing(world, "-qn", "vm*:m1::function-entry { @[probemod, probefunc, probename] = count(); }", "-Z") as two:
-        child = world.start(target(world, 20, 1000, "threads=2", "wait", "counts", "linger").split())
+    with (
+        tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as one,
+        tracing(
+            world,
+            "-qn",
+            "vm*:m1::function-entry { @[probemod, probefunc, probename] = count(); }",
+            "-Z",
+        ) as two,
+    ):
+        child = world.start(
+            target(world, 20, 1000, "threads=2", "wait", "counts", "linger").split()
+        )
         fired_by(child)
         assert counted(end(two)) == expected((1, 11), 2000, ["function-entry"])
         assert counted(end(one)) == expected(range(20), 2000, ["function-entry"])
@@ -168,9 +221,18 @@ def test_two_sessions_at_once(world):
 
 def test_one_counts_one_wants_events_one_reads_them(world):
     """Three ways of one firing, each to its own session."""
-    with tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as counts, \
-            tracing(world, "-qn", "vm*:::function-entry { this->by = 1; @[probemod, probefunc, probename] = count(); }", "-Z") as events, \
-            tracing(world, "-qn", 'vm*:::function-entry /copyinstr(arg1) == probefunc/' + COUNT, "-Z") as reads:
+    with (
+        tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as counts,
+        tracing(
+            world,
+            "-qn",
+            "vm*:::function-entry { this->by = 1; @[probemod, probefunc, probename] = count(); }",
+            "-Z",
+        ) as events,
+        tracing(
+            world, "-qn", "vm*:::function-entry /copyinstr(arg1) == probefunc/" + COUNT, "-Z"
+        ) as reads,
+    ):
         child = world.start(target(world, 20, 30, "wait", "counts", "linger").split())
         fired_by(child)
         for session in (counts, events, reads):
@@ -197,7 +259,10 @@ def test_a_tracer_that_can_open_nothing(world):
     world.start(target(world, 8, 10**9, "watch").split())
     with tracing(world, "-qn", "vm*:::function-entry" + COUNT) as tracer:
         wait_until(lambda: counting_in(world) and has_mapped(tracer.pid, area_file(world)))
-        before, (soft, hard) = area_file(world), resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE)
+        before, (soft, hard) = (
+            area_file(world),
+            resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE),
+        )
         resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE, (0, hard))
         time.sleep(0.5)
         resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE, (soft, hard))
@@ -209,11 +274,22 @@ def test_a_tracer_that_can_open_nothing(world):
 # --- somebody is killed, somebody lies -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hook, n, more", [(8, 1, 0), (8, 40, 0), (9, 1, 1), (9, 40, 1), (27, 1, 0), (27, 40, 0)])
+@pytest.mark.parametrize(
+    "hook, n, more", [(8, 1, 0), (8, 40, 0), (9, 1, 1), (9, 40, 1), (27, 1, 0), (27, 40, 0)]
+)
 def test_a_killed_target(world, hook, n, more):
     """What it had counted is read when it is dead; nothing is left of it."""
-    got = pydtrace(world, "-qZn", "vm$target:::function-entry" + COUNT, "-c", target(world, 100, 1, variant="hooks"), HOOK=f"{hook}:{n}")
-    assert counted(got.stdout) == expected(range(n - 1 + more), 1, ["function-entry"]) and not re.search("given up|drop", got.stderr)
+    got = pydtrace(
+        world,
+        "-qZn",
+        "vm$target:::function-entry" + COUNT,
+        "-c",
+        target(world, 100, 1, variant="hooks"),
+        HOOK=f"{hook}:{n}",
+    )
+    assert counted(got.stdout) == expected(
+        range(n - 1 + more), 1, ["function-entry"]
+    ) and not re.search("given up|drop", got.stderr)
     pydtrace(world, "-qZn", ANOTHER_TRACER)
     assert world.files() == []
 
@@ -221,14 +297,18 @@ def test_a_killed_target(world, hook, n, more):
 LIES = {
     "too many": lambda path: [(COUNTS, bump(path, 1 << 47))],
     "another tag": lambda path: [(COUNTS, struct.pack("<Q", 5))],
-    "more rows than there can be": lambda path: [(COUNTED, struct.pack("<II", 2**32 - 1, 2**32 - 1))],
-    "rows of other probes": lambda path: [(COUNTED, struct.pack("<II16H", 16, 512, *[2, 9, 4095, 65535] * 4))],
+    "more rows than there can be": lambda path: [
+        (COUNTED, struct.pack("<II", 2**32 - 1, 2**32 - 1))
+    ],
+    "rows of other probes": lambda path: [
+        (COUNTED, struct.pack("<II16H", 16, 512, *[2, 9, 4095, 65535] * 4))
+    ],
     "cut off": lambda path: os.truncate(path, COUNTS - 4096) or [],
 }
 
 
 def bump(path, n):
-    (now,) = struct.unpack("<Q", path.read_bytes()[COUNTS:COUNTS + 8])
+    (now,) = struct.unpack("<Q", path.read_bytes()[COUNTS : COUNTS + 8])
     return struct.pack("<Q", now + n)
 
 
@@ -254,13 +334,18 @@ def test_random_lies(world):
     """What is printed is not looked at: it may be more than a pipe holds."""
     dice = random.Random(11)
     child = world.start(target(world, 200, 10**9, "watch").split())
-    with tracing(world, "-o", os.devnull, "-qn", "vm*:::function-entry" + COUNT + "tick-1s { exit(0); }") as tracer:
+    with tracing(
+        world, "-o", os.devnull, "-qn", "vm*:::function-entry" + COUNT + "tick-1s { exit(0); }"
+    ) as tracer:
         wait_until(lambda: counting_in(world))
         path = area_file(world)
         while tracer.poll() is None:
             at = dice.choice([COUNTED + 2 * dice.randrange(20), COUNTS + 8 * dice.randrange(200)])
             if path.exists():
-                spoil(path, [(at, struct.pack("<Q", dice.choice([0, 1, 2**64 - 1, dice.getrandbits(64)])))])
+                spoil(
+                    path,
+                    [(at, struct.pack("<Q", dice.choice([0, 1, 2**64 - 1, dice.getrandbits(64)])))],
+                )
             time.sleep(0.001)
         assert tracer.returncode == 0
     assert child.poll() is None
@@ -270,6 +355,16 @@ def test_random_lies(world):
 def test_a_full_file_system(world):
     """No pages for the words: events are sent."""
     with world.small("700k"):
-        got = pydtrace(world, "-qZn", "vm$target:::function-entry" + COUNT, "-b", "64k", "-x", "aggsize=64m", "-c", target(world, 3000, 1))
+        got = pydtrace(
+            world,
+            "-qZn",
+            "vm$target:::function-entry" + COUNT,
+            "-b",
+            "64k",
+            "-x",
+            "aggsize=64m",
+            "-c",
+            target(world, 3000, 1),
+        )
     lost = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
     assert sum(counted(got.stdout).values()) + lost == 3000

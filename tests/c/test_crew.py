@@ -10,10 +10,14 @@ from ring_world import CORE, HERE, ROOT
 from pydtrace.bpf import insn, map_kinds
 from pydtrace.dlang.compile import compile_program
 
-FURTHER = sorted(str(path.relative_to(ROOT / "c").with_suffix("")) for folder in ("bpf", "format", "tracer")
-                 for path in (ROOT / "c" / folder).glob("*.c")
-                 if path.stem in ("captured", "consumer", "crew", "feed", "ids", "output", "recorder", "registry", "state")
-                 or folder != "tracer")
+FURTHER = sorted(
+    str(path.relative_to(ROOT / "c").with_suffix(""))
+    for folder in ("bpf", "format", "tracer")
+    for path in (ROOT / "c" / folder).glob("*.c")
+    if path.stem
+    in ("captured", "consumer", "crew", "feed", "ids", "output", "recorder", "registry", "state")
+    or folder != "tracer"
+)
 SCRIPT = """pyusdt*:::*-i4* { @all = count(); }
 pyusdt*:::*-i4* { @tid[tid] = count(); @text[substr(copyinstr(arg5), 0, 2)] = quantize(arg1); }
 pyusdt*:::*-i4* /arg1 % 2/ { this->half = arg1 / 2; @half = sum(this->half); }"""
@@ -25,13 +29,26 @@ def crew_main(build, variant):
     program = build.folder / variant / "crew_main"
     if not program.exists():
         further = [ROOT / f"c/{each}.c" for each in FURTHER if each not in CORE]
-        subprocess.run(["gcc", *build.options(variant), HERE / "crew_main.c", *further, *build.objects(variant), "-o", program], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                *build.options(variant),
+                HERE / "crew_main.c",
+                *further,
+                *build.objects(variant),
+                "-o",
+                program,
+            ],
+            check=True,
+        )
     return str(program)
 
 
 def written(program, path):
     """A compiled script, as crew_main reads it."""
-    clauses = [(insn.encode(clause.code), insn.encode(clause.counting or [])) for clause in program.clauses]
+    clauses = [
+        (insn.encode(clause.code), insn.encode(clause.counting or [])) for clause in program.clauses
+    ]
     words = [len(program.maps), len(clauses), 0, *program.this_area]
     for each in program.maps:
         words += [map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries]
@@ -46,9 +63,15 @@ def written(program, path):
 def test_each_event_is_seen_once(world, tmp_path, variant, consumers):
     each = 6000
     program = compile_program(SCRIPT)
-    command = [crew_main(world.build, variant), written(program, tmp_path / "program"), str(consumers)]
+    command = [
+        crew_main(world.build, variant),
+        written(program, tmp_path / "program"),
+        str(consumers),
+    ]
     target = world.target("a", 4, each, "wait")
-    tracer = world.start([*command, str(target.pid)], **({"CREW_FORK": "yes"} if variant != "tsan" else {}))
+    tracer = world.start(
+        [*command, str(target.pid)], **({"CREW_FORK": "yes"} if variant != "tsan" else {})
+    )
     result = world.finish(tracer, timeout=120)
     assert target.wait(timeout=60) == 0
     seen = result["delivered"]

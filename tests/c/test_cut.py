@@ -7,6 +7,11 @@ import pytest
 
 @pytest.mark.parametrize("variant", ["plain", "asan"])
 def test_cut_records_are_made_whole(build, variant):
-    run = subprocess.run([build.program("cut_main", variant), "3000"], capture_output=True, text=True, timeout=60,
-                         check=False)
+    run = subprocess.run(
+        [build.program("cut_main", variant), "3000"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (run.stdout, run.returncode) == ("rounds 3000\n", 0), run.stderr

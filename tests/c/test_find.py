@@ -9,7 +9,9 @@ import pytest
 
 NOBODY = 65534
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a namespace and another user's directory")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root for a namespace and another user's directory"
+)
 FIND = """
 import sys
 from pydtrace import _tracer
@@ -24,11 +26,25 @@ except OSError as error:
 def shown(world):
     """What is found of a process of root's in another mount namespace."""
     program = "import pyusdt, sys; print('ready', flush=True); sys.stdin.read()"
-    process = subprocess.Popen(["unshare", "--mount", sys.executable, "-c", program], env=world.env, text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        ["unshare", "--mount", sys.executable, "-c", program],
+        env=world.env,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout.readline() == "ready\n"
-    yield lambda: subprocess.run([sys.executable, "-c", FIND, str(process.pid)], env=world.env, capture_output=True,
-                                 text=True, check=True).stdout
+    yield (
+        lambda: (
+            subprocess.run(
+                [sys.executable, "-c", FIND, str(process.pid)],
+                env=world.env,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+    )
     process.communicate()
 
 

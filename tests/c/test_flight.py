@@ -12,8 +12,10 @@ import pytest
 from ring_world import check
 
 SIZE = "64k"
-EVENTS = ('pyusdt*:::user_trace-i4s4 { printf("%d %d %d %s\\n", arg0, arg1, arg2, copyinstr(arg5)); } '
-          'END { printf("end\\n"); }')
+EVENTS = (
+    'pyusdt*:::user_trace-i4s4 { printf("%d %d %d %s\\n", arg0, arg1, arg2, copyinstr(arg5)); } '
+    'END { printf("end\\n"); }'
+)
 PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
 PLACES = [1, 3, 4, 5, 6]  # of c/shared/hook.h, on the recorder's path
 
@@ -24,8 +26,13 @@ def checksum(thread, sequence):
 
 def replay(path):
     """{thread: [sequence, …]} of a flight recorder's file, each event checked."""
-    got = subprocess.run([*PYDTRACE, "--replay", path, "-qn", EVENTS], capture_output=True, text=True, timeout=60,
-                         check=False)
+    got = subprocess.run(
+        [*PYDTRACE, "--replay", path, "-qn", EVENTS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     lines = got.stdout.split("\n")
     assert got.returncode == 0 and "end" in lines, got
     seen = collections.defaultdict(list)
@@ -33,14 +40,19 @@ def replay(path):
         thread, sequence, check_word, text = line.split()
         thread, sequence = int(thread), int(sequence)
         assert int(check_word) % 2**64 == checksum(thread, sequence)
-        assert text == f"{thread}/{sequence}".ljust(len(f"{thread}/{sequence}") + sequence % 61, ".")
+        assert text == f"{thread}/{sequence}".ljust(
+            len(f"{thread}/{sequence}") + sequence % 61, "."
+        )
         seen[thread].append(sequence)
     return seen
 
 
 def flights(world, alive=()):
-    return [path for path in world.rundir.iterdir() if path.name.endswith(".flight")
-            and int(path.name.split("-")[0]) not in alive]
+    return [
+        path
+        for path in world.rundir.iterdir()
+        if path.name.endswith(".flight") and int(path.name.split("-")[0]) not in alive
+    ]
 
 
 def check_last(seen, account, threads, others=0):
@@ -50,17 +62,29 @@ def check_last(seen, account, threads, others=0):
     newest = 0
     for thread in range(threads):
         sequences = seen[thread]
-        assert sequences == list(range(sequences[0], sequences[0] + len(sequences))) if sequences else True
+        assert (
+            sequences == list(range(sequences[0], sequences[0] + len(sequences)))
+            if sequences
+            else True
+        )
         if sequences:
             newest += 1
-            assert account.returned_by[thread] - 1 - others <= sequences[-1] <= account.started_by[thread] - 1
+            assert (
+                account.returned_by[thread] - 1 - others
+                <= sequences[-1]
+                <= account.started_by[thread] - 1
+            )
     assert newest >= 1
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("n", [3000, 3001])
 def test_killed_between_stores(world, place, n):
-    target = world.start(world.target_command("a", 2, 10**12, variant="hooks"), PYUSDT_FLIGHT=SIZE, HOOK=f"{place}:{n}")
+    target = world.start(
+        world.target_command("a", 2, 10**12, variant="hooks"),
+        PYUSDT_FLIGHT=SIZE,
+        HOOK=f"{place}:{n}",
+    )
     assert target.wait(timeout=20) == -signal.SIGKILL
     (path,) = flights(world)
     check_last(replay(path), world.account("a"), 2)
@@ -68,22 +92,34 @@ def test_killed_between_stores(world, place, n):
 
 def test_killed_before_it_is_one(world):
     """Its file is no recording yet, and goes as those of the dead do."""
-    target = world.start(world.target_command("a", 1, 10, variant="hooks"), PYUSDT_FLIGHT=SIZE, HOOK="14:1")
+    target = world.start(
+        world.target_command("a", 1, 10, variant="hooks"), PYUSDT_FLIGHT=SIZE, HOOK="14:1"
+    )
     assert target.wait(timeout=20) == -signal.SIGKILL
     (path,) = flights(world)
-    got = subprocess.run([*PYDTRACE, "--replay", path, "-qn", EVENTS], capture_output=True, text=True, check=False)
+    got = subprocess.run(
+        [*PYDTRACE, "--replay", path, "-qn", EVENTS], capture_output=True, text=True, check=False
+    )
     assert got.returncode == 1 and "not a recording" in got.stderr
 
 
 def replay_by_core(world, path):
     """The same by the core alone, which costs a hundredth of a pydtrace."""
-    got = subprocess.run([world.build.program("replay_main"), path], capture_output=True, text=True, timeout=60, check=True)
+    got = subprocess.run(
+        [world.build.program("replay_main"), path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     seen = collections.defaultdict(list)
     for line in got.stdout.splitlines()[:-1]:
         words = line.split()
         thread, sequence, check_word = map(int, words[5:8])
         written = f"{thread}/{sequence}"
-        assert check_word == checksum(thread, sequence) and words[-1] == "5=" + written.ljust(len(written) + sequence % 61, ".")
+        assert check_word == checksum(thread, sequence) and words[-1] == "5=" + written.ljust(
+            len(written) + sequence % 61, "."
+        )
         seen[thread].append(sequence)
     return seen
 
@@ -111,7 +147,9 @@ def test_killed_at_any_moment(world, rounds):
 
 def test_beside_a_session(world):
     """A session on the same process is complete, whatever the recorder overwrites."""
-    result = world.trace("bufsize=16777216", command=world.target_command("a", 2, 20000), PYUSDT_FLIGHT=SIZE)
+    result = world.trace(
+        "bufsize=16777216", command=world.target_command("a", 2, 20000), PYUSDT_FLIGHT=SIZE
+    )
     check(result)
     assert result["delivered"] == 40000
     (path,) = flights(world)
@@ -124,7 +162,9 @@ def test_forked_child_has_its_own(world, how):
     assert target.wait(timeout=30) == 0
     files = flights(world)
     assert len(files) == 2
-    for path, name in zip(sorted(files, key=lambda path: int(path.name.split("-")[0]) != target.pid), ("a", "a.child")):
+    for path, name in zip(
+        sorted(files, key=lambda path: int(path.name.split("-")[0]) != target.pid), ("a", "a.child")
+    ):
         check_last(replay(path), world.account(name), 2, others=name == "a")
 
 
@@ -154,7 +194,9 @@ def test_few_are_kept(world):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small tmpfs")
 def test_no_room(world):
     """Firing goes on, and nothing of it is left."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", world.rundir], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", world.rundir], check=True
+    )
     try:
         target = world.start(world.target_command("a", 2, 2000), PYUSDT_FLIGHT="1m")
         assert target.wait(timeout=20) == 0 and world.files() == []

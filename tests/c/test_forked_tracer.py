@@ -27,7 +27,13 @@ def children():
 def test_its_child_does_not_end_the_session(world, kept):
     """The child polls, stops, closes, leaves: the session goes on, and has all events."""
     target = world.target("a", 2, 3000, "wait", "pace=100")
-    reader = world.reader(f"pid={target.pid}", "bufsize=4194304", "child=1", "alive", *(["keep=boot", "tell"] if kept else []))
+    reader = world.reader(
+        f"pid={target.pid}",
+        "bufsize=4194304",
+        "child=1",
+        "alive",
+        *(["keep=boot", "tell"] if kept else []),
+    )
     assert reader.stdout.readline() == "ready\n"
     result = world.finish(reader)
     check(result)

@@ -15,25 +15,46 @@ import pytest
 from ring_world import CORE, HERE, ROOT
 
 # fuzz_forge.c lets them fail; before write() it does what a harness asks for.
-WRAPPED = ["calloc", "realloc", "mmap", "posix_fallocate", "pyusdt_os_open_in", "getrandom", "write"]
+WRAPPED = [
+    "calloc",
+    "realloc",
+    "mmap",
+    "posix_fallocate",
+    "pyusdt_os_open_in",
+    "getrandom",
+    "write",
+]
 PARTS = ["fuzz_files", "fuzz_forge", "fuzz_mutator"]
-FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-DPYUSDT_RECORD_BUFFER=4096u",
-         f"-I{ROOT}/include",
-         *(f"-Wl,--wrap={function}" for function in WRAPPED)]
+FLAGS = [
+    "-std=gnu11",
+    "-g",
+    "-O1",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pthread",
+    "-DPYUSDT_RECORD_BUFFER=4096u",
+    f"-I{ROOT}/include",
+    *(f"-Wl,--wrap={function}" for function in WRAPPED),
+]
 SANITIZED = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
 COVERED = ["-fsanitize=fuzzer", "-fprofile-instr-generate", "-fcoverage-mapping"]
 OPTIONS = ["-handle_bus=0", "-len_control=0", "-timeout=20", "-rss_limit_mb=6000"]
 # Each harness, its corpus, the longest input, and the files that the corpus is to come through.
-HARNESSES = {"fuzz_reader": ("corpus", 768, ["tracer/reader.c", "tracer/target.c", "tracer/ctl.c"]),
-             "fuzz_flight": ("corpus_flight", 256, ["tracer/flight.c", "tracer/replay.c"]),
-             "fuzz_keep": ("corpus_keep", 512, ["tracer/keep.c"])}
+HARNESSES = {
+    "fuzz_reader": ("corpus", 768, ["tracer/reader.c", "tracer/target.c", "tracer/ctl.c"]),
+    "fuzz_flight": ("corpus_flight", 256, ["tracer/flight.c", "tracer/replay.c"]),
+    "fuzz_keep": ("corpus_keep", 512, ["tracer/keep.c"]),
+}
 
 
 def build(folder, harness, core=ROOT / "c", options=SANITIZED):
     if not shutil.which("clang"):
         pytest.skip("no clang")
     program = folder / harness
-    sources = [core / f"{name}.c" for name in CORE] + [HERE / f"{part}.c" for part in (harness, *PARTS)]
+    sources = [core / f"{name}.c" for name in CORE] + [
+        HERE / f"{part}.c" for part in (harness, *PARTS)
+    ]
     subprocess.run(["clang", *FLAGS, *options, f"-I{core}", *sources, "-o", program], check=True)
     return program
 
@@ -46,8 +67,14 @@ def unpacked(harness, folder):
 
 def run(program, *arguments, timeout=120):
     longest = HARNESSES[program.name][1]
-    return subprocess.run([program, *OPTIONS, f"-max_len={longest}", *arguments], capture_output=True, text=True,
-                          timeout=timeout, cwd=program.parent, check=False)
+    return subprocess.run(
+        [program, *OPTIONS, f"-max_len={longest}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=program.parent,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -59,18 +86,41 @@ def test_corpus(harness, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_search(harness, tmp_path):
-    got = run(build(tmp_path, harness), "-max_total_time=300", unpacked(harness, tmp_path / "corpus"), timeout=400)
+    got = run(
+        build(tmp_path, harness),
+        "-max_total_time=300",
+        unpacked(harness, tmp_path / "corpus"),
+        timeout=400,
+    )
     assert got.returncode == 0, got.stderr[-3000:]
 
 
 # Where, what stands there and what in its place, how often, and what finds it.
 PLANTED = [
-    ("fuzz_reader", "tracer/reader.c", "source->next.probe >= source->target->table->table.nprobes",
-     "source->next.probe > source->target->table->table.nprobes", 2, "an event of no probe"),
-    ("fuzz_flight", "tracer/flight.c", "pyusdt_event_header_ok(event, available)", "event->size <= available", 1,
-     "ERROR: AddressSanitizer"),
-    ("fuzz_keep", "tracer/reader.c", "else if (source->told > source->shown)", "else if (source->told < source->shown)", 1,
-     "the account does not hold"),
+    (
+        "fuzz_reader",
+        "tracer/reader.c",
+        "source->next.probe >= source->target->table->table.nprobes",
+        "source->next.probe > source->target->table->table.nprobes",
+        2,
+        "an event of no probe",
+    ),
+    (
+        "fuzz_flight",
+        "tracer/flight.c",
+        "pyusdt_event_header_ok(event, available)",
+        "event->size <= available",
+        1,
+        "ERROR: AddressSanitizer",
+    ),
+    (
+        "fuzz_keep",
+        "tracer/reader.c",
+        "else if (source->told > source->shown)",
+        "else if (source->told < source->shown)",
+        1,
+        "the account does not hold",
+    ),
 ]
 
 
@@ -84,7 +134,13 @@ def test_a_planted_bug_is_found(harness, file, right, wrong, times, found, tmp_p
     assert text.count(right) == times
     (planted / file).write_text(text.replace(right, wrong))
     (tmp_path / "empty").mkdir()
-    got = run(build(tmp_path, harness, planted), "-max_total_time=300", "-seed=1", tmp_path / "empty", timeout=400)
+    got = run(
+        build(tmp_path, harness, planted),
+        "-max_total_time=300",
+        "-seed=1",
+        tmp_path / "empty",
+        timeout=400,
+    )
     assert got.returncode != 0 and re.search(found, got.stderr), got.stderr[-3000:]
 
 
@@ -94,12 +150,22 @@ def test_the_corpus_covers_the_reader(harness, tmp_path):
     """At least 95 % of the lines, those that only a failing allocation reaches included."""
     program = build(tmp_path, harness, options=COVERED)
     profile = tmp_path / "profile"
-    subprocess.run([program, *OPTIONS, "-runs=0", unpacked(harness, tmp_path / "corpus")], check=True, capture_output=True,
-                   env={**os.environ, "LLVM_PROFILE_FILE": f"{profile}.raw"})
+    subprocess.run(
+        [program, *OPTIONS, "-runs=0", unpacked(harness, tmp_path / "corpus")],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "LLVM_PROFILE_FILE": f"{profile}.raw"},
+    )
     subprocess.run(["llvm-profdata", "merge", f"{profile}.raw", "-o", profile], check=True)
-    shown = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={profile}", program], check=True,
-                           capture_output=True, text=True).stdout
-    lines = {file["filename"]: file["summary"]["lines"] for file in json.loads(shown)["data"][0]["files"]}
+    shown = subprocess.run(
+        ["llvm-cov", "export", "-summary-only", f"-instr-profile={profile}", program],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    lines = {
+        file["filename"]: file["summary"]["lines"] for file in json.loads(shown)["data"][0]["files"]
+    }
     for name in HARNESSES[harness][2]:
         (percent,) = (summary["percent"] for path, summary in lines.items() if path.endswith(name))
         assert percent >= 95, (name, percent)

@@ -85,7 +85,14 @@ def test_few_addresses(world):
     reader = world.reader("all", "alive", "targets=1", "pause=500000", "bufsize=4194304")
     reader.stdout.readline()
     target = world.start(limited(world, ["--as=268435456"], 8, 40000, "linger"))
-    wait_for(lambda: (world.folder / "a").exists() and (world.folder / "a").stat().st_size and world.account("a").returned == 320000, 60)
+    wait_for(
+        lambda: (
+            (world.folder / "a").exists()
+            and (world.folder / "a").stat().st_size
+            and world.account("a").returned == 320000
+        ),
+        60,
+    )
     rings = sum(end - start for start, end in mappings(target.pid, ".ring"))
     target.kill()
     result = world.finish(reader)

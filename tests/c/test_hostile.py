@@ -14,7 +14,10 @@ from ring_world import check, wait_for
 
 PAGE = 4096
 DROPS = 16 * 128 + 128 + 8  # in an area: of the probe that ring_target fires
-SLOT, FAILED = 128, 24     # in a control file the first slot, and in that the events that found no area
+SLOT, FAILED = (
+    128,
+    24,
+)  # in a control file the first slot, and in that the events that found no area
 
 
 def trace_in_background(world, *options):
@@ -33,7 +36,9 @@ def test_truncated_under_both_sides(world, kind, size):
     path = next(path for path in world.rundir.iterdir() if path.name.endswith(kind))
     os.truncate(path, size)
     result = world.finish(reader)
-    assert result["repeated"] <= result["bad"] <= 1  # the event that was cut in two: half of it is zeros now
+    assert (
+        result["repeated"] <= result["bad"] <= 1
+    )  # the event that was cut in two: half of it is zeros now
     time.sleep(0.05)
     assert target.poll() is None
     target.kill()
@@ -45,7 +50,7 @@ def test_a_holder_that_never_was(world):
     target, reader = trace_in_background(world, "ms=300")
     area = next(path for path in world.rundir.iterdir() if path.name.endswith(".area"))
     with open(area, "r+b") as file:
-        file.write(struct.pack("<I", 0xfffffffe))
+        file.write(struct.pack("<I", 0xFFFFFFFE))
     world.finish(reader)
     result = world.finish(world.reader(f"pid={target.pid}", "bufsize=1048576", "events=100"))
     assert result["delivered"] >= 100 and result["corrupt"] == 0
@@ -67,8 +72,10 @@ def test_what_can_not_have_been_lost_is_not_counted(world, lost):
     liar = world.target("liar", 1, 10**12, "pace=5000")
     wait_for(lambda: any(name.endswith("ring0") for name in world.files()))
     with next(world.rundir.glob("*.ctl" if lost == "by no area" else "*.area")).open("r+b") as file:
-        wanted, = struct.unpack("<Q", os.pread(file.fileno(), 8, SLOT))
-        at, count = (SLOT + FAILED, wanted | (1 << 40) - 1) if lost == "by no area" else (DROPS, lost)
+        (wanted,) = struct.unpack("<Q", os.pread(file.fileno(), 8, SLOT))
+        at, count = (
+            (SLOT + FAILED, wanted | (1 << 40) - 1) if lost == "by no area" else (DROPS, lost)
+        )
         os.pwrite(file.fileno(), struct.pack("<Q", count), at)
     world.start(world.target_command("honest", 1, 100_000)).communicate(timeout=60)
     honest, result = world.account("honest").returned, world.finish(reader)
@@ -84,19 +91,28 @@ def test_scribbled_shared_memory(world, seed):
     end = time.monotonic() + 0.2
     while time.monotonic() < end:
         try:
-            paths = [path for path in sorted(world.rundir.iterdir()) if not path.name.endswith("session")]
+            paths = [
+                path for path in sorted(world.rundir.iterdir()) if not path.name.endswith("session")
+            ]
             path = dice.choice(paths)
             with open(path, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size
                 file.seek(dice.randrange(0, max(8, min(size, PAGE * 4)), 4))
-                file.write(struct.pack("<Q", dice.choice([0, 1, dice.getrandbits(64), 2**64 - 1, dice.getrandbits(20)])))
+                file.write(
+                    struct.pack(
+                        "<Q",
+                        dice.choice([0, 1, dice.getrandbits(64), 2**64 - 1, dice.getrandbits(20)]),
+                    )
+                )
         except (FileNotFoundError, IndexError):
             continue
     world.finish(reader)
     assert target.poll() is None
     target.kill()
     target.wait()
-    for name in world.files():  # what was scribbled into may not be swept; a fresh target works beside it
+    for (
+        name
+    ) in world.files():  # what was scribbled into may not be swept; a fresh target works beside it
         if not name.endswith(".ctl"):
             (world.rundir / name).unlink()
     check(world.trace("bufsize=1048576", command=world.target_command("b", 1, 1000)))
@@ -105,31 +121,82 @@ def test_scribbled_shared_memory(world, seed):
 def fields(**changes):
     """A control file's header (c/shared/layout.h) that is right but for the changes, with one probe."""
     size = 320 + 64 * 64 + 8 + 36 + 32
-    header = {"magic": 0x316c746375737970, "version": 11, "size": size, "pid": os.getpid(), "instance": 0,
-              "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),
-              "pidns": os.stat("/proc/self/ns/pid").st_ino, "state": 1, "nprobes": 1, "ndescs": 1, "slots": 320,
-              "words": 320 + 4096, "descs": 320 + 4096 + 8, "strings": 320 + 4096 + 44, "strings_size": 32, "gid": 0}
-    desc = {"provider": 1, "module": 3, "function": 5, "name": 7, "count": 1, "strings": 0, "nargs": 4, "family": 0, "signature": 0}
+    header = {
+        "magic": 0x316C746375737970,
+        "version": 11,
+        "size": size,
+        "pid": os.getpid(),
+        "instance": 0,
+        "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),
+        "pidns": os.stat("/proc/self/ns/pid").st_ino,
+        "state": 1,
+        "nprobes": 1,
+        "ndescs": 1,
+        "slots": 320,
+        "words": 320 + 4096,
+        "descs": 320 + 4096 + 8,
+        "strings": 320 + 4096 + 44,
+        "strings_size": 32,
+        "gid": 0,
+    }
+    desc = {
+        "provider": 1,
+        "module": 3,
+        "function": 5,
+        "name": 7,
+        "count": 1,
+        "strings": 0,
+        "nargs": 4,
+        "family": 0,
+        "signature": 0,
+    }
     strings = {"text": b"\0p\0m\0f\0user-i4\0".ljust(32, b"\0")}
     for key, value in changes.items():
         next(part for part in (header, desc, strings) if key in part)[key] = value
     values = list(header.values())
-    packed = struct.pack("<QIIIIQQ", *values[:7]) + struct.pack("<9I", *values[7:]) + b"forged\0".ljust(16, b"\0")
-    body = packed.ljust(320, b"\0") + bytes(4096 + 8) + struct.pack("<9I", *desc.values()) + strings["text"]
+    packed = (
+        struct.pack("<QIIIIQQ", *values[:7])
+        + struct.pack("<9I", *values[7:])
+        + b"forged\0".ljust(16, b"\0")
+    )
+    body = (
+        packed.ljust(320, b"\0")
+        + bytes(4096 + 8)
+        + struct.pack("<9I", *desc.values())
+        + strings["text"]
+    )
     name = f"{header['pid']}-{header['starttime']}-{header['instance']}.ctl"
     return name, body
 
 
 FORGERIES = {
-    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 12},
-    "size": {"size": 1 << 31}, "pid": None, "no probes": {"nprobes": 0}, "many probes": {"nprobes": 1 << 31},
-    "probes but no descs": {"ndescs": 0}, "many descs": {"ndescs": 1 << 30}, "slots out": {"slots": 1 << 30},
-    "slots odd": {"slots": 321}, "words out": {"words": 4_294_967_288}, "words odd": {"words": 4417},
-    "descs out": {"descs": 4_294_967_288}, "strings out": {"strings": 1 << 31},
-    "strings size": {"strings_size": 1 << 31}, "no strings": {"strings_size": 0},
-    "provider out": {"provider": 32}, "name out": {"name": 1 << 31}, "signature out": {"signature": 32}, "count": {"count": 2}, "no count": {"count": 0},
-    "count wraps": {"count": 2**32 - 1}, "args": {"nargs": 13}, "string mask": {"strings": 1 << 31},
-    "no final NUL": {"text": b"\0p\0m\0f\0user-i4".ljust(32, b"x")}, "no first NUL": {"text": b"x" * 31 + b"\0"},
+    "nothing at all": {"magic": 0},
+    "another kind": {"magic": 7},
+    "another version": {"version": 12},
+    "size": {"size": 1 << 31},
+    "pid": None,
+    "no probes": {"nprobes": 0},
+    "many probes": {"nprobes": 1 << 31},
+    "probes but no descs": {"ndescs": 0},
+    "many descs": {"ndescs": 1 << 30},
+    "slots out": {"slots": 1 << 30},
+    "slots odd": {"slots": 321},
+    "words out": {"words": 4_294_967_288},
+    "words odd": {"words": 4417},
+    "descs out": {"descs": 4_294_967_288},
+    "strings out": {"strings": 1 << 31},
+    "strings size": {"strings_size": 1 << 31},
+    "no strings": {"strings_size": 0},
+    "provider out": {"provider": 32},
+    "name out": {"name": 1 << 31},
+    "signature out": {"signature": 32},
+    "count": {"count": 2},
+    "no count": {"count": 0},
+    "count wraps": {"count": 2**32 - 1},
+    "args": {"nargs": 13},
+    "string mask": {"strings": 1 << 31},
+    "no final NUL": {"text": b"\0p\0m\0f\0user-i4".ljust(32, b"x")},
+    "no first NUL": {"text": b"x" * 31 + b"\0"},
 }
 
 
@@ -148,13 +215,37 @@ def test_forged_control_file(world, what):
     assert result["targets"] == (2 if what == "right" else 1)
 
 
-EDGES = st.sampled_from([0, 1, 7, 8, 63, 64, 191, 192, 4095, 4096, 4097, 2**16, 2**20, 2**31 - 1, 2**31, 2**32 - 8, 2**32 - 1])
-WORDS = st.one_of(st.integers(0, 31), st.integers(1074, 1090))  # of the header, and of the description and the strings
+EDGES = st.sampled_from(
+    [
+        0,
+        1,
+        7,
+        8,
+        63,
+        64,
+        191,
+        192,
+        4095,
+        4096,
+        4097,
+        2**16,
+        2**20,
+        2**31 - 1,
+        2**31,
+        2**32 - 8,
+        2**32 - 1,
+    ]
+)
+WORDS = st.one_of(
+    st.integers(0, 31), st.integers(1074, 1090)
+)  # of the header, and of the description and the strings
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.lists(st.tuples(WORDS, st.one_of(EDGES, st.integers(0, 2**32 - 1))), min_size=1, max_size=4),
-       st.one_of(st.none(), st.integers(0, 4400)))
+@given(
+    st.lists(st.tuples(WORDS, st.one_of(EDGES, st.integers(0, 2**32 - 1))), min_size=1, max_size=4),
+    st.one_of(st.none(), st.integers(0, 4400)),
+)
 def test_any_control_file(world, words, cut):
     """Whatever words are in it and wherever it ends: the reader reads it, or does not; it lives on, and so do its like."""
     name, body = fields()

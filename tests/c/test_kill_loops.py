@@ -49,7 +49,10 @@ def test_tracers_killed(world, rounds):
     result = world.finish(witness)
     check(result)
     account = world.account("a")
-    assert result["delivered"] > 0 and account.returned - 2 <= result["delivered"] + result["dropped"] + 2
+    assert (
+        result["delivered"] > 0
+        and account.returned - 2 <= result["delivered"] + result["dropped"] + 2
+    )
     assert result["delivered"] + result["dropped"] <= account.started
     world.trace(command=world.target_command("b", 1, 10))
     assert world.files() == []

@@ -28,25 +28,51 @@ UNDOING_PLACES = {26}  # in a target whose tracer was killed
 
 def test_all_places_are_listed():
     """A hook that nobody dies at would be a store that nobody thought of."""
-    used = {int(number) for path in Path(ROOT / "c").glob("*/*.[ch]")
-            for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
-    assert used == (TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES | KEEPER_PLACES
-                    | MOVING_PLACES | PLACES_PLACES | WATCHING_PLACES | SKIPPING_PLACES | WALKING_PLACES | COUNTING_PLACES)
+    used = {
+        int(number)
+        for path in Path(ROOT / "c").glob("*/*.[ch]")
+        for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())
+    }
+    assert used == (
+        TARGET_PLACES
+        | TRACER_PLACES
+        | UNDOING_PLACES
+        | RECORDER_PLACES
+        | KEEPER_PLACES
+        | MOVING_PLACES
+        | PLACES_PLACES
+        | WATCHING_PLACES
+        | SKIPPING_PLACES
+        | WALKING_PLACES
+        | COUNTING_PLACES
+    )
 
 
 def kills(places, first_only):
-    return [(place, n) for place in sorted(places) for n in ((1,) if place in first_only else (1, 50))]
+    return [
+        (place, n) for place in sorted(places) for n in ((1,) if place in first_only else (1, 50))
+    ]
 
 
-@pytest.mark.parametrize("place, n, threads", [
-    *((*each, 2) for each in kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 24, 25})),
-    *((*each, 1) for each in kills(FIRING_PLACES, ()))])
+@pytest.mark.parametrize(
+    "place, n, threads",
+    [
+        *((*each, 2) for each in kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 24, 25})),
+        *((*each, 1) for each in kills(FIRING_PLACES, ())),
+    ],
+)
 def test_target_killed_at(world, place, n, threads):
     """A thread that is alone takes its ring in another way."""
     command = world.target_command("a", threads, 3000, variant="hooks")
     # A small ring that is read late, so that it is full (place 2) and wraps.
-    result = world.trace("bufsize=65536", "pause=3000", "ms=400" if place in (10, 11, 13) else "pause=3000",
-                         command=command, variant="hooks", TARGET_HOOK=f"{place}:{n}")
+    result = world.trace(
+        "bufsize=65536",
+        "pause=3000",
+        "ms=400" if place in (10, 11, 13) else "pause=3000",
+        command=command,
+        variant="hooks",
+        TARGET_HOOK=f"{place}:{n}",
+    )
     check(result)
     account = world.account("a")
     assert account.returned <= result["delivered"] + result["dropped"] <= account.started
@@ -59,11 +85,20 @@ def test_target_killed_at(world, place, n, threads):
 @pytest.mark.parametrize("place, n", kills(SKIPPING_PLACES, ()))
 def test_target_killed_in_a_full_file_system(world, place, n):
     with world.small("128k"):
-        result = world.trace("bufsize=1048576", command=world.target_command("a", 1, 10**6, variant="hooks"), variant="hooks",
-                             TARGET_HOOK=f"{place}:{n}")
+        result = world.trace(
+            "bufsize=1048576",
+            command=world.target_command("a", 1, 10**6, variant="hooks"),
+            variant="hooks",
+            TARGET_HOOK=f"{place}:{n}",
+        )
         check(result)
         account = world.account("a")
-        assert account.returned <= result["delivered"] + result["dropped"] <= account.started == account.returned + 1
+        assert (
+            account.returned
+            <= result["delivered"] + result["dropped"]
+            <= account.started
+            == account.returned + 1
+        )
         assert world.files() == []
 
 
@@ -97,18 +132,24 @@ def test_target_killed_while_it_undoes(world, place):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-@pytest.mark.xdist_group("users")  # a tracer of all processes, beside it, would be the one for which it waits
+@pytest.mark.xdist_group(
+    "users"
+)  # a tracer of all processes, beside it, would be the one for which it waits
 @pytest.mark.parametrize("place", [None, *sorted(MOVING_PLACES)])
 def test_target_killed_while_it_moves(world, place):
     """To the directory of its new user: there it is whole, or it is nowhere. (In a /dev/shm of its own, without what others have
     in /tmp, and among processes of its own: root's reader would find theirs, and wait for their end.  Who looks late finds the
     target there already.)"""
     target = world.target_command("a", 1, 1000, "wait", "setuid=54001", variant="hooks")
-    script = ("mount -t tmpfs tmpfs /dev/shm && for other in /tmp/pyusdt-[0-9]*; do ! [ -d $other ] || mount -t tmpfs tmpfs $other; done &&"
-              f" {{ HOOK={place}:1 {' '.join(target)} & }} &&"
-              " until ls /dev/shm/pyusdt-*/*.ctl || ! [ -e /proc/$!/exe ]; do sleep 0.01; done >/dev/null 2>&1 && sleep 0.1 &&"
-              f" {' '.join(world.reader_command('all', 'targets=1'))}; ls -A /dev/shm/pyusdt-0 /dev/shm/pyusdt-54001 >&2")
-    reader = world.start(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script], PYUSDT_RUNDIR="")
+    script = (
+        "mount -t tmpfs tmpfs /dev/shm && for other in /tmp/pyusdt-[0-9]*; do ! [ -d $other ] || mount -t tmpfs tmpfs $other; done &&"
+        f" {{ HOOK={place}:1 {' '.join(target)} & }} &&"
+        " until ls /dev/shm/pyusdt-*/*.ctl || ! [ -e /proc/$!/exe ]; do sleep 0.01; done >/dev/null 2>&1 && sleep 0.1 &&"
+        f" {' '.join(world.reader_command('all', 'targets=1'))}; ls -A /dev/shm/pyusdt-0 /dev/shm/pyusdt-54001 >&2"
+    )
+    reader = world.start(
+        ["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script], PYUSDT_RUNDIR=""
+    )
     result = world.finish(reader)
     check(result)
     account = world.account("a")
@@ -118,7 +159,9 @@ def test_target_killed_while_it_moves(world, place):
 
 def test_producer_stopped_between_clock_and_commit(world):
     """It is waited for no longer than orderlag; its event still comes, and is counted as out of order."""
-    target = world.target("a", 2, 10**12, "wait", "pace=100", variant="hooks", HOOK="3:500", HOOK_SIGNAL="stop")
+    target = world.target(
+        "a", 2, 10**12, "wait", "pace=100", variant="hooks", HOOK="3:500", HOOK_SIGNAL="stop"
+    )
     reader = world.reader(f"pid={target.pid}", "all", "ms=900", "orderlag=50000", "alive")
     reader.stdout.readline()
     other = world.target("b", 1, 3000, "pace=100")  # goes on meanwhile
@@ -136,8 +179,12 @@ def test_producer_stopped_between_clock_and_commit(world):
 @pytest.mark.parametrize("place, lost", [(1, 1), (3, 1), (4, 0)])
 def test_thread_that_ends_inside(world, place, lost):
     """Its ring is taken over by others: here there is no second one."""
-    target = world.target("a", 3, 2000, "wait", variant="hooks", HOOK=f"{place}:1000", HOOK_SIGNAL="end-thread")
-    result = world.finish(world.reader(f"pid={target.pid}", "rings=1", "bufsize=4194304", variant="hooks"))
+    target = world.target(
+        "a", 3, 2000, "wait", variant="hooks", HOOK=f"{place}:1000", HOOK_SIGNAL="end-thread"
+    )
+    result = world.finish(
+        world.reader(f"pid={target.pid}", "rings=1", "bufsize=4194304", variant="hooks")
+    )
     check(result)
     started = world.account("a").started
     assert 4000 < started < 6000 and result["delivered"] + result["dropped"] == started - lost

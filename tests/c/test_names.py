@@ -55,30 +55,54 @@ GLOBS = """
 
 
 def ask(build, lines):
-    run = subprocess.run([build.program("names_main")], input="\n".join(lines) + "\n", capture_output=True, text=True,
-                         check=True, timeout=20)
+    run = subprocess.run(
+        [build.program("names_main")],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+    )
     return run.stdout.splitlines()
 
 
 def test_globs(build):
-    cases = [[word.replace("''", "").replace("\\\\", "\\") for word in line.split()]
-             for line in GLOBS.strip().splitlines()]
+    cases = [
+        [word.replace("''", "").replace("\\\\", "\\") for word in line.split()]
+        for line in GLOBS.strip().splitlines()
+    ]
     answers = ask(build, [f"glob\t{pattern}\t{string}" for pattern, string, _ in cases])
-    assert [(*case[:2], answer) for case, answer in zip(cases, answers)] == [tuple(case) for case in cases]
+    assert [(*case[:2], answer) for case, answer in zip(cases, answers)] == [
+        tuple(case) for case in cases
+    ]
 
 
 def test_glob_takes_no_exponential_time(build):
     assert ask(build, ["glob\t" + "*a" * 60 + "b\t" + "a" * 2000]) == ["0"]
 
 
-@pytest.mark.parametrize("note, name", [
-    ("user_trace__i4s4", "user_trace-i4s4"), ("a__b__c", "a-b-c"), ("a_b", "a_b"), ("a___b", "a-_b"), ("", ""),
-    ("__", "-"),
-])
+@pytest.mark.parametrize(
+    "note, name",
+    [
+        ("user_trace__i4s4", "user_trace-i4s4"),
+        ("a__b__c", "a-b-c"),
+        ("a_b", "a_b"),
+        ("a___b", "a-_b"),
+        ("", ""),
+        ("__", "-"),
+    ],
+)
 def test_note_and_name(build, note, name):
-    assert ask(build, [f"d\t{note}", f"note\t{name}"]) == [f"{len(name)} {name}", f"{len(note)} {note}"]
+    assert ask(build, [f"d\t{note}", f"note\t{name}"]) == [
+        f"{len(name)} {name}",
+        f"{len(note)} {note}",
+    ]
 
 
 def test_names_that_do_not_fit(build):
     long = "x" * 64
-    assert ask(build, [f"d\t{long}", f"d\t{long[1:]}", f"note\t{'-' * 32}"]) == ["-36 ", f"63 {long[1:]}", "-36 "]
+    assert ask(build, [f"d\t{long}", f"d\t{long[1:]}", f"note\t{'-' * 32}"]) == [
+        "-36 ",
+        f"63 {long[1:]}",
+        "-36 ",
+    ]

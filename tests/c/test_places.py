@@ -10,7 +10,9 @@ import tempfile
 import pytest
 
 ALICE = 54001
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a /dev/shm of its own and another user")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root for a /dev/shm of its own and another user"
+)
 
 # A tracer looks while /dev/shm is being changed, and lists it; Alice's directory comes in the same tick of that clock. (Here the
 # tick is the next second, so that it is met.)
@@ -38,10 +40,27 @@ def test_a_directory_that_comes_in_the_tick_of_another_change(world):
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, ALICE, ALICE)
         program = shutil.copy(world.build.program("ring_target"), folder)
-        reader, target = world.reader_command("all", "alive", "ms=3000"), [program, f"{folder}/account", "1", "100"]
+        reader, target = (
+            world.reader_command("all", "alive", "ms=3000"),
+            [program, f"{folder}/account", "1", "100"],
+        )
         env = {name: value for name, value in world.env.items() if name != "PYUSDT_RUNDIR"}
-        got = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", sys.executable, "-c", f"import json{SCRIPT}",
-                              json.dumps([reader, [*target, "wait"], ALICE])],
-                             env=env, capture_output=True, text=True, timeout=60, check=True)
+        got = subprocess.run(
+            [
+                "unshare",
+                "-mpf",
+                "--mount-proc",
+                "--kill-child",
+                sys.executable,
+                "-c",
+                f"import json{SCRIPT}",
+                json.dumps([reader, [*target, "wait"], ALICE]),
+            ],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
     result = json.loads(got.stdout)
     assert (result["targets"], result["delivered"], result["corrupt"]) == (1, 100, 0), got

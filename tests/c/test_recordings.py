@@ -20,20 +20,43 @@ with pyusdt.tag("red"):
         pyusdt.user_trace_n(i * 20, i, "b")
 late(-1, "zwölf")
 """
-CORE = sorted(path for path in (ROOT / "c/shared").glob("*.c")) + [ROOT / f"c/tracer/{name}.c" for name in
-                                                                   ("replay", "flight", "record_file", "places", "build")]
+CORE = sorted(path for path in (ROOT / "c/shared").glob("*.c")) + [
+    ROOT / f"c/tracer/{name}.c" for name in ("replay", "flight", "record_file", "places", "build")
+]
 
 
 def build(folder, compiler):
     program = folder / f"replay_{compiler}"
-    subprocess.run([compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", f"-I{ROOT}/include",
-                    f"-I{ROOT}/c", HERE / "replay_main.c", *CORE, "-o", program, "-lpthread"], check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=gnu11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fvisibility=hidden",
+            f"-I{ROOT}/include",
+            f"-I{ROOT}/c",
+            HERE / "replay_main.c",
+            *CORE,
+            "-o",
+            program,
+            "-lpthread",
+        ],
+        check=True,
+    )
     return program
 
 
 def printed(*command, **environment):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True,
-                          env={**os.environ, **environment})
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
     return done.stdout.splitlines()
 
 
@@ -43,8 +66,20 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")
     (folder / "fires.py").write_text(PROGRAM)
     script = "pyusdt*:::, shop*::: { n++; }"
-    subprocess.run([PYDTRACE, "-Zq", "--record", folder / "events", "-n", script, "-c", f"{sys.executable} {folder}/fires.py"],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            PYDTRACE,
+            "-Zq",
+            "--record",
+            folder / "events",
+            "-n",
+            script,
+            "-c",
+            f"{sys.executable} {folder}/fires.py",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return folder / "events", printed(build(folder, "gcc"), folder / "events")
 
 
@@ -56,8 +91,21 @@ def test_by_the_page(made):
 
 def test_places_by_the_page(world, tmp_path):
     command = f"{world.build.program('places_target')} 12 2"
-    subprocess.run([PYDTRACE, "-Zq", "--record", tmp_path / "events", "-n", "vm*:::function-entry { n++; }", "-c", command],
-                   check=True, stdout=subprocess.DEVNULL, env=world.env)
+    subprocess.run(
+        [
+            PYDTRACE,
+            "-Zq",
+            "--record",
+            tmp_path / "events",
+            "-n",
+            "vm*:::function-entry { n++; }",
+            "-c",
+            command,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env=world.env,
+    )
     lines = printed(build(tmp_path, "gcc"), tmp_path / "events")
     assert len(lines) == 25 and ":m1:f11:function-entry " in lines[11]
     assert recording.lines((tmp_path / "events").read_bytes()) == lines

@@ -18,9 +18,13 @@ from ring_world import check, wait_for
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_account(world, threads):
     """Whatever fits is delivered, the rest is counted: by probe, and exactly.  The tracer looks too seldom for it all."""
-    result = world.trace("bufsize=65536", "pause=100000", command=world.target_command("a", threads, 100000))
+    result = world.trace(
+        "bufsize=65536", "pause=100000", command=world.target_command("a", threads, 100000)
+    )
     check(result)
-    assert result["delivered"] + result["dropped"] == 100000 * threads == world.account("a").returned
+    assert (
+        result["delivered"] + result["dropped"] == 100000 * threads == world.account("a").returned
+    )
     assert result["dropped"] > 0 and result["by_probe"] == result["dropped"]
     assert world.files() == []
 
@@ -49,7 +53,9 @@ def test_more_threads_than_rings(world):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_signal_handler_fires(world, threads):
     """A handler that interrupts a firing takes another ring."""
-    result = world.trace("bufsize=16777216", command=world.target_command("a", threads, 200000, "signal"))
+    result = world.trace(
+        "bufsize=16777216", command=world.target_command("a", threads, 200000, "signal")
+    )
     check(result)
     account = world.account("a")
     assert account.returned > 200000 * threads
@@ -69,7 +75,10 @@ def test_who_takes_rings_without_a_locked_instruction(world, threads, options, a
 def test_where_membarrier_is_denied(world, who):
     """In a sandbox of either side: rings are taken with a locked instruction."""
     deny = [world.build.program("seccomp_main"), "deny"]
-    reader, target = world.reader_command("all", "alive", "targets=1"), world.target_command("a", 1, 500)
+    reader, target = (
+        world.reader_command("all", "alive", "targets=1"),
+        world.target_command("a", 1, 500),
+    )
     reader = world.start([*deny, *reader] if who == "reader" else reader)
     assert reader.stdout.readline() == "ready\n"
     assert world.start([*deny, *target] if who == "target" else target).wait(60) == 0
@@ -81,7 +90,13 @@ def test_where_membarrier_is_denied(world, who):
 @pytest.mark.parametrize("options, ended", [([], -signal.SIGSYS), (["keep=x"], 0)])
 def test_reader_makes_barriers(world, options, ended):
     """Here it is killed for the first one."""
-    reader = world.start([world.build.program("seccomp_main"), "kill", *world.reader_command("all", "ms=50", *options)])
+    reader = world.start(
+        [
+            world.build.program("seccomp_main"),
+            "kill",
+            *world.reader_command("all", "ms=50", *options),
+        ]
+    )
     assert reader.wait(60) == ended
 
 
@@ -140,7 +155,9 @@ def test_two_sessions_are_both_complete(world):
 
 def test_sixty_three_sessions(world):
     """As many as there are bits, but for the flight recorder's: each has every event of the process, and one more is told that there is no place."""
-    readers = [world.reader("bufsize=65536", "all", "alive", "targets=1", "pause=50000") for _ in range(63)]
+    readers = [
+        world.reader("bufsize=65536", "all", "alive", "targets=1", "pause=50000") for _ in range(63)
+    ]
     assert [reader.stdout.readline() for reader in readers] == ["ready\n"] * 63
     refused = world.finish(world.reader("all"))
     assert refused["error"] == -errno.EBUSY and "all 63 session slots" in refused["message"]
@@ -169,12 +186,16 @@ def test_little_room(world, size):
     with world.small(size):
         result = world.trace("bufsize=16777216", command=world.target_command("a", 8, 3000))
         check(result)
-        assert result["delivered"] > 50 and result["delivered"] + result["dropped"] == world.account("a").returned == 24000
+        assert (
+            result["delivered"] > 50
+            and result["delivered"] + result["dropped"] == world.account("a").returned == 24000
+        )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: needs root to mount a small tmpfs")
 def test_a_ring_grows_when_there_is_room_again(world):
     """Until then it goes round in the pages that it has."""
+
     def pages():
         return sum(path.stat().st_blocks * 512 for path in world.rundir.glob("*.ring0"))
 
@@ -282,7 +303,10 @@ def test_attach_where_the_control_file_was_removed(world):
     for path in world.rundir.iterdir():
         path.unlink()
     result = world.finish(world.reader(f"pid={target.pid}"))
-    assert (result["error"], result["message"]) == (-61, f"process {target.pid} can not be traced: its control file was removed")
+    assert (result["error"], result["message"]) == (
+        -61,
+        f"process {target.pid} can not be traced: its control file was removed",
+    )
 
 
 def test_a_large_ring_takes_no_longer_to_make(world):
@@ -362,8 +386,14 @@ def test_another_users_process(world):
         os.chown(f"{folder}/run", nobody, nobody)
         os.chmod(folder, 0o755)
         env = {"PYUSDT_RUNDIR": f"{folder}/run"}
-        run = subprocess.run([program, f"pid={target.pid}"], check=False, user=nobody, env=env, capture_output=True,
-                             text=True)
+        run = subprocess.run(
+            [program, f"pid={target.pid}"],
+            check=False,
+            user=nobody,
+            env=env,
+            capture_output=True,
+            text=True,
+        )
     result = json.loads(run.stdout)
     assert result["error"] == -1 and "another user" in result["message"]
 

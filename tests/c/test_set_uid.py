@@ -33,15 +33,36 @@ def folder():
 
 def test_a_set_uid_program_has_no_cache(folder):
     program = folder / "main"
-    subprocess.run(["gcc", "-std=gnu11", f"-I{ROOT}/include", f"-I{ROOT}/c", HERE / "provider_main.c", *target_sources(),
-                    "-o", program, "-ldl", "-lpthread"], check=True)
-    options = {"env": {"PYUSDT_CACHE": str(folder / "cache"), "PYUSDT_RUNDIR": str(folder / "run")},
-               "capture_output": True, "text": True}
-    plain = subprocess.run([program], check=False, user=NOBODY, group=NOBODY, extra_groups=[], **options)
+    subprocess.run(
+        [
+            "gcc",
+            "-std=gnu11",
+            f"-I{ROOT}/include",
+            f"-I{ROOT}/c",
+            HERE / "provider_main.c",
+            *target_sources(),
+            "-o",
+            program,
+            "-ldl",
+            "-lpthread",
+        ],
+        check=True,
+    )
+    options = {
+        "env": {"PYUSDT_CACHE": str(folder / "cache"), "PYUSDT_RUNDIR": str(folder / "run")},
+        "capture_output": True,
+        "text": True,
+    }
+    plain = subprocess.run(
+        [program], check=False, user=NOBODY, group=NOBODY, extra_groups=[], **options
+    )
     assert plain.returncode == 0 and plain.stdout.startswith(f"{folder}/cache/cross-"), plain
 
     os.chown(program, NOBODY, NOBODY)
     program.chmod(0o4755)
-    raised = subprocess.run([program], check=False, **options)  # root starts it: it has nobody's rights, and root is its real user
+    raised = subprocess.run(
+        [program], check=False, **options
+    )  # root starts it: it has nobody's rights, and root is its real user
     assert raised.returncode == 1 and raised.stderr == (
-        "publish 0, define 0: no cache in a process with more rights than its user\n"), raised
+        "publish 0, define 0: no cache in a process with more rights than its user\n"
+    ), raised

@@ -5,9 +5,14 @@ import subprocess
 import pytest
 from places_world import pydtrace
 
-WAYS = {"plain": "alt$target:::hit { @[copyinstr(arg1)] = count(); }", "stack": "alt$target:::hit { @[ustack(100)] = count(); }",
-        "place": "alt$target:::place { @[probefunc] = count(); }", "event": "alt$target:::place { this->x = 1; @[probefunc] = count(); }",
-        "fork": "alt*:::hit { @[ustack()] = count(); @n = count(); }", "full": "alt$target:::hit { @[ustack(100)] = count(); }"}
+WAYS = {
+    "plain": "alt$target:::hit { @[copyinstr(arg1)] = count(); }",
+    "stack": "alt$target:::hit { @[ustack(100)] = count(); }",
+    "place": "alt$target:::place { @[probefunc] = count(); }",
+    "event": "alt$target:::place { this->x = 1; @[probefunc] = count(); }",
+    "fork": "alt*:::hit { @[ustack()] = count(); @n = count(); }",
+    "full": "alt$target:::hit { @[ustack(100)] = count(); }",
+}
 
 
 def depth(text):
@@ -19,8 +24,20 @@ def test_each_way_to_fire(world, way):
     """The first firing, others, and one that looks for the tracer after 200 ms: each takes less than 1 KiB."""
     how = "place" if way == "event" else way
     program = world.build.program("altstack_main")
-    untraced = subprocess.run([program, how], env=world.env, check=True, capture_output=True, text=True)
-    got = pydtrace(world, "-x", "engine=embedded", "-x", "bufsize=64k", "-qZn", WAYS[way], "-c", f"{program} {how}")
+    untraced = subprocess.run(
+        [program, how], env=world.env, check=True, capture_output=True, text=True
+    )
+    got = pydtrace(
+        world,
+        "-x",
+        "engine=embedded",
+        "-x",
+        "bufsize=64k",
+        "-qZn",
+        WAYS[way],
+        "-c",
+        f"{program} {how}",
+    )
     numbers = [int(word) for word in got.stdout.split() if word.isdigit()]
     assert any(number >= 15 for number in numbers), got  # it was traced
     assert depth(got.stdout) <= depth(untraced.stdout) + 1024, (got.stdout, untraced.stdout)

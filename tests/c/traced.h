@@ -16,7 +16,7 @@ struct account {
     uint64_t returned[MAX_THREADS]; /* … and ended */
     uint64_t off;                   /* checks that found the probe off */
     uint64_t ready;                 /* published */
-    uint64_t alone;                 /* at the end: its thread took rings as one that is alone does */
+    uint64_t alone; /* at the end: its thread took rings as one that is alone does */
 };
 
 /* Probe 0 s1, 1 i4s4, 2 … the family n. Arguments of i4s4: thread, sequence, checksum of both, 0; then at 5 a text. */
@@ -32,8 +32,8 @@ static inline uint64_t checksum(uint64_t thread, uint64_t sequence)
 static inline uint32_t text(uint64_t thread, uint64_t sequence, char *to, size_t size)
 {
     static const char filler[] = "................................................................";
-    return (uint32_t)snprintf(to, size, "%llu/%llu%.*s", (unsigned long long)thread, (unsigned long long)sequence,
-                              (int)(sequence % 61), filler);
+    return (uint32_t)snprintf(to, size, "%llu/%llu%.*s", (unsigned long long)thread,
+                              (unsigned long long)sequence, (int)(sequence % 61), filler);
 }
 
 #endif

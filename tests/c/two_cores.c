@@ -6,7 +6,8 @@
 
 uint16_t pyusdt_semaphores[1];
 
-static const struct pyusdt_probe_desc PROBE = {"other", "two_cores", "main", "tick", 1, 0, 1, 0, NULL};
+static const struct pyusdt_probe_desc PROBE = {"other", "two_cores", "main", "tick", 1,
+                                               0,       1,           0,      NULL};
 
 int main(void)
 {

@@ -4,7 +4,8 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-static const struct pyusdt_probe_desc probes[] = {{.provider = "unload", .module = "", .function = "", .name = "hit", .nargs = 1}};
+static const struct pyusdt_probe_desc probes[] = {
+    {.provider = "unload", .module = "", .function = "", .name = "hit", .nargs = 1}};
 
 static void changed(void *unused)
 {

@@ -39,13 +39,13 @@ void pyusdt_hook(int place)
         at_hook();
 }
 
-#define REQUIRE(what)                                           \
-    do {                                                        \
-        if (!(what)) {                                          \
-            printf("line %d: %s\n", __LINE__, #what);           \
-            fflush(stdout);                                     \
-            _exit(1);                                           \
-        }                                                       \
+#define REQUIRE(what) \
+    do { \
+        if (!(what)) { \
+            printf("line %d: %s\n", __LINE__, #what); \
+            fflush(stdout); \
+            _exit(1); \
+        } \
     } while (0)
 
 static void on_change(void *arg)
@@ -156,7 +156,8 @@ static void storm(void)
 static void semaphore(void)
 {
     static uint16_t attached;
-    const struct pyusdt_probe_site sites[2] = {{.index = 0, .semaphore = &attached}, {.index = PYUSDT_NO_PROBE, .semaphore = &attached}};
+    const struct pyusdt_probe_site sites[2] = {{.index = 0, .semaphore = &attached},
+                                               {.index = PYUSDT_NO_PROBE, .semaphore = &attached}};
 
     watch.sites = sites;
     start();
@@ -289,8 +290,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"bell", bell}, {"between", between}, {"storm", storm}, {"semaphore", semaphore}, {"fork", forks},
-                     {"signals", signals}, {"stop", stop}, {"end", end}, {"gone", gone}};
+    } scenarios[] = {{"bell", bell},           {"between", between}, {"storm", storm},
+                     {"semaphore", semaphore}, {"fork", forks},      {"signals", signals},
+                     {"stop", stop},           {"end", end},         {"gone", gone}};
     static const struct pyusdt_probe_desc table = {"vm", "", "", "n", PROBES, 0, 1, 0, NULL};
 
     REQUIRE(argc == 2 && pyusdt_watch_start(&watch) == -ENOTCONN);

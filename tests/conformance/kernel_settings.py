@@ -35,7 +35,11 @@ def kept(folder: str = FOLDER) -> Iterator[None]:
     for name in CHANGED:
         with contextlib.suppress(OSError), open(f"{folder}/{name}") as file:
             values += [name, file.read().rstrip("\n")]
-    keeper = subprocess.Popen([sys.executable, "-c", _KEEPER, folder, *values], stdin=subprocess.PIPE, start_new_session=True)
+    keeper = subprocess.Popen(
+        [sys.executable, "-c", _KEEPER, folder, *values],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         yield
     finally:

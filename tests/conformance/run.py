@@ -41,22 +41,30 @@ NO_CARETS = "-fno-diagnostics-show-caret -fdiagnostics-color=never -fno-diagnost
 def prepare() -> None:
     """A copy of the suite, since tests write beside themselves."""
     if not shutil.which("gawk"):
-        raise SystemExit("run.py: the suite's own filters need gawk, which is not installed: apt-get install gawk")
+        raise SystemExit(
+            "run.py: the suite's own filters need gawk, which is not installed: apt-get install gawk"
+        )
     subprocess.run([os.path.join(ROOT, "tests/oracle/oracle"), "setup"], check=True)
     if not os.path.exists(os.path.join(SUITE, "include")):
-        shutil.copytree(os.path.join(LIBRARY, "testsuite"), SUITE, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(
+            os.path.join(LIBRARY, "testsuite"), SUITE, symlinks=True, dirs_exist_ok=True
+        )
         shutil.copytree(os.path.join(LIBRARY, "include"), os.path.join(SUITE, "include"))
 
 
 def normalised(output: bytes) -> bytes:
     """Without addresses, as the suite compares."""
-    return re.sub(rb"0x[0-9a-f]+", b"{ptr}", re.sub(rb"at BPF pc [1-9]\d*", b"at BPF pc NNN", output))
+    return re.sub(
+        rb"0x[0-9a-f]+", b"{ptr}", re.sub(rb"at BPF pc [1-9]\d*", b"at BPF pc NNN", output)
+    )
 
 
 def same(case: Case, want: bytes, got: bytes) -> bool:
     if case.has("nosort"):
         return want == got
-    return sorted(want.removesuffix(b"\n").split(b"\n")) == sorted(got.removesuffix(b"\n").split(b"\n"))
+    return sorted(want.removesuffix(b"\n").split(b"\n")) == sorted(
+        got.removesuffix(b"\n").split(b"\n")
+    )
 
 
 class Result:
@@ -71,29 +79,47 @@ class Runner:
         self.dtrace, self.timeout = dtrace, timeout
         self.flags = [f"-DARCH_{MACHINE}", f"-I{SUITE}/include"]
         self.environment = {
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.path.expanduser("~"), "LANG": "C", "LC_COLLATE": "C",
-            "_DTRACE_TESTING": "t", "dtrace": dtrace, "CC": "/usr/bin/gcc", "NM": "/usr/bin/nm",
-            "OBJDUMP": "/usr/bin/objdump", "READELF": "/usr/bin/readelf", "test_libdir": "installed",
-            "test_cppflags": f"{' '.join(self.flags)} -fno-lto", "test_ldflags": "-fno-lto",
-            "DTRACE_OPT_CPPARGS": NO_CARETS, "timeout": str(int(timeout)),
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": os.path.expanduser("~"),
+            "LANG": "C",
+            "LC_COLLATE": "C",
+            "_DTRACE_TESTING": "t",
+            "dtrace": dtrace,
+            "CC": "/usr/bin/gcc",
+            "NM": "/usr/bin/nm",
+            "OBJDUMP": "/usr/bin/objdump",
+            "READELF": "/usr/bin/readelf",
+            "test_libdir": "installed",
+            "test_cppflags": f"{' '.join(self.flags)} -fno-lto",
+            "test_ldflags": "-fno-lto",
+            "DTRACE_OPT_CPPARGS": NO_CARETS,
+            "timeout": str(int(timeout)),
         }
 
     def judge(self, case: Case) -> Result:
         with tempfile.TemporaryDirectory(prefix="pyusdt-conformance-") as folder:
-            environment = {**self.environment, "tmpdir": folder, "tst": os.path.splitext(case.path)[0]}
+            environment = {
+                **self.environment,
+                "tmpdir": folder,
+                "tst": os.path.splitext(case.path)[0],
+            }
             level, why = case.unwanted(environment)
             if level == 2:
                 return Result(case, "SKIP", why)
             status, output = self.run(case, environment)
         failure = self.failure(case, status, output)
         verdict = ("XFAIL" if failure else "XPASS") if level else ("FAIL" if failure else "PASS")
-        return Result(case, verdict, failure or why, output.decode("utf-8", "replace") if failure else "")
+        return Result(
+            case, verdict, failure or why, output.decode("utf-8", "replace") if failure else ""
+        )
 
     def command(self, case: Case, trigger: str, environment: dict[str, str]) -> list[str]:
         options = [*self.flags, *([case.tag_option] if case.tag_option else [])]
         options += case.expanded("runtest-opts", environment).split()
         script = ["-s", case.path]
-        environment["dt_flags"] = " ".join([*options, *script] if case.path.endswith(".d") else options)
+        environment["dt_flags"] = " ".join(
+            [*options, *script] if case.path.endswith(".d") else options
+        )
         if case.path.endswith(".sh"):
             return [case.file, self.dtrace]
         if case.sources[0].startswith("#!dtrace"):
@@ -122,11 +148,17 @@ class Runner:
             if timing == "synchro":
                 command += ["-c", trigger]
             else:
-                delay = {"before": 0.0, "after": 1.0}.get(timing) or float(timing if timing[0].isdigit() else 0)
-                background = self.start(["sh", "-c", f"sleep {delay}; exec {trigger}"], environment, subprocess.DEVNULL)
+                delay = {"before": 0.0, "after": 1.0}.get(timing) or float(
+                    timing if timing[0].isdigit() else 0
+                )
+                background = self.start(
+                    ["sh", "-c", f"sleep {delay}; exec {trigger}"], environment, subprocess.DEVNULL
+                )
                 environment["_pid"] = str(background.pid)
                 command = [word.replace("$_pid", environment["_pid"]) for word in command]
-                environment["dt_flags"] = environment["dt_flags"].replace("$_pid", environment["_pid"])
+                environment["dt_flags"] = environment["dt_flags"].replace(
+                    "$_pid", environment["_pid"]
+                )
         process = self.start(command, environment, subprocess.PIPE)
         try:
             status, output = self.finish(process)
@@ -134,12 +166,21 @@ class Runner:
             if background:
                 os.killpg(background.pid, signal.SIGKILL)
                 background.wait()
-        output = output.replace(self.interpreted_path(case, environment).encode(), case.path.encode())
+        output = output.replace(
+            self.interpreted_path(case, environment).encode(), case.path.encode()
+        )
         return status, self.postprocessed(case, output, environment)
 
-    def start(self, command: list[str], environment: dict[str, str], output: int) -> subprocess.Popen:
+    def start(
+        self, command: list[str], environment: dict[str, str], output: int
+    ) -> subprocess.Popen:
         return subprocess.Popen(
-            command, cwd=SUITE, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            command,
+            cwd=SUITE,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
 
@@ -159,14 +200,31 @@ class Runner:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # what a script started and left behind
         if errors:
-            output += (b"\n" if output and not output.endswith(b"\n") else b"") + b"-- @@stderr --\n" + errors
-        return 124 if late else process.returncode if process.returncode >= 0 else 128 - process.returncode, output
+            output += (
+                (b"\n" if output and not output.endswith(b"\n") else b"")
+                + b"-- @@stderr --\n"
+                + errors
+            )
+        return (
+            124
+            if late
+            else process.returncode
+            if process.returncode >= 0
+            else 128 - process.returncode,
+            output,
+        )
 
     def postprocessed(self, case: Case, output: bytes, environment: dict[str, str]) -> bytes:
         if script := case.postprocessor():
             try:
                 done = subprocess.run(
-                    [script], check=False, input=output, stdout=subprocess.PIPE, cwd=SUITE, env=environment, timeout=20
+                    [script],
+                    check=False,
+                    input=output,
+                    stdout=subprocess.PIPE,
+                    cwd=SUITE,
+                    env=environment,
+                    timeout=20,
                 )
                 output = done.stdout
             except subprocess.TimeoutExpired:
@@ -179,8 +237,12 @@ class Runner:
             return f"no tag {case.tag}"
         if want is not None and not same(case, want, output):
             lines = difflib.unified_diff(
-                want.decode("utf-8", "replace").split("\n"), output.decode("utf-8", "replace").split("\n"),
-                "expected", "got", n=1, lineterm="",
+                want.decode("utf-8", "replace").split("\n"),
+                output.decode("utf-8", "replace").split("\n"),
+                "expected",
+                "got",
+                n=1,
+                lineterm="",
             )
             return "other output\n" + "\n".join(lines)
         if status == 124:
@@ -195,11 +257,17 @@ def listed(name: str) -> list[str]:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--dtrace", default=os.path.join(ROOT, ".venv/bin/pydtrace"), help="the command to judge")
+    options.add_argument(
+        "--dtrace", default=os.path.join(ROOT, ".venv/bin/pydtrace"), help="the command to judge"
+    )
     options.add_argument("--timeout", type=float, default=15, help="seconds for a test")
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("--list", default="list.txt", help="the file beside this one that names the tests")
-    options.add_argument("--match", default="", help="only tests whose path has this regular expression in it")
+    options.add_argument(
+        "--list", default="list.txt", help="the file beside this one that names the tests"
+    )
+    options.add_argument(
+        "--match", default="", help="only tests whose path has this regular expression in it"
+    )
     options.add_argument("--json", help="write the results here")
     options.add_argument("tests", nargs="*")
     chosen = options.parse_args()
@@ -211,12 +279,22 @@ def main() -> int:
         for result in pool.map(lambda test: runner.judge(Case(SUITE, test)), tests):
             results.append(result)
             if result.status != "PASS":
-                print(f"{result.status:5} {result.test}: {result.why.splitlines()[0] if result.why else ''}", flush=True)
-    counts = {status: sum(r.status == status for r in results) for status in ("PASS", "FAIL", "SKIP", "XFAIL", "XPASS")}
+                print(
+                    f"{result.status:5} {result.test}: {result.why.splitlines()[0] if result.why else ''}",
+                    flush=True,
+                )
+    counts = {
+        status: sum(r.status == status for r in results)
+        for status in ("PASS", "FAIL", "SKIP", "XFAIL", "XPASS")
+    }
     print(", ".join(f"{status} {count}" for status, count in counts.items()))
     if chosen.json:
         with open(chosen.json, "w") as file:
-            json.dump({"dtrace": chosen.dtrace, "counts": counts, "tests": [vars(r) for r in results]}, file, indent=1)
+            json.dump(
+                {"dtrace": chosen.dtrace, "counts": counts, "tests": [vars(r) for r in results]},
+                file,
+                indent=1,
+            )
     return 0 if not counts["FAIL"] else 1
 
 

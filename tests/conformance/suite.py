@@ -37,7 +37,9 @@ class Case:
         # err.D_TAG.what.d must say the tag under -xerrtags, drp.DROP_TAG.what.d under -xdroptags
         tagged = re.match(r"(err)\.(D_\w+)|(drp)\.(\w+)", self.name)
         self.tag = (tagged[2] or tagged[4]) if tagged else None
-        self.tag_option = {"err": "-xerrtags", "drp": "-xdroptags"}[tagged[1] or tagged[3]] if tagged else None
+        self.tag_option = (
+            {"err": "-xerrtags", "drp": "-xdroptags"}[tagged[1] or tagged[3]] if tagged else None
+        )
         self.sources = [read(file) for file in self._option_files()]
 
     def _option_files(self):
@@ -54,7 +56,9 @@ class Case:
     def option(self, name: str) -> str:
         """The value in the nearest file that gives one, or ""."""
         for source in self.sources:
-            lines = [line for line in source.split("\n") if re.search(rf"@@{name}(?: *:| |$)", line)]
+            lines = [
+                line for line in source.split("\n") if re.search(rf"@@{name}(?: *:| |$)", line)
+            ]
             values = [re.sub(rf".*@@{name} *: ?", "", line) for line in lines]
             if value := "\n".join(re.sub(r" *(\*/)? *$", "", value) for value in values).strip():
                 return value
@@ -66,8 +70,11 @@ class Case:
         if not re.search(r"[$`\\\"]", value):
             return value
         shell = subprocess.run(
-            ["bash", "-c", 'eval printf %s \\""$VALUE"\\"'], check=False, stdout=subprocess.PIPE,
-            env={**environment, "VALUE": value, "_pid": "$_pid"}, text=True,
+            ["bash", "-c", 'eval printf %s \\""$VALUE"\\"'],
+            check=False,
+            stdout=subprocess.PIPE,
+            env={**environment, "VALUE": value, "_pid": "$_pid"},
+            text=True,
         )
         return shell.stdout
 
@@ -97,17 +104,27 @@ class Case:
             return 2, self.option("skip")
         if self.path.endswith(".c") or "uninstalled" in self.option("tags").split():
             return 2, "needs dtrace's build tree"
-        worst = (1, self.option("xfail")) if self.has("xfail") and not self.has("no-xfail") else (0, "")
+        worst = (
+            (1, self.option("xfail")) if self.has("xfail") and not self.has("no-xfail") else (0, "")
+        )
         folder, checks = os.path.dirname(self.file), [self.base]
         while folder != self.suite:
             checks.append(os.path.join(folder, "test"))
             folder = os.path.dirname(folder)
         for check in checks:
-            script = next((s for s in (f"{check}.{MACHINE}.x", f"{check}.x") if executable(s)), None)
+            script = next(
+                (s for s in (f"{check}.{MACHINE}.x", f"{check}.x") if executable(s)), None
+            )
             if script:
                 ran = subprocess.run(
-                    [script], check=False, cwd=self.suite, env=environment, stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL, text=True, errors="replace",
+                    [script],
+                    check=False,
+                    cwd=self.suite,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    errors="replace",
                 )
                 worst = max(worst, (min(ran.returncode & 0xFF, 2), ran.stdout.strip()))
         return worst

@@ -39,7 +39,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 PYDTRACE = os.path.join(ROOT, ".venv", "bin", "pydtrace")
 # What `dtrace` is for a script. $1, in the namespace: a folder for the real one.
-REAL = 'LD_PRELOAD=/opt/keep_types.so exec "{folder}/real/dtrace" -xsyslibdir=/opt/dlib {flags} "$@"'
+REAL = (
+    'LD_PRELOAD=/opt/keep_types.so exec "{folder}/real/dtrace" -xsyslibdir=/opt/dlib {flags} "$@"'
+)
 OURS = 'exec {pydtrace} {flags} "$@"'
 ALONE = '''mkdir -p "{0}/real" && touch "{0}/real/dtrace" && mount --bind /usr/sbin/dtrace "{0}/real/dtrace" &&
 mount --bind "$0" /usr/sbin/dtrace && exec "$@"'''
@@ -108,15 +110,27 @@ class Tracer:
         self.shim = os.path.join(self.folder, "dtrace")
         with open(self.shim, "w", encoding="utf-8") as file:
             line = REAL if kind == "dtrace" else OURS
-            file.write("#!/bin/sh\n" + line.format(folder=self.folder, flags=flags, pydtrace=PYDTRACE) + "\n")
+            file.write(
+                "#!/bin/sh\n"
+                + line.format(folder=self.folder, flags=flags, pydtrace=PYDTRACE)
+                + "\n"
+            )
         os.chmod(self.shim, 0o755)
 
     def start(self, command: list[str], binds: str, cwd: str) -> subprocess.Popen[str]:
         words = [ORACLE, "run", "sh", "-c", ALONE.format(self.folder), self.shim, *command]
         environment = {**os.environ, "ORACLE_BINDS": binds}
         with open(os.path.join(self.folder, "output"), "w", encoding="latin-1") as output:
-            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, text=True,
-                                    env=environment, cwd=cwd, start_new_session=True)
+            return subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+                cwd=cwd,
+                start_new_session=True,
+            )
 
     def output(self) -> str:
         return text_of(os.path.join(self.folder, "output"))
@@ -138,7 +152,9 @@ def cpu_seconds(process: subprocess.Popen[str]) -> float:
     ticks = 0
     for name in os.listdir("/proc"):
         try:
-            fields = text_of(f"/proc/{name}/stat").rpartition(")")[2].split() if name.isdigit() else []
+            fields = (
+                text_of(f"/proc/{name}/stat").rpartition(")")[2].split() if name.isdigit() else []
+            )
         except OSError:
             continue  # it has ended
         if fields and int(fields[3]) == process.pid:  # the session that it leads
@@ -166,12 +182,19 @@ def message(output: str) -> str:
     """What a refusal is about, without the script's name and place."""
     found = re.search(r"(?m)^(?:dtrace: (.*)|pydtrace: (.*)|\S+?:\d+: (.*))$", output)
     words = next(filter(None, found.groups())) if found else output.strip().split("\n")[0]
-    return re.sub(r'^(failed to compile script \S+?: |invalid probe specifier .*?: )?("\S+", )?(line \d+: )?', "", words).strip()
+    return re.sub(
+        r'^(failed to compile script \S+?: |invalid probe specifier .*?: )?("\S+", )?(line \d+: )?',
+        "",
+        words,
+    ).strip()
 
 
 class World:
     def __init__(self, options: argparse.Namespace):
-        self.options, self.binds = options, os.pathsep.join([os.path.abspath(options.folder), *options.bind])
+        self.options, self.binds = (
+            options,
+            os.pathsep.join([os.path.abspath(options.folder), *options.bind]),
+        )
 
     def row(self, path: str) -> tuple[str, str]:
         """(kind of outcome, why)"""
@@ -179,10 +202,24 @@ class World:
             self.go = os.path.join(folder, "go")
             os.mkfifo(self.go)
             os.chmod(folder, 0o755)  # the load may be another user's
-            load = subprocess.Popen(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL, env={**os.environ, "WORLD_GO": self.go}) if self.options.waiting else None
+            load = (
+                subprocess.Popen(
+                    shlex.split(self.options.load),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, "WORLD_GO": self.go},
+                )
+                if self.options.waiting
+                else None
+            )
             try:
-                command = command_of(self.copy(path, folder), self.options.load, load.pid if load else os.getpid(), grabbed=bool(load))
+                command = command_of(
+                    self.copy(path, folder),
+                    self.options.load,
+                    load.pid if load else os.getpid(),
+                    grabbed=bool(load),
+                )
                 statuses = self.both(path, folder, command, "-e", COMPILING)
                 if any(status for status, _ in statuses):
                     return refused(*statuses)
@@ -203,21 +240,28 @@ class World:
             file.write(re.sub(rf"\b({self.options.targets})\*:", r"\1$target:", text_of(path)))
         return copied
 
-    def both(self, path: str, folder: str, command: list[str], flags: str, seconds: float) -> list[tuple[int, str]]:
+    def both(
+        self, path: str, folder: str, command: list[str], flags: str, seconds: float
+    ) -> list[tuple[int, str]]:
         """[(exit status, output)] of dtrace and of pydtrace, run at the same time."""
         tracers = [Tracer(kind, folder, flags) for kind in ("dtrace", "pydtrace")]
         running = [tracer.start(command, self.binds, os.path.dirname(path)) for tracer in tracers]
         if flags != "-e":
             self.let_it_work(running)
             seconds = 0.1
-        statuses = [finish(process, seconds, signal.SIGINT if flags != "-e" else signal.SIGTERM) for process in running]
+        statuses = [
+            finish(process, seconds, signal.SIGINT if flags != "-e" else signal.SIGTERM)
+            for process in running
+        ]
         return [(status, tracer.output()) for status, tracer in zip(statuses, tracers)]
 
     def let_it_work(self, running: list[subprocess.Popen[str]]) -> None:
         """Wait until the tracers have begun, have the load run once, and let what it did be seen."""
         until = time.monotonic() + STARTING
         spent = [-1.0]
-        while time.monotonic() < until and not all(process.poll() is not None for process in running):
+        while time.monotonic() < until and not all(
+            process.poll() is not None for process in running
+        ):
             time.sleep(1)
             spent = [*spent[-2:], sum(map(cpu_seconds, running))]
             if spent[0] > 0 and spent[-1] - spent[0] < RESTING:
@@ -226,50 +270,112 @@ class World:
             with open(self.go, "w"):
                 pass
         else:
-            subprocess.run(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                           check=False, timeout=120)
+            subprocess.run(
+                shlex.split(self.options.load),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+                timeout=120,
+            )
         time.sleep(self.options.seconds)
 
     def compared(self, path: str, folder: str, command: list[str]) -> tuple[str, str]:
-        (status, theirs), (our_status, ours) = self.both(path, folder, command, "", self.options.seconds)
+        (status, theirs), (our_status, ours) = self.both(
+            path, folder, command, "", self.options.seconds
+        )
         if self.options.keep:
             for kind, text in (("dtrace", theirs), ("pydtrace", ours)):
-                with open(os.path.join(self.options.keep, f"{os.path.basename(path)}.{kind}"), "w", encoding="latin-1") as file:
+                with open(
+                    os.path.join(self.options.keep, f"{os.path.basename(path)}.{kind}"),
+                    "w",
+                    encoding="latin-1",
+                ) as file:
                     file.write(text)
         if status != our_status:
-            return "differ", f"exit status {our_status}, not {status}: {message(ours if our_status else theirs)}"
+            return (
+                "differ",
+                f"exit status {our_status}, not {status}: {message(ours if our_status else theirs)}",
+            )
         if self.options.of:
-            left, right = (sorted(" ".join(line.split()) for line in text.split("\n") if re.search(self.options.of, line)) for text in (theirs, ours))
+            left, right = (
+                sorted(
+                    " ".join(line.split())
+                    for line in text.split("\n")
+                    if re.search(self.options.of, line)
+                )
+                for text in (theirs, ours)
+            )
             if left or right:
-                return ("same" if left == right else "runs"), f"of the load {len(left)} and {len(right)} lines, {len(set(left) & set(right))} the same"
+                return (
+                    ("same" if left == right else "runs"),
+                    f"of the load {len(left)} and {len(right)} lines, {len(set(left) & set(right))} the same",
+                )
         one, other = lines_of(theirs), lines_of(ours)
         if not +one and not +other:
             return "silent", "neither printed anything"
         if one == other:
             return "same", f"{one.total()} lines"
-        return "runs", f"{one.total()} and {other.total()} lines, {common(theirs, ours):.0%} of their kinds in both"
+        return (
+            "runs",
+            f"{one.total()} and {other.total()} lines, {common(theirs, ours):.0%} of their kinds in both",
+        )
 
 
 def refused(theirs: tuple[int, str], ours: tuple[int, str]) -> tuple[str, str]:
     (status, said), (our_status, we_said) = theirs, ours
     if status and our_status:
-        return "neither", message(said) if message(said) == message(we_said) else f"{message(said)} / ours: {message(we_said)}"
+        return "neither", message(said) if message(said) == message(
+            we_said
+        ) else f"{message(said)} / ours: {message(we_said)}"
     return ("only here", message(said)) if status else ("only dtrace", message(we_said))
 
 
-WORDS = {"same": "the same output", "runs": "runs", "silent": "runs, prints nothing", "differ": "another end", "neither": "refused by both",
-         "only dtrace": "refused here", "only here": "refused by dtrace", "compiled": "taken by both"}
+WORDS = {
+    "same": "the same output",
+    "runs": "runs",
+    "silent": "runs, prints nothing",
+    "differ": "another end",
+    "neither": "refused by both",
+    "only dtrace": "refused here",
+    "only here": "refused by dtrace",
+    "compiled": "taken by both",
+}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder")
-    parser.add_argument("--load", default="sh -c 'ls / >/dev/null; sleep 0.1; cat /etc/passwd >/dev/null'", help="what the scripts trace")
-    parser.add_argument("--waiting", action="store_true", help="the load runs before the tracers do, and waits for them")
-    parser.add_argument("--targets", help="a pattern of providers, such as python|ruby, that are the target's in a copy of the script")
-    parser.add_argument("--seconds", type=float, default=2, help="how long a script still runs after the load; 0: it is only compiled")
-    parser.add_argument("--bind", action="append", default=[], help="a folder that the load needs, shown in the chroot")
-    parser.add_argument("--of", help="a pattern of the lines that are of the load, which alone are compared, with their numbers")
+    parser.add_argument(
+        "--load",
+        default="sh -c 'ls / >/dev/null; sleep 0.1; cat /etc/passwd >/dev/null'",
+        help="what the scripts trace",
+    )
+    parser.add_argument(
+        "--waiting",
+        action="store_true",
+        help="the load runs before the tracers do, and waits for them",
+    )
+    parser.add_argument(
+        "--targets",
+        help="a pattern of providers, such as python|ruby, that are the target's in a copy of the script",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=2,
+        help="how long a script still runs after the load; 0: it is only compiled",
+    )
+    parser.add_argument(
+        "--bind",
+        action="append",
+        default=[],
+        help="a folder that the load needs, shown in the chroot",
+    )
+    parser.add_argument(
+        "--of",
+        help="a pattern of the lines that are of the load, which alone are compared, with their numbers",
+    )
     parser.add_argument("--only", default="", help="only scripts whose path has this word")
     parser.add_argument("--keep", help="a folder for what both printed")
     parser.add_argument("--markdown", help="write the table to this file")
@@ -278,7 +384,9 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it, and so would the tracers
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # what a shell starts in the background ignores it, and so would the tracers
     subprocess.run([ORACLE, "setup"], check=True)
     folder, world, rows = os.path.abspath(options.folder), World(options), []
     for path in scripts(folder):

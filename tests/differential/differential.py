@@ -31,7 +31,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FIRES = os.path.join(ROOT, "tests", "differential", "fires.py")
 ORACLE = [os.path.join(ROOT, "tests", "oracle", "oracle"), "dtrace"]
 PYDTRACE = [os.path.join(os.path.dirname(sys.executable), "pydtrace")]
-ENGINES = {"dtrace": ORACLE, "embedded": [*PYDTRACE, "-x", "engine=embedded"], "kernel": [*PYDTRACE, "-x", "engine=kernel"]}
+ENGINES = {
+    "dtrace": ORACLE,
+    "embedded": [*PYDTRACE, "-x", "engine=embedded"],
+    "kernel": [*PYDTRACE, "-x", "engine=kernel"],
+}
 FAILED = r"dtrace: (failed to compile script.*|could not enable.*|.*BPF.*failed.*|.*(?:Traceback|bug in).*)"
 SECONDS = 400
 LATE = f"not done after {SECONDS} s"
@@ -43,8 +47,12 @@ def comparable(text):
     table = r"\n {13}0  1 .*\n((?: *[0-9a-f]+: .*(?:\n|$))+)"
 
     def string(match):
-        data = bytes.fromhex("".join(line.partition(": ")[2][:48].strip() for line in match[1].splitlines()))
-        return data.partition(b"\0")[0].decode("latin-1") if any(data) else match[0]  # zeros are tracemem()'s
+        data = bytes.fromhex(
+            "".join(line.partition(": ")[2][:48].strip() for line in match[1].splitlines())
+        )
+        return (
+            data.partition(b"\0")[0].decode("latin-1") if any(data) else match[0]
+        )  # zeros are tracemem()'s
 
     found = re.sub(r"0x[0-9a-f]+ = \*", "ADDRESS = *", re.sub(table, string, text))  # print()
     return re.sub(r"\s+", " ", found)
@@ -64,8 +72,12 @@ class Output:
             self.shown[int(number)] += comparable(text).rstrip("\n") + "\n"
         # An address below a page is NULL; the real dtrace adds where in it it looked.
         stderr = re.sub(r"invalid address \(0x[0-9a-f]{1,3}\)", "invalid address (0x0)", stderr)
-        self.faults = [(int(index), message) for index, message in
-                       re.findall(r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE)]
+        self.faults = [
+            (int(index), message)
+            for index, message in re.findall(
+                r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE
+            )
+        ]
         log = re.findall(r"(?m)^BPF: (?!processed|stack depth|verification time)(.*)$", stderr)
         failed = re.search(FAILED, re.sub(r"(failed to compile script) \S+:", r"\1:", stderr))
         silence = None if self.shown else f"nothing but: {stderr[-500:]}"
@@ -84,7 +96,9 @@ class Target:
         if program.events:
             probes = sorted({0, *(probe_of(number) for number in numbers)})
             command = [sys.executable, FIRES, *map(str, probes)]
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
             self.process.stdout.readline()  # it is ready
             self.arguments = ["-p", str(self.process.pid)]
 
@@ -101,12 +115,16 @@ class Target:
 def run(program, numbers, engine):
     """The Output of a program's clauses."""
     target = Target(program, numbers)
-    with tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file, \
-         tempfile.TemporaryFile("w+", errors="replace") as errors:
+    with (
+        tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file,
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+    ):
         file.write(program.text(numbers))
         file.flush()
         command = [*ENGINES[engine], "-w", "-s", file.name, *target.arguments, *ARGUMENTS]
-        tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace")
+        tracer = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
+        )
         killer = threading.Timer(SECONDS, tracer.kill)
         killer.start()
         try:
@@ -139,9 +157,15 @@ def accepted(program, engines):
     difference where all say the same of them."""
     numbers, refused = {number for number, _ in program.clauses}, []
     while True:
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # the real dtrace waits for half of its time
-            outputs = dict(zip(engines, pool.map(functools.partial(run, program, frozenset(numbers)), engines)))
-        engine, output = next(((engine, output) for engine, output in outputs.items() if output.refusal), (None, None))
+        with concurrent.futures.ThreadPoolExecutor(
+            2
+        ) as pool:  # the real dtrace waits for half of its time
+            outputs = dict(
+                zip(engines, pool.map(functools.partial(run, program, frozenset(numbers)), engines))
+            )
+        engine, output = next(
+            ((engine, output) for engine, output in outputs.items() if output.refusal), (None, None)
+        )
         if engine is None:
             return numbers, outputs, refused
         if output.refusal == LATE:  # a busy machine: nothing is known of the program
@@ -149,12 +173,16 @@ def accepted(program, engines):
         # The kernel refuses the real dtrace's own code, or an assertion of its own fails.
         if engine == "dtrace" and re.search("BPF program load|Assertion", output.refusal):
             print(f"halved: {output.refusal}", file=sys.stderr, flush=True)
-            its = sorted(number for number in numbers if f"{program.probe(number)}'" in output.refusal) or sorted(numbers)
+            its = sorted(
+                number for number in numbers if f"{program.probe(number)}'" in output.refusal
+            ) or sorted(numbers)
             numbers -= set(its[len(its) // 2 :])
             continue
         agreed = len({each.refusal for each in outputs.values()}) == 1
         for number in blamed(program, numbers, output):
-            found = Difference(engine, number, f"refused: {output.refusal}", source_of(program, number))
+            found = Difference(
+                engine, number, f"refused: {output.refusal}", source_of(program, number)
+            )
             if not agreed:
                 refused.append(found)
             numbers.discard(number)
@@ -166,7 +194,9 @@ def blamed(program, numbers, output):
     lines = [number for number, _ in program.clauses if number in numbers]
     if output.line is not None:
         return [lines[output.line - 1 - program.head.count("\n") - 1]]
-    return [number for number in numbers if f"{program.probe(number)}'" in output.refusal] or list(numbers)
+    return [number for number in numbers if f"{program.probe(number)}'" in output.refusal] or list(
+        numbers
+    )
 
 
 def source_of(program, number):
@@ -193,17 +223,27 @@ def compare(program, engines, reference="dtrace"):
     for engine in engines:
         output = outputs[engine]
         if output.status != expected.status:
-            found.append(Difference(engine, 0, f"exit status {output.status}, not {expected.status}", program.tail))
+            found.append(
+                Difference(
+                    engine, 0, f"exit status {output.status}, not {expected.status}", program.tail
+                )
+            )
         for number in sorted(numbers):
-            for kind, mine, its in (("prints", output.shown[number], expected.shown[number]),
-                                    ("faults", faults[engine][number], faults[reference][number])):
+            for kind, mine, its in (
+                ("prints", output.shown[number], expected.shown[number]),
+                ("faults", faults[engine][number], faults[reference][number]),
+            ):
                 if mine != its:
                     what = f"{kind} {mine!r}, {reference} {its!r}"
                     found.append(Difference(engine, number, what, source_of(program, number)))
     return numbers, found
 
 
-KINDS = {"numbers": 200, "strings": 40, "events": 40}  # clauses that the real dtrace can have of a kind
+KINDS = {
+    "numbers": 200,
+    "strings": 40,
+    "events": 40,
+}  # clauses that the real dtrace can have of a kind
 
 
 def kind_of(seed):
@@ -213,7 +253,9 @@ def kind_of(seed):
 
 def make(seed, counts, kind, size=None, ours=False, kernel=False, only=()):
     without = ["cleanpath"] if kernel else []  # no helper of the kernel cleans paths
-    generator = Generator(random.Random(seed), counts, kind == "events", ours, kind == "numbers", without, only)
+    generator = Generator(
+        random.Random(seed), counts, kind == "events", ours, kind == "numbers", without, only
+    )
     return generator.program(size or KINDS[kind])
 
 
@@ -240,10 +282,19 @@ class Run:
 
     def add(self, program, numbers, differences):
         self.counts.update(covered(program, numbers))
-        self.compared, self.seed, self.differences = self.compared + len(numbers), self.seed + 1, self.differences + differences
+        self.compared, self.seed, self.differences = (
+            self.compared + len(numbers),
+            self.seed + 1,
+            self.differences + differences,
+        )
         if self.file:
-            state = {"counts": list(self.counts.items()), "first": self.first, "seed": self.seed, "compared": self.compared,
-                     "differences": self.differences}
+            state = {
+                "counts": list(self.counts.items()),
+                "first": self.first,
+                "seed": self.seed,
+                "compared": self.compared,
+                "differences": self.differences,
+            }
             with open(self.file, "w", encoding="utf-8") as file:
                 json.dump(state, file)
 
@@ -254,13 +305,28 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, help="clauses of a program")
     parser.add_argument("--kind", choices=KINDS, help="only programs of this kind")
-    parser.add_argument("--only", nargs="+", default=(), choices=random_clauses.KINDS, help="only clauses of these kinds")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=(),
+        choices=random_clauses.KINDS,
+        help="only clauses of these kinds",
+    )
     parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
-    parser.add_argument("--reference", choices=["dtrace", "embedded"], default="dtrace",
-                        help="embedded: compare the kernel engine with it")
-    parser.add_argument("--keep", help="write the programs that differ to this folder: they depend on what was covered before")
+    parser.add_argument(
+        "--reference",
+        choices=["dtrace", "embedded"],
+        default="dtrace",
+        help="embedded: compare the kernel engine with it",
+    )
+    parser.add_argument(
+        "--keep",
+        help="write the programs that differ to this folder: they depend on what was covered before",
+    )
     parser.add_argument("--state", help="a file: go on from where a run with it was stopped")
-    parser.add_argument("--coverage", help="write a table of what was compared to this file, and a row to runs.tsv")
+    parser.add_argument(
+        "--coverage", help="write a table of what was compared to this file, and a row to runs.tsv"
+    )
     return parser.parse_args()
 
 
@@ -273,8 +339,15 @@ def main():
     while so_far.compared < options.clauses:
         begun, seed = time.monotonic(), so_far.seed
         kind = options.kind or kind_of(seed)
-        program = make(seed, collections.Counter(so_far.counts), kind, options.size, options.reference != "dtrace",
-                       "kernel" in engines, options.only)
+        program = make(
+            seed,
+            collections.Counter(so_far.counts),
+            kind,
+            options.size,
+            options.reference != "dtrace",
+            "kernel" in engines,
+            options.only,
+        )
         numbers, found = compare(program, engines, options.reference)
         so_far.add(program, numbers, len(found))
         for difference in found:
@@ -282,8 +355,11 @@ def main():
         if found and options.keep:
             with open(os.path.join(options.keep, f"seed{seed}.d"), "w", encoding="utf-8") as file:
                 file.write(program.text(numbers))
-        print(f"seed {seed}, {kind}: {len(numbers)} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; "
-              f"{so_far.compared} so far", flush=True)
+        print(
+            f"seed {seed}, {kind}: {len(numbers)} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; "
+            f"{so_far.compared} so far",
+            flush=True,
+        )
     if options.coverage:
         from coverage_table import keep, table
 

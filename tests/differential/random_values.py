@@ -7,28 +7,115 @@ table fills evenly; nothing is written in which we differ from dtrace on purpose
 
 from pydtrace.program import d_types as t
 
-TYPES = [t.CHAR, t.BASIC["unsigned char"], t.SHORT, t.BASIC["unsigned short"], t.INT, t.UINT, t.LONG, t.ULONG]
-EDGES = [0, 1, 2, 3, 5, 7, 8, 31, 32, 63, 64, 100, 127, 128, 255, 256, 32767, 65535, 1 << 31, (1 << 31) - 1,
-         (1 << 32) - 1, 1 << 32, 1 << 62, (1 << 63) - 1]
+TYPES = [
+    t.CHAR,
+    t.BASIC["unsigned char"],
+    t.SHORT,
+    t.BASIC["unsigned short"],
+    t.INT,
+    t.UINT,
+    t.LONG,
+    t.ULONG,
+]
+EDGES = [
+    0,
+    1,
+    2,
+    3,
+    5,
+    7,
+    8,
+    31,
+    32,
+    63,
+    64,
+    100,
+    127,
+    128,
+    255,
+    256,
+    32767,
+    65535,
+    1 << 31,
+    (1 << 31) - 1,
+    (1 << 32) - 1,
+    1 << 32,
+    1 << 62,
+    (1 << 63) - 1,
+]
 ARITHMETIC = ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"]
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 LOGIC = ["&&", "||", "^^"]
 UNARY = ["-", "~", "+", "!"]
-WORDS = ["", "a", "abc", "hello", "Hello, World", "/usr/lib/x.so", "a/b", "/", "12", "-7x", "0x1F", "a,b;c", "%d", "zzzz", " s ",
-         "quick brown fox", "aaaa", "AbAb", "1234567890123"]
+WORDS = [
+    "",
+    "a",
+    "abc",
+    "hello",
+    "Hello, World",
+    "/usr/lib/x.so",
+    "a/b",
+    "/",
+    "12",
+    "-7x",
+    "0x1F",
+    "a,b;c",
+    "%d",
+    "zzzz",
+    " s ",
+    "quick brown fox",
+    "aaaa",
+    "AbAb",
+    "1234567890123",
+]
 # Member of the struct that every program has, and the type that reading it gives.
-MEMBERS = {"c": t.CHAR, "h": t.BASIC["unsigned short"], "i": t.INT, "l": t.LONG, "f": t.INT, "u": t.UINT}
-STRING_FUNCTIONS = ["strjoin", "substr", "toupper", "tolower", "basename", "dirname", "lltostr", "stringof", "strchr", "strrchr",
-                    "strstr", "copyinstr", "strtok", "cleanpath"]
+MEMBERS = {
+    "c": t.CHAR,
+    "h": t.BASIC["unsigned short"],
+    "i": t.INT,
+    "l": t.LONG,
+    "f": t.INT,
+    "u": t.UINT,
+}
+STRING_FUNCTIONS = [
+    "strjoin",
+    "substr",
+    "toupper",
+    "tolower",
+    "basename",
+    "dirname",
+    "lltostr",
+    "stringof",
+    "strchr",
+    "strrchr",
+    "strstr",
+    "copyinstr",
+    "strtok",
+    "cleanpath",
+]
 CHOICES = 0.15  # how many of the strings that are made are chosen by a "?:"
 SEARCHES = {"strlen", "index", "rindex", "strtoll"}
 NULLABLE = {"strchr", "strrchr", "strstr", "strtok"}
 # What dtrace 2.0.7 does not have.
 OURS = {"toupper", "tolower", "strtoll"}
 # Functions of integers; their results' types.
-NUMBER_FUNCTIONS = {"strlen": t.SIZE_T, "index": t.INT, "rindex": t.INT, "strtoll": t.INT64, "htons": TYPES[3], "htonl": t.UINT,
-                    "htonll": t.ULONG, "ntohs": TYPES[3], "ntohl": t.UINT, "ntohll": t.ULONG, "getmajor": t.UINT,
-                    "getminor": t.UINT, "rand": t.INT, "sizeof": t.SIZE_T, "offsetof": t.SIZE_T}
+NUMBER_FUNCTIONS = {
+    "strlen": t.SIZE_T,
+    "index": t.INT,
+    "rindex": t.INT,
+    "strtoll": t.INT64,
+    "htons": TYPES[3],
+    "htonl": t.UINT,
+    "htonll": t.ULONG,
+    "ntohs": TYPES[3],
+    "ntohl": t.UINT,
+    "ntohll": t.ULONG,
+    "getmajor": t.UINT,
+    "getminor": t.UINT,
+    "rand": t.INT,
+    "sizeof": t.SIZE_T,
+    "offsetof": t.SIZE_T,
+}
 
 
 def typed(value):
@@ -38,7 +125,11 @@ def typed(value):
 
 def basic(type):
     """The name of a type without typedefs, "" for None."""
-    return next((own.name for own in TYPES if t.compatible(own, type)), type.name) if type is not None else ""
+    return (
+        next((own.name for own in TYPES if t.compatible(own, type)), type.name)
+        if type is not None
+        else ""
+    )
 
 
 def literal(value):
@@ -52,17 +143,24 @@ class Values:
     are addresses of strings in the traced process; ours: whether what dtrace 2.0.7 does not have may come;
     numbers: no functions of strings, whose loops take the kernel's verifier its time; without: functions of strings that do not come."""
 
-    def __init__(self, random, counts, variables, strings, addresses, ours=False, numbers=False, without=()):
+    def __init__(
+        self, random, counts, variables, strings, addresses, ours=False, numbers=False, without=()
+    ):
         self.random, self.counts, self.ours, self.numbers = random, counts, ours, numbers
         self.variables, self.strings, self.addresses = variables, strings, addresses
         self.nullable = True  # whether a string may be NULL
         self.choosing = True  # whether "?:" may choose a string
         self.seen = set()  # keys of counts that the clause at hand has
-        self.string_functions = [name for name in STRING_FUNCTIONS if (ours or name not in OURS) and name not in without]
+        self.string_functions = [
+            name for name in STRING_FUNCTIONS if (ours or name not in OURS) and name not in without
+        ]
         if not addresses:
             self.string_functions.remove("copyinstr")
-        self.number_functions = [name for name in NUMBER_FUNCTIONS
-                                 if (ours or name not in OURS) and not (numbers and name in SEARCHES)]
+        self.number_functions = [
+            name
+            for name in NUMBER_FUNCTIONS
+            if (ours or name not in OURS) and not (numbers and name in SEARCHES)
+        ]
 
     def count(self, kind, name, type=None):
         """The clause at hand has it: counts say of each thing how many clauses have it, however often."""
@@ -77,7 +175,10 @@ class Values:
 
     def rarest_type(self, kind, names):
         """One of TYPES, the more probably the fewer clauses have those of the names that they have least with it."""
-        weights = [1 / (1 + min(self.counts[kind, each, type.name] for each in names)) ** 2 for type in TYPES]
+        weights = [
+            1 / (1 + min(self.counts[kind, each, type.name] for each in names)) ** 2
+            for type in TYPES
+        ]
         return self.random.choices(TYPES, weights)[0]
 
     # --- integers ---------------------------------------------------------------------
@@ -86,9 +187,20 @@ class Values:
         rng = self.random
         if depth <= 0 or rng.random() < 0.08:
             return self.leaf()
-        kinds = [self.arithmetic, self.comparison, self.logic, self.unary, self.cast, self.conditional, self.of_strings,
-                 self.number_function, self.comma]
-        return rng.choices(kinds, [9, 4, 3, 3, 3, 2, 0 if self.numbers else 2, 3, 0.5])[0](depth - 1)
+        kinds = [
+            self.arithmetic,
+            self.comparison,
+            self.logic,
+            self.unary,
+            self.cast,
+            self.conditional,
+            self.of_strings,
+            self.number_function,
+            self.comma,
+        ]
+        return rng.choices(kinds, [9, 4, 3, 3, 3, 2, 0 if self.numbers else 2, 3, 0.5])[0](
+            depth - 1
+        )
 
     def leaf(self):
         rng = self.random
@@ -177,7 +289,9 @@ class Values:
         if name == "strlen":
             args = self.string(depth)
         elif name in ("index", "rindex"):
-            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose, or a subroutine made
+            self.choosing = (
+                self.ours
+            )  # the real dtrace does not search in what "?:" chose, or a subroutine made
             args = f"{self.string(depth if self.ours else 0)}, {self.string(0)}"
             self.choosing = True
             if self.random.random() < 0.03:  # the kernel refuses dtrace's code for many
@@ -189,7 +303,10 @@ class Values:
         elif name == "offsetof":
             return f"offsetof(struct S, {self.random.choice('chil')})", t.SIZE_T
         elif name == "sizeof":
-            return f"sizeof ({self.random.choice([*TYPES, t.Record('struct', 'S')]).name})", t.SIZE_T
+            return (
+                f"sizeof ({self.random.choice([*TYPES, t.Record('struct', 'S')]).name})",
+                t.SIZE_T,
+            )
         else:
             args = self.integer(depth)[0]
         return f"{name}({args})", NUMBER_FUNCTIONS[name]
@@ -223,7 +340,10 @@ class Values:
         return f"strjoin({self.string(depth)}, {self.string(depth)})"
 
     def make_substr(self, name, depth):
-        args = [self.string(depth), str(self.random.choice([0, 1, 2, 5, 300, "(-1)", "(-3)", "(-400)"]))]
+        args = [
+            self.string(depth),
+            str(self.random.choice([0, 1, 2, 5, 300, "(-1)", "(-3)", "(-400)"])),
+        ]
         if self.random.random() < 0.7:
             args.append(str(self.random.choice([0, 1, 3, 8, 500, "(-1)", "(-2)"])))
         return f"substr({', '.join(args)})"

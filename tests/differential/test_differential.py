@@ -26,16 +26,28 @@ def oracle():
     subprocess.run([ORACLE[0], "setup"], check=True, timeout=900)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+@settings(
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+)
 @given(st.randoms(use_true_random=False), st.sampled_from(sorted(KINDS)), st.booleans())
 def test_what_is_written_is_well_typed(rng, kind, ours):
-    program = Generator(rng, collections.Counter(), kind == "events", ours, kind == "numbers").program(20)
-    compiled = compile_program(program.text(), "random.d", Options(), {"target": 1}, ["random.d", *ARGUMENTS])
+    program = Generator(
+        rng, collections.Counter(), kind == "events", ours, kind == "numbers"
+    ).program(20)
+    compiled = compile_program(
+        program.text(), "random.d", Options(), {"target": 1}, ["random.d", *ARGUMENTS]
+    )
     assert len(compiled.clauses) == program.FIRST + len(program.clauses) + 1
 
 
 def test_the_same_seed_writes_the_same():
-    texts = {Generator(random.Random(7), collections.Counter()).program(30).text() for _ in range(2)}
+    texts = {
+        Generator(random.Random(7), collections.Counter()).program(30).text() for _ in range(2)
+    }
     assert len(texts) == 1
 
 

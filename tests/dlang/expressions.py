@@ -8,9 +8,41 @@ from trees import binary, cast, num, ternary, unary, var, variable
 
 from pydtrace.program import d_types as t
 
-TYPES = [t.CHAR, t.BASIC["unsigned char"], t.SHORT, t.BASIC["unsigned short"], t.INT, t.UINT, t.LONG, t.ULONG]
-EDGES = [0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 100, 127, 128, 255, 256, 32767, 65535, 1 << 31, (1 << 31) - 1,
-         (1 << 32) - 1, 1 << 32, 1 << 62, (1 << 63) - 1]
+TYPES = [
+    t.CHAR,
+    t.BASIC["unsigned char"],
+    t.SHORT,
+    t.BASIC["unsigned short"],
+    t.INT,
+    t.UINT,
+    t.LONG,
+    t.ULONG,
+]
+EDGES = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    31,
+    32,
+    63,
+    64,
+    100,
+    127,
+    128,
+    255,
+    256,
+    32767,
+    65535,
+    1 << 31,
+    (1 << 31) - 1,
+    (1 << 32) - 1,
+    1 << 32,
+    1 << 62,
+    (1 << 63) - 1,
+]
 ARITHMETIC = ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"]
 TRUTH = ["<", "<=", ">", ">=", "==", "!=", "&&", "||", "^^"]
 
@@ -52,7 +84,7 @@ class Generator:
             if type.signed and random.random() < 0.5:
                 value = -value
             if type.signed and not -(1 << bits - 1) <= value < 1 << bits - 1:
-                value = (value & (1 << bits - 1) - 1)
+                value = value & (1 << bits - 1) - 1
             self.variables.append((variable(scope, f"v{i}", type), value))
 
     def leaf(self):
@@ -67,7 +99,9 @@ class Generator:
         """An expression of at most that depth."""
         if depth == 0 or self.random.random() < 0.1:
             return self.leaf()
-        kind = self.random.choices(["arithmetic", "truth", "unary", "not", "cast", "ternary"], [8, 4, 2, 1, 2, 1])[0]
+        kind = self.random.choices(
+            ["arithmetic", "truth", "unary", "not", "cast", "ternary"], [8, 4, 2, 1, 2, 1]
+        )[0]
         return getattr(self, "make_" + kind)(depth - 1)
 
     def make_arithmetic(self, depth):
@@ -77,8 +111,12 @@ class Generator:
             right = Expression(num(3), "((int64_t)3)", "3")  # D refuses a constant 0
         elif op in "/%" and self.as_dtrace:
             if op == "%":
-                right = Expression(binary("&", right.tree, num(127)), f"({right.c} & 127)", f"({right.d} & 127)")
-            right = Expression(binary("|", right.tree, num(1)), f"({right.c} | 1)", f"({right.d} | 1)")
+                right = Expression(
+                    binary("&", right.tree, num(127)), f"({right.c} & 127)", f"({right.d} & 127)"
+                )
+            right = Expression(
+                binary("|", right.tree, num(1)), f"({right.c} | 1)", f"({right.d} | 1)"
+            )
         tree = binary(op, left.tree, right.tree)
         side = _c64(tree.common)
         if op in "/%":
@@ -110,20 +148,27 @@ class Generator:
 
     def make_not(self, depth):
         operand = self.make(depth)
-        return Expression(unary("!", operand.tree, t.INT), f"((int64_t)!{operand.c})", f"(!{operand.d})")
+        return Expression(
+            unary("!", operand.tree, t.INT), f"((int64_t)!{operand.c})", f"(!{operand.d})"
+        )
 
     def make_cast(self, depth):
         type = self.random.choice(TYPES)
         operand = self.make(depth)
-        same = operand.type.size == type.size and operand.type.signed == type.signed  # D does not cut then
+        same = (
+            operand.type.size == type.size and operand.type.signed == type.signed
+        )  # D does not cut then
         c = operand.c if same else f"(({_c64(type)})({_cname(type)}){operand.c})"
         return Expression(cast(operand.tree, type), c, f"(({type.name}){operand.d})")
 
     def make_ternary(self, depth):
         cond, then = self.make(depth), self.make(depth)
         other = cast_to(self.make(depth), then.type)
-        return Expression(ternary(cond.tree, then.tree, other.tree), f"({cond.c} ? {then.c} : {other.c})",
-                          f"({cond.d} ? {then.d} : {other.d})")
+        return Expression(
+            ternary(cond.tree, then.tree, other.tree),
+            f"({cond.c} ? {then.c} : {other.c})",
+            f"({cond.d} ? {then.d} : {other.d})",
+        )
 
 
 def cast_to(expression, type):
@@ -146,12 +191,16 @@ def _cname(type):
 def c_program(variables, expressions):
     """A C program that prints each value, or "fault", a line each."""
     lines = [C_PRELUDE]
-    lines += [f"{_cname(symbol.type)} {symbol.name} = {_literal(value)};" for symbol, value in variables]
+    lines += [
+        f"{_cname(symbol.type)} {symbol.name} = {_literal(value)};" for symbol, value in variables
+    ]
     for i, e in enumerate(expressions):
         lines.append(f"static int64_t e{i}(void) {{ return (int64_t){e.c}; }}")
     lines.append("int main(void) { int64_t v;")
-    lines += [f'fault = 0; v = e{i}(); if (fault) puts("fault"); else printf("%lld\\n", (long long)v);'
-              for i in range(len(expressions))]
+    lines += [
+        f'fault = 0; v = e{i}(); if (fault) puts("fault"); else printf("%lld\\n", (long long)v);'
+        for i in range(len(expressions))
+    ]
     return "\n".join([*lines, "return 0; }\n"])
 
 

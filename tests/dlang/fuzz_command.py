@@ -21,14 +21,79 @@ from robust import WORDS, scripts
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 500
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-OPTIONS = ["-q", "-F", "-Z", "-S", "-v", "-e", "-l", "-V", "-h", "-G", "-A", "-f", "-m", "-P", "-i", "-n", "-D",
-           "-U", "-L", "-I", "-C", "-b", "-B", "-X", "-H", "-x", "0", "1", "-1", "4k", "99999999999999999999",
-           "BEGIN", "x=y", "-xstrsize=8", "-xstrsize=0", "-xaggsize=64", "-xbufsize=4", "-xdynvarsize=9",
-           "-xspecsize=16", "-xnspec=0", "-xswitchrate=1hz", "-xaggrate=1ns", "-xerrtags", "-xdefaultargs",
-           "-xpyusdt", "-xstackframes=3", "-xtregs=1", "-xaggsortkey", "-xaggsortpos=9", "-xbufpolicy=ring",
-           "-xbufpolicy=fill", "-xquiet=no", "-xnosuch", "-xagghist",
-           "-xaggpack", "-xaggzoom", "-xencoding=ascii", "-xtree=7", "-xdebug", "-xengine=embedded", "-xengine=kernel", "--dump=ast",
-           "--dump=types", "--dump=bpf", "--json", "--xml", "--", "''", "é", "$1", "/dev/null"]
+OPTIONS = [
+    "-q",
+    "-F",
+    "-Z",
+    "-S",
+    "-v",
+    "-e",
+    "-l",
+    "-V",
+    "-h",
+    "-G",
+    "-A",
+    "-f",
+    "-m",
+    "-P",
+    "-i",
+    "-n",
+    "-D",
+    "-U",
+    "-L",
+    "-I",
+    "-C",
+    "-b",
+    "-B",
+    "-X",
+    "-H",
+    "-x",
+    "0",
+    "1",
+    "-1",
+    "4k",
+    "99999999999999999999",
+    "BEGIN",
+    "x=y",
+    "-xstrsize=8",
+    "-xstrsize=0",
+    "-xaggsize=64",
+    "-xbufsize=4",
+    "-xdynvarsize=9",
+    "-xspecsize=16",
+    "-xnspec=0",
+    "-xswitchrate=1hz",
+    "-xaggrate=1ns",
+    "-xerrtags",
+    "-xdefaultargs",
+    "-xpyusdt",
+    "-xstackframes=3",
+    "-xtregs=1",
+    "-xaggsortkey",
+    "-xaggsortpos=9",
+    "-xbufpolicy=ring",
+    "-xbufpolicy=fill",
+    "-xquiet=no",
+    "-xnosuch",
+    "-xagghist",
+    "-xaggpack",
+    "-xaggzoom",
+    "-xencoding=ascii",
+    "-xtree=7",
+    "-xdebug",
+    "-xengine=embedded",
+    "-xengine=kernel",
+    "--dump=ast",
+    "--dump=types",
+    "--dump=bpf",
+    "--json",
+    "--xml",
+    "--",
+    "''",
+    "é",
+    "$1",
+    "/dev/null",
+]
 
 
 def mutated(rng, texts):
@@ -39,8 +104,15 @@ def mutated(rng, texts):
         end = min(len(text), at + rng.choice((0, 0, 1, 3, 12, 40)))
         other = rng.choice(texts)
         start = rng.randint(0, len(other))
-        piece = rng.choice((b"", rng.choice(WORDS), rng.randbytes(rng.randint(1, 8)), other[start : start + rng.randint(0, 60)],
-                            text[at:end] * 2))
+        piece = rng.choice(
+            (
+                b"",
+                rng.choice(WORDS),
+                rng.randbytes(rng.randint(1, 8)),
+                other[start : start + rng.randint(0, 60)],
+                text[at:end] * 2,
+            )
+        )
         text = text[:at] + piece + text[end:]
     return text
 
@@ -64,8 +136,14 @@ def run(arguments, folder):
     """(status, what it said, CPU seconds, wall seconds, megabytes)"""
     begun = time.monotonic()
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([PYDTRACE, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=folder,
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            [PYDTRACE, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            cwd=folder,
+            start_new_session=True,
+        )
         while True:
             done, status, usage = os.wait4(process.pid, os.WNOHANG)
             wall = time.monotonic() - begun
@@ -76,7 +154,13 @@ def run(arguments, folder):
             time.sleep(0.02)
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
-        return process.returncode, said.read(), usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024
+        return (
+            process.returncode,
+            said.read(),
+            usage.ru_utime + usage.ru_stime,
+            wall,
+            usage.ru_maxrss / 1024,
+        )
 
 
 def fault(status, said, cpu, wall, megabytes):
@@ -114,7 +198,9 @@ def main():
                 with open(path, "wb") as file:
                     file.write(text)
                 print(f"{wrong}: {arguments[:-1]} {path}\n    {found[1][-300:]!r}", flush=True)
-    print(f"{sum(ended.values())} runs, {faults} faults; exit statuses {dict(ended)}; at most {most[0]:.1f} s of CPU time, {most[1]:.0f} MB")
+    print(
+        f"{sum(ended.values())} runs, {faults} faults; exit statuses {dict(ended)}; at most {most[0]:.1f} s of CPU time, {most[1]:.0f} MB"
+    )
     return 1 if faults else 0
 
 

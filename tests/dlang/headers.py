@@ -27,14 +27,20 @@ def headers():
     found = set()
     for place, folders, names in os.walk(INCLUDE):
         folders[:] = [name for name in folders if name != "c++"]
-        found |= {os.path.relpath(os.path.join(place, name), INCLUDE) for name in names if name.endswith(".h")}
+        found |= {
+            os.path.relpath(os.path.join(place, name), INCLUDE)
+            for name in names
+            if name.endswith(".h")
+        }
     machine = f"{os.uname().machine}-linux-gnu/"
     return sorted({name.removeprefix(machine) for name in found})
 
 
 def gcc_takes(header):
     command = ["gcc", "-fsyntax-only", "-xc", "-"]
-    done = subprocess.run(command, input=f"#include <{header}>\n", text=True, stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command, input=f"#include <{header}>\n", text=True, stderr=subprocess.DEVNULL, check=False
+    )
     return done.returncode == 0
 
 
@@ -47,17 +53,29 @@ def first(output, path):
 def by_dtrace(scripts, folder):
     """{script: what dtrace said}"""
     library, listed = os.path.join(folder, "each.so"), os.path.join(folder, "list")
-    subprocess.run(["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O2", "-Wall", "-o", library, EACH], check=True)
+    subprocess.run(
+        ["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O2", "-Wall", "-o", library, EACH],
+        check=True,
+    )
     with open(listed, "w", encoding="utf-8") as file:
         file.write("\n".join(["each", *scripts, ""]))
     command = ["dtrace", "-xsyslibdir=/opt/dlib", *OPTIONS, listed]
     environment = {**os.environ, "LD_PRELOAD": f"/opt/keep_types.so {library}"}
-    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, check=True).stdout
+    said = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        check=True,
+    ).stdout
     parts, rest = {}, said
     for script in scripts:
         _, begun, rest = rest.partition(script + "\n")
         assert begun, f"{script}: dtrace said nothing"
-        before, _, after = rest.partition("\nexit ") if not rest.startswith("exit ") else ("", "", rest[5:])
+        before, _, after = (
+            rest.partition("\nexit ") if not rest.startswith("exit ") else ("", "", rest[5:])
+        )
         status, _, rest = after.partition("\n")
         parts[script] = first(f"{before}\nexit {status}".lstrip("\n"), listed)
     return parts

@@ -36,10 +36,28 @@ def library():
             subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
         out = tempfile.mkdtemp(prefix="pyusdt-vm-")
         path = os.path.join(out, "vm.so")
-        sources = [*glob(os.path.join(c, "bpf", "*.c")), *glob(os.path.join(c, "format", "*.c")),
-                   os.path.join(c, "shared", "os_linux.c")]
-        subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c,
-                        "-I", os.path.join(ROOT, "include"), "-o", path, *sorted(sources)], check=True)
+        sources = [
+            *glob(os.path.join(c, "bpf", "*.c")),
+            *glob(os.path.join(c, "format", "*.c")),
+            os.path.join(c, "shared", "os_linux.c"),
+        ]
+        subprocess.run(
+            [
+                os.environ.get("CC", "gcc"),
+                "-std=gnu11",
+                "-O1",
+                "-shared",
+                "-fPIC",
+                "-I",
+                c,
+                "-I",
+                os.path.join(ROOT, "include"),
+                "-o",
+                path,
+                *sorted(sources),
+            ],
+            check=True,
+        )
         _library = ctypes.CDLL(path)
         os.unlink(path)
         os.rmdir(out)
@@ -48,18 +66,33 @@ def library():
     return _library
 
 
-_Read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int)
+_Read = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int
+)
 _Output = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
 
 
 class _Env(ctypes.Structure):
-    _fields_ = [("read_user", _Read), ("output", _Output), ("time", ctypes.c_void_p), ("arg", ctypes.c_void_p),
-                ("context", ctypes.c_void_p), ("context_size", ctypes.c_uint32), ("step_limit", ctypes.c_uint32),
-                ("fault_pc", ctypes.c_uint32), ("fault_size", ctypes.c_uint32), ("fault_addr", ctypes.c_uint64)]
+    _fields_ = [
+        ("read_user", _Read),
+        ("output", _Output),
+        ("time", ctypes.c_void_p),
+        ("arg", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("context_size", ctypes.c_uint32),
+        ("step_limit", ctypes.c_uint32),
+        ("fault_pc", ctypes.c_uint32),
+        ("fault_size", ctypes.c_uint32),
+        ("fault_addr", ctypes.c_uint64),
+    ]
 
 
 class _FormatPlace(ctypes.Structure):
-    _fields_ = [("offset", ctypes.c_size_t), ("action", ctypes.c_uint32), ("resume", ctypes.c_uint32)]
+    _fields_ = [
+        ("offset", ctypes.c_size_t),
+        ("action", ctypes.c_uint32),
+        ("resume", ctypes.c_uint32),
+    ]
 
 
 class _Text(ctypes.Structure):
@@ -76,8 +109,10 @@ class Machine:
     def __init__(self, program, room=1 << 30):
         self.program, self.records, self.raw, self.room = program, [], [], room
         self.lib = library()
-        maps = b"".join(struct.pack("=4I", KINDS[m.kind].number, m.key_size, m.value_size, m.entries)
-                        for m in program.maps)
+        maps = b"".join(
+            struct.pack("=4I", KINDS[m.kind].number, m.key_size, m.value_size, m.entries)
+            for m in program.maps
+        )
         error = ctypes.create_string_buffer(4096)
         self.vm = ctypes.c_void_p(self.lib.pyusdt_vm_new(maps, len(program.maps), error))
         assert self.vm, error.raw
@@ -114,12 +149,26 @@ class Machine:
         self.records.append(self._decode(data))
         return 0
 
-    def fire(self, clauses=None, args=(), probe=1, tid=101, pid=100, time=1_000_000, names=("", "", "", "BEGIN"),
-             ancestors=(), cpu=3):
+    def fire(
+        self,
+        clauses=None,
+        args=(),
+        probe=1,
+        tid=101,
+        pid=100,
+        time=1_000_000,
+        names=("", "", "", "BEGIN"),
+        ancestors=(),
+        cpu=3,
+    ):
         """One event for these clauses (default: all).  args: ints, or bytes for strings."""
         state = bytearray(p.STATE_EVENT_END)
-        struct.pack_into("=Q6IQ", state, 0, time, probe, cpu, pid, tid, 1000, 1001, 1_700_000_000_000_000_000)
-        struct.pack_into("16s64s64s128s64s", state, p.STATE_EXECNAME, b"python3", *[n.encode() for n in names])
+        struct.pack_into(
+            "=Q6IQ", state, 0, time, probe, cpu, pid, tid, 1000, 1001, 1_700_000_000_000_000_000
+        )
+        struct.pack_into(
+            "16s64s64s128s64s", state, p.STATE_EXECNAME, b"python3", *[n.encode() for n in names]
+        )
         struct.pack_into(f"={len(ancestors)}I", state, p.STATE_ANCESTORS, *ancestors)
         self.strings = {}
         for i, arg in enumerate(args):
@@ -139,15 +188,25 @@ class Machine:
     def run(self, index):
         """One clause, on the event as it is; returns what it emitted."""
         before, r0 = len(self.records), ctypes.c_uint64()
-        code = self.lib.pyusdt_vm_run(self.vm, self.ids[index], ctypes.byref(self.env), ctypes.byref(r0))
-        assert code == 0, f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
+        code = self.lib.pyusdt_vm_run(
+            self.vm, self.ids[index], ctypes.byref(self.env), ctypes.byref(r0)
+        )
+        assert code == 0, (
+            f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
+        )
         return self.records[before:]
 
     def disturb(self):
         """Noise in all of the state block that neither the engine fills nor the layout promises to be zeros."""
         end = self.program.maps[p.MAP_STATE].value_size
-        kept = sorted([self.program.this_area, self.program.zeros,
-                       *[(offset, 8 + 8 * frames) for offset, frames in self.program.stacks.values()], (end, 0)])
+        kept = sorted(
+            [
+                self.program.this_area,
+                self.program.zeros,
+                *[(offset, 8 + 8 * frames) for offset, frames in self.program.stacks.values()],
+                (end, 0),
+            ]
+        )
         start = p.STATE_FAULT
         for offset, size in kept:
             ctypes.memset(self.state + start, 0xA5, max(0, offset - start))
@@ -157,7 +216,9 @@ class Machine:
         """All that a map holds, but for the order of a hash's elements."""
         map = self.program.maps[index]
         if not map.kind.endswith("hash"):
-            return ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, index, 0), map.value_size * map.entries)
+            return ctypes.string_at(
+                self.lib.pyusdt_vm_map_value(self.vm, index, 0), map.value_size * map.entries
+            )
         return sorted(self._elements(index))
 
     def _decode(self, data):
@@ -192,12 +253,16 @@ class Machine:
         table, formatter = consumer_table.build(self.program), ctypes.c_void_p()
         error = ctypes.create_string_buffer(4096)
         flags = 1 if self.program.options.get("quiet") else 0
-        assert lib.pyusdt_formatter_new(table, len(table), flags, ctypes.byref(formatter), error) == 0, error.raw
+        assert (
+            lib.pyusdt_formatter_new(table, len(table), flags, ctypes.byref(formatter), error) == 0
+        ), error.raw
         lib.pyusdt_format_probe(formatter, 1, b"dtrace", b"", b"BEGIN")
         records, place, text = b"".join(self.raw), _FormatPlace(), _Text()
         faults, stop = [], -1
         while stop != 0:
-            stop = lib.pyusdt_format(formatter, records, len(records), ctypes.byref(place), ctypes.byref(text))
+            stop = lib.pyusdt_format(
+                formatter, records, len(records), ctypes.byref(place), ctypes.byref(text)
+            )
             assert stop in (0, 3, 4)  # done, an action of the caller, a fault
             if stop == 4:
                 faults.append(consumer_faults.fault_line(records[place.offset :], names))
@@ -209,7 +274,9 @@ class Machine:
 
     def drops(self):
         """(records, aggregations, dynamic variables) that were lost."""
-        return struct.unpack("=3Q", ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, p.MAP_GLOBALS, 0), 24))
+        return struct.unpack(
+            "=3Q", ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, p.MAP_GLOBALS, 0), 24)
+        )
 
     def items(self, definition):
         """[(key, value)] of an aggregation, as bytes."""
@@ -226,14 +293,20 @@ class Machine:
         cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), []
         at = [ctypes.byref(x) for x in (cursor, key, value)]
         while self.lib.pyusdt_vm_map_next(self.vm, index, *at) & 0xFF:
-            found.append((ctypes.string_at(key, map.key_size), ctypes.string_at(value, map.value_size)))
+            found.append(
+                (ctypes.string_at(key, map.key_size), ctypes.string_at(value, map.value_size))
+            )
         return found
 
     def aggregation(self, name):
         """{key tuple: value words} of an aggregation."""
         definition = next(a for a in self.program.aggregations if a.name == name)
-        return {tuple(value_of(key, field) for field in definition.keys): struct.unpack(f"={len(value) // 8}q", value)
-                for key, value in self.items(definition)}
+        return {
+            tuple(value_of(key, field) for field in definition.keys): struct.unpack(
+                f"={len(value) // 8}q", value
+            )
+            for key, value in self.items(definition)
+        }
 
 
 def value_of(data, field):

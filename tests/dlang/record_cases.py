@@ -30,7 +30,9 @@ def ask_oracle(path):
     command = [ORACLE, "dtrace", "-s", path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     lines = done.stderr.splitlines()
-    errors = [line.removeprefix("dtrace: ") for line in lines if line.startswith("dtrace: error in")]
+    errors = [
+        line.removeprefix("dtrace: ") for line in lines if line.startswith("dtrace: error in")
+    ]
     if not errors and done.stderr and "matched" not in done.stderr:
         raise RuntimeError(f"{path}: {done.stderr}")
     return expectation(done.returncode, errors, done.stdout)

@@ -42,7 +42,9 @@ def compile_error(path):
 
 def ask_oracle(path):
     command = [ORACLE, "dtrace", "-x", "errtags", "-e", "-s", os.path.basename(path)]
-    done = subprocess.run(command, check=False, cwd=FOLDER, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        command, check=False, cwd=FOLDER, capture_output=True, text=True, timeout=600
+    )
     return done.stderr.rstrip("\n")
 
 

@@ -18,7 +18,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS = b"""BEGIN END tick-1s pyusdt$target:::n0 { } ( ) [ ] / , ; : ? = += ++ -- + - * % ^^ && || ! ~ & | << >>
 == != < <= -> . ... @ @a self this int char string unsigned long struct enum union typedef inline translator
 sizeof stringof offsetof xlate x y a arg0 pid execname timestamp trace printf count quantize exit copyinstr
-"s" "%d %s" 'c' 0 1 2147483648 0x7f 1.5 07 $1 $$1 $target #pragma D option quiet # /* */ // ` \\ \n""".split(b" ")
+"s" "%d %s" 'c' 0 1 2147483648 0x7f 1.5 07 $1 $$1 $target #pragma D option quiet # /* */ // ` \\ \n""".split(
+    b" "
+)
 SECONDS = 10
 _ROOM = 64 << 20  # bytes of a program's maps up to which it is run here
 
@@ -26,8 +28,12 @@ _ROOM = 64 << 20  # bytes of a program's maps up to which it is run here
 def scripts():
     """The texts that mutations begin with: what the tests compile, and what is there to deploy."""
     root = os.path.dirname(os.path.dirname(HERE))
-    patterns = [os.path.join(HERE, "cases", "*.d"), os.path.join(HERE, "errors", "*.d"), os.path.join(HERE, "robust", "*.d"),
-                os.path.join(root, "scripts", "*.d")]
+    patterns = [
+        os.path.join(HERE, "cases", "*.d"),
+        os.path.join(HERE, "errors", "*.d"),
+        os.path.join(HERE, "robust", "*.d"),
+        os.path.join(root, "scripts", "*.d"),
+    ]
     found = []
     for path in sorted(path for pattern in patterns for path in glob.glob(pattern)):
         with open(path, "rb") as file:
@@ -46,7 +52,12 @@ def check(text, run=False):
         compiler.disassembly(program)
     except CompileError as error:
         check_error(error, text)
-    if program and run and sum(m.entries * (m.key_size + m.value_size) for m in program.maps if m.kind in KINDS) < _ROOM:
+    if (
+        program
+        and run
+        and sum(m.entries * (m.key_size + m.value_size) for m in program.maps if m.kind in KINDS)
+        < _ROOM
+    ):
         machine = Machine(program)
         machine.run_begin()
         machine.printed()
@@ -60,4 +71,7 @@ def check_error(error, text):
     assert 0 <= line <= text.count(b"\n")
     lines = error.render(errtags=True).splitlines()
     assert lines[0].startswith("dtrace: failed to compile script x.d: ")
-    assert any("^" in shown for shown in lines) or not error.loc.source.line_text(error.loc.start).strip()
+    assert (
+        any("^" in shown for shown in lines)
+        or not error.loc.source.line_text(error.loc.start).strip()
+    )

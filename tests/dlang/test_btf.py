@@ -12,7 +12,9 @@ from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.dlang.types.kernel_btf import KernelTypes
 from pydtrace.engine.kernel.kernel_structs import BTF, Structs
 
-pytestmark = pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
+pytestmark = pytest.mark.skipif(
+    not os.path.exists(BTF), reason="host: the kernel has no type information"
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,9 @@ def refused(text, structs):
     return caught.value
 
 
-@pytest.mark.parametrize("name", ["task_struct", "sock", "bio", "request", "inet_connection_sock", "mm_struct", "cred"])
+@pytest.mark.parametrize(
+    "name", ["task_struct", "sock", "bio", "request", "inet_connection_sock", "mm_struct", "cred"]
+)
 def test_members_are_where_the_kernel_has_them(name, structs, types):
     """Each member, those of unnamed structs too, as the reader in C finds it."""
     record = types.tagged("struct", name)
@@ -65,18 +69,34 @@ def btf_of(*enumerations):
     """BTF that holds these enumerations alone: (kind, signed, [(name, value)])."""
     texts, types = b"\0", b""
     for kind, signed, members in enumerations:
-        types += struct.pack("=III", 0, kind << 24 | signed << 31 | len(members), 8 if kind == 19 else 4)
+        types += struct.pack(
+            "=III", 0, kind << 24 | signed << 31 | len(members), 8 if kind == 19 else 4
+        )
         for name, value in members:
             words = (value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF)[: 2 if kind == 19 else 1]
             types += struct.pack(f"={1 + len(words)}I", len(texts), *words)
             texts += name.encode() + b"\0"
-    return struct.pack("=HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(texts)) + types + texts
+    return (
+        struct.pack("=HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(texts))
+        + types
+        + texts
+    )
 
 
 def test_enumerators_of_each_kind():
-    data = btf_of((6, 1, [("MINUS", -2), ("TWICE", 1)]), (6, 0, [("HIGH", 0xFFFFFFFF), ("TWICE", 2), ("SAME", 5)]),
-                  (19, 0, [("WIDE", 1 << 40), ("SAME", 5)]))
-    wanted = {"MINUS": -2, "HIGH": 0xFFFFFFFF, "WIDE": 1 << 40, "SAME": 5, "TWICE": None, "NONE": None}
+    data = btf_of(
+        (6, 1, [("MINUS", -2), ("TWICE", 1)]),
+        (6, 0, [("HIGH", 0xFFFFFFFF), ("TWICE", 2), ("SAME", 5)]),
+        (19, 0, [("WIDE", 1 << 40), ("SAME", 5)]),
+    )
+    wanted = {
+        "MINUS": -2,
+        "HIGH": 0xFFFFFFFF,
+        "WIDE": 1 << 40,
+        "SAME": 5,
+        "TWICE": None,
+        "NONE": None,
+    }
     assert {name: _tracer.btf_enumerator(data, name) for name in wanted} == wanted
     for size in range(len(data)):  # damaged: refused, or not all of it is seen
         assert _tracer.btf_enumerator(data[:size], "NONE") is None
@@ -91,19 +111,35 @@ def test_every_struct_of_the_kernel_can_be_read(structs, types):
         row = structs.row(ident)
         if row.kind in (4, 5):
             record, seen = types._type(ident), seen + 1
-            ends = [field.offset + field.type.size for field in record.body.fields.values() if field.width is None and not field.type.is_function]
+            ends = [
+                field.offset + field.type.size
+                for field in record.body.fields.values()
+                if field.width is None and not field.type.is_function
+            ]
             assert max(ends, default=0) <= record.size, record
     assert count > 1000 and seen > 20
 
 
 def test_bit_fields_share_their_bytes(types):
     fields = types.tagged("struct", "tcphdr").body.fields
-    place = {name: (field.offset, field.shift, field.width - field.shift) for name, field in fields.items() if field.width is not None}
-    assert place["doff"] == (12, 4, 4) and place["fin"] == (13, 0, 1) and place["syn"] == (13, 1, 1) and place["ack"] == (13, 4, 1)
+    place = {
+        name: (field.offset, field.shift, field.width - field.shift)
+        for name, field in fields.items()
+        if field.width is not None
+    }
+    assert (
+        place["doff"] == (12, 4, 4)
+        and place["fin"] == (13, 0, 1)
+        and place["syn"] == (13, 1, 1)
+        and place["ack"] == (13, 4, 1)
+    )
 
 
 def test_a_bit_field_is_stored_beside_its_neighbours(structs):
-    program = compiled("struct iphdr h; BEGIN { h.ihl = 5; h.version = 4; h.ihl = 6; trace(h.ihl * 100 + h.version); exit(0); }", structs).finish()
+    program = compiled(
+        "struct iphdr h; BEGIN { h.ihl = 5; h.version = 4; h.ihl = 6; trace(h.ihl * 100 + h.version); exit(0); }",
+        structs,
+    ).finish()
     machine = Machine(program)
     machine.run_begin()
     assert b"604" in machine.printed()[0]
@@ -117,32 +153,50 @@ def test_what_a_raw_tracepoint_is_given(types):
 
 def test_the_programs_own_declaration_is_meant_first(structs):
     assert value_of("sizeof (struct task_struct)", structs) == structs.size("task_struct")
-    own = compiled("struct task_struct { int a; char b; }; BEGIN { trace(sizeof (struct task_struct)); }", structs)
+    own = compiled(
+        "struct task_struct { int a; char b; }; BEGIN { trace(sizeof (struct task_struct)); }",
+        structs,
+    )
     assert own.items[-1].body[0].expr.args[0].value == 5
-    later = compiled("BEGIN { this->p = (struct sock *)0; } struct sock { char c; }; BEGIN { trace(sizeof (struct sock)); }", structs)
+    later = compiled(
+        "BEGIN { this->p = (struct sock *)0; } struct sock { char c; }; BEGIN { trace(sizeof (struct sock)); }",
+        structs,
+    )
     assert later.items[-1].body[0].expr.args[0].value == 1
-    assert refused("struct sock { char c; }; struct sock { char d; };", structs).tag == "D_DECL_TYPERED"
+    assert (
+        refused("struct sock { char c; }; struct sock { char d; };", structs).tag
+        == "D_DECL_TYPERED"
+    )
 
 
 def test_types_that_the_kernel_has_not(structs):
-    assert refused("BEGIN { trace(((struct no_such *)arg0)->x); }", structs).tag == "D_OP_INCOMPLETE"
+    assert (
+        refused("BEGIN { trace(((struct no_such *)arg0)->x); }", structs).tag == "D_OP_INCOMPLETE"
+    )
     error = refused("BEGIN { trace(((struct task_struct *)arg0)->pidd); }", structs)
     assert error.tag == "D_TYPE_MEMBER" and error.hint == "did you mean pid?"
 
 
 def test_typedefs_that_say_that_they_are_types(structs):
     assert value_of("sizeof (gfp_t)", structs) == 4
-    compiled("BEGIN { sector = 1; key = 2; gfp = 3; trace(sector + key + gfp); }", structs)  # sector_t, key_t are types, these are not
+    compiled(
+        "BEGIN { sector = 1; key = 2; gfp = 3; trace(sector + key + gfp); }", structs
+    )  # sector_t, key_t are types, these are not
 
 
 def test_offsets_and_enumerations(structs):
-    assert value_of("offsetof(struct task_struct, comm)", structs) == structs.offset("task_struct", "comm")
+    assert value_of("offsetof(struct task_struct, comm)", structs) == structs.offset(
+        "task_struct", "comm"
+    )
     assert value_of("sizeof (enum pid_type)", structs) == 4
 
 
 def test_a_kernel_without_type_information():
     nothing = Nothing()
-    assert refused("BEGIN { trace(((struct task_struct *)arg0)->pid); }", nothing).tag == "D_OP_INCOMPLETE"
+    assert (
+        refused("BEGIN { trace(((struct task_struct *)arg0)->pid); }", nothing).tag
+        == "D_OP_INCOMPLETE"
+    )
 
 
 class Nothing(Structs):
@@ -157,7 +211,7 @@ class Nothing(Structs):
 @pytest.mark.parametrize("damage", ["short", "magic", "kind", "far"])
 def test_damaged_information_is_none(damage, structs):
     data = bytearray(structs.read())
-    header, = struct.unpack_from("=I", data, 4)
+    (header,) = struct.unpack_from("=I", data, 4)
     if damage == "short":
         data = data[:20]
     elif damage == "magic":
@@ -166,4 +220,7 @@ def test_damaged_information_is_none(damage, structs):
         data[header + 7] = 31
     else:
         struct.pack_into("=I", data, 12, 1 << 31)
-    assert _tracer.btf_places(bytes(data)) is None and _tracer.btf_find(bytes(data), 4, "task_struct") is None
+    assert (
+        _tracer.btf_places(bytes(data)) is None
+        and _tracer.btf_find(bytes(data), 4, "task_struct") is None
+    )

@@ -28,16 +28,30 @@ from pydtrace.sinks.json_sink import shown
 
 ROOT = os.path.dirname(pyusdt.__file__)
 NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
+
+
 def comparisons(text):
     """Lines where a name, a function or a kind is compared with the name of a built-in."""
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Compare):
             continue
         sides = [node.left, *node.comparators]
-        words = [each.value for side in sides for each in ast.walk(side) if isinstance(each, ast.Constant)]
-        asked = [side for side in sides if isinstance(side, ast.Attribute) and side.attr in ("name", "kind", "function")
-                 or isinstance(side, ast.Name) and side.id in ("function", "called")
-                 or isinstance(side, ast.Call) and "function" in ast.unparse(side)]
+        words = [
+            each.value
+            for side in sides
+            for each in ast.walk(side)
+            if isinstance(each, ast.Constant)
+        ]
+        asked = [
+            side
+            for side in sides
+            if isinstance(side, ast.Attribute)
+            and side.attr in ("name", "kind", "function")
+            or isinstance(side, ast.Name)
+            and side.id in ("function", "called")
+            or isinstance(side, ast.Call)
+            and "function" in ast.unparse(side)
+        ]
         if asked and NAMES & {word for word in words if isinstance(word, str)}:
             yield node.lineno
 
@@ -103,9 +117,14 @@ def test_an_action_is_its_row_alone(answer):
     assert run.written == b"to everything: 42"
 
 
-@pytest.mark.parametrize("naming, text, one_key", [
-    (t.Naming(whole=True), "{module}`PyLong_FromLong", True), (t.Naming(module=True), "{module}", True),
-    (t.Naming(distance=True), "{module}`PyLong_FromLong+0x3", False)])
+@pytest.mark.parametrize(
+    "naming, text, one_key",
+    [
+        (t.Naming(whole=True), "{module}`PyLong_FromLong", True),
+        (t.Naming(module=True), "{module}", True),
+        (t.Naming(distance=True), "{module}`PyLong_FromLong+0x3", False),
+    ],
+)
 def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
     from pydtrace.dlang.builtins import prototypes
 
@@ -118,7 +137,9 @@ def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
     pid, address = os.getpid(), ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
     symbols = Symbols()
     record = bytes(data.offset) + struct.pack("=QQ", pid, address + 3)
-    assert symbols.show(data, record).decode().split() == [text.format(module=symbols.find(pid, address)[0])]
+    assert symbols.show(data, record).decode().split() == [
+        text.format(module=symbols.find(pid, address)[0])
+    ]
     group = symbols.grouping([key])
     one, other = (group(bytes(key.offset) + struct.pack("=QQ", pid, address + i)) for i in (3, 4))
     assert (one == other) is one_key
@@ -164,7 +185,9 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     (definition,) = program.aggregations
     assert definition.row is spread and program.maps[definition.map].value_size == 8 * 3
     one, other = packed([2, 4, 11]), packed([1, -3, 5])
-    assert render([(definition, [(packed([1]), one), (packed([2]), other)])]) == b"%9d%17d\n%9d%17d\n" % (1, 7, 2, 8)
+    assert render(
+        [(definition, [(packed([1]), one), (packed([2]), other)])]
+    ) == b"%9d%17d\n%9d%17d\n" % (1, 7, 2, 8)
     value = unpack(definition, one).merge(unpack(definition, other))
     assert (value, value.function, value.words) == (14, "spread", (3, -3, 11))
     assert shown(value) == {"function": "spread", "n": 3, "value": 14}

@@ -6,8 +6,22 @@ from pathlib import Path
 import pydtrace
 
 SOURCES = Path(pydtrace.__file__).parent / "dlang"
-GROUND = ("ast", "constants", "compile_errors", "float_nodes", "beginner_hints", "variable_table")  # files beside the folders that all of these know
-ROOMS = ["code", "builtins", "types", "front", "pass_manager", "compile"]  # each may import those before it
+GROUND = (
+    "ast",
+    "constants",
+    "compile_errors",
+    "float_nodes",
+    "beginner_hints",
+    "variable_table",
+)  # files beside the folders that all of these know
+ROOMS = [
+    "code",
+    "builtins",
+    "types",
+    "front",
+    "pass_manager",
+    "compile",
+]  # each may import those before it
 
 
 def imported(path):
@@ -18,17 +32,30 @@ def imported(path):
         node = pending.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        absolute = isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith("pydtrace.dlang.")
+        absolute = (
+            isinstance(node, ast.ImportFrom)
+            and not node.level
+            and f"{node.module}.".startswith("pydtrace.dlang.")
+        )
         if absolute or (isinstance(node, ast.ImportFrom) and 0 < node.level <= len(package) + 1):
-            base = node.module.split(".")[2:] if absolute else [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+            base = (
+                node.module.split(".")[2:]
+                if absolute
+                else [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+            )
             for name in node.names:
                 whole = "/".join([*filter(None, base), name.name])
-                found.add(whole if (SOURCES / f"{whole}.py").exists() else "/".join(filter(None, base)))
+                found.add(
+                    whole if (SOURCES / f"{whole}.py").exists() else "/".join(filter(None, base))
+                )
         pending += ast.iter_child_nodes(node)
     return {name for name in found if (SOURCES / f"{name}.py").exists()}
 
 
-ARROWS = {path.relative_to(SOURCES).with_suffix("").as_posix(): imported(path) for path in SOURCES.rglob("*.py")}
+ARROWS = {
+    path.relative_to(SOURCES).with_suffix("").as_posix(): imported(path)
+    for path in SOURCES.rglob("*.py")
+}
 
 
 def test_folders_import_those_below_them():

@@ -24,24 +24,61 @@ from pydtrace.hosts import host_protocol
 from pydtrace.hosts.merged_aggregations import words_of
 from pydtrace.options import Options
 
-FUNCTIONS = ["count()", "sum(arg2)", "min(arg2)", "max(arg2)", "avg(arg2)", "stddev(arg2)", "quantize(arg2)", "quantize(arg2, arg3)",
-             "lquantize(arg2, -1000, 1000, 100)", "llquantize(arg2, 10, 0, 6, 20)", "percentiles(arg2)",
-             "min((double)(int)arg2 / 8)", "max((double)(int)arg2 / 8)"]
+FUNCTIONS = [
+    "count()",
+    "sum(arg2)",
+    "min(arg2)",
+    "max(arg2)",
+    "avg(arg2)",
+    "stddev(arg2)",
+    "quantize(arg2)",
+    "quantize(arg2, arg3)",
+    "lquantize(arg2, -1000, 1000, 100)",
+    "llquantize(arg2, 10, 0, 6, 20)",
+    "percentiles(arg2)",
+    "min((double)(int)arg2 / 8)",
+    "max((double)(int)arg2 / 8)",
+]
 ADDED = ["sum((double)(int)arg2 / 8)", "avg((double)(int)arg2 / 8)"]  # the kernel has no such
-NUMBERS = st.integers(-100, 100) | st.integers(-(2**62), 2**62) | st.sampled_from((-(2**63), 2**63 - 1, 0))
-EVENTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), NUMBERS, st.integers(0, 3), st.sampled_from(("", "get", "größe", "\udcff"))),
-                  max_size=40)  # of (host, epoch, value, a key, another)
+NUMBERS = (
+    st.integers(-100, 100)
+    | st.integers(-(2**62), 2**62)
+    | st.sampled_from((-(2**63), 2**63 - 1, 0))
+)
+EVENTS = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.integers(0, 3),
+        NUMBERS,
+        st.integers(0, 3),
+        st.sampled_from(("", "get", "größe", "\udcff")),
+    ),
+    max_size=40,
+)  # of (host, epoch, value, a key, another)
 
 
 def compiled(text):
-    return compile_program(f"pyusdt*:::user_trace-n1 {{ {text} }}", "x.d", Options({"pyusdt": True}), macros={"target": 1}, arguments=["x.d"])
+    return compile_program(
+        f"pyusdt*:::user_trace-n1 {{ {text} }}",
+        "x.d",
+        Options({"pyusdt": True}),
+        macros={"target": 1},
+        arguments=["x.d"],
+    )
 
 
 @pytest.fixture(scope="module")
 def programs():
     """By whether the engine stands still."""
-    return {still: compiled(" ".join(f"@keyed{i}[copyinstr(arg6), (char)arg3] = {function}; @whole{i} = {function};"
-                                     for i, function in enumerate(FUNCTIONS + ADDED * still))) for still in (False, True)}
+    return {
+        still: compiled(
+            " ".join(
+                f"@keyed{i}[copyinstr(arg6), (char)arg3] = {function}; @whole{i} = {function};"
+                for i, function in enumerate(FUNCTIONS + ADDED * still)
+            )
+        )
+        for still in (False, True)
+    }
 
 
 class Host:
@@ -53,10 +90,14 @@ class Host:
         self.deltas = Deltas(Aggregates(program, self, {}, Addresses({})))
 
     def fire(self, value, number, text):
-        self.machine.fire(args=[0, 0, value % 2**64, number, 0, 0, text.encode("utf-8", "surrogateescape")])
+        self.machine.fire(
+            args=[0, 0, value % 2**64, number, 0, 0, text.encode("utf-8", "surrogateescape")]
+        )
 
     def items(self, index):
-        return self.machine.items(next(each for each in self.program.aggregations if each.map == index))
+        return self.machine.items(
+            next(each for each in self.program.aggregations if each.map == index)
+        )
 
     def remove(self, index, keys):
         """A new interpreter when all are taken out: what comes is counted from zero."""
@@ -67,8 +108,18 @@ class Host:
 
 def sent(host):
     """What a host sends of an epoch: [(name, JSON of rows)]."""
-    return [(each, json.dumps([[host_protocol.said(key), merge_values.said(each.row, words)] for key, words in host.deltas.take(each).items()]))
-            for each in host.program.aggregations]
+    return [
+        (
+            each,
+            json.dumps(
+                [
+                    [host_protocol.said(key), merge_values.said(each.row, words)]
+                    for key, words in host.deltas.take(each).items()
+                ]
+            ),
+        )
+        for each in host.program.aggregations
+    ]
 
 
 def merged(lines):
@@ -77,13 +128,20 @@ def merged(lines):
     for each, text in lines:
         key_of, of_lines = host_protocol.reader(each.keys), words_of(each.row, each.params)
         for key, words in json.loads(text):
-            several.setdefault((each, key_of(key)), []).append(unpacked(of_lines.dense(of_lines.check(words))))
-    return {(each.name, key): merge_values.together(each.row, words) for (each, key), words in several.items()}
+            several.setdefault((each, key_of(key)), []).append(
+                unpacked(of_lines.dense(of_lines.check(words)))
+            )
+    return {
+        (each.name, key): merge_values.together(each.row, words)
+        for (each, key), words in several.items()
+    }
 
 
 def test_every_function_is_in_the_script(programs):
-    assert {each.row.name for each in programs[True].aggregations} == {*AGGREGATIONS, *(row.name for row in float_aggregations.ROWS.values()
-                                                                                 if row.called != "stddev")}
+    assert {each.row.name for each in programs[True].aggregations} == {
+        *AGGREGATIONS,
+        *(row.name for row in float_aggregations.ROWS.values() if row.called != "stddev"),
+    }
 
 
 @settings(max_examples=15, deadline=None)
@@ -108,26 +166,68 @@ def test_deviations_of_floats_merge_as_far_as_sums_do():
     for i in range(60):
         for host in (hosts[i % 3], one):
             host.fire(i * i, 0, "")
-    (several,), (whole,) = merged([line for host in hosts for line in sent(host)]).values(), merged(sent(one)).values()
+    (several,), (whole,) = (
+        merged([line for host in hosts for line in sent(host)]).values(),
+        merged(sent(one)).values(),
+    )
     row = program.aggregations[0].row
     assert several[0] == whole[0] == 60
     assert row.number(several) == pytest.approx(row.number(whole), rel=1e-12)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {}, [], [1], [1, 2, 3], [-1, 5], [1, 2**63], [1, "2"], [1, 2.0], [[1], 2]])
+@pytest.mark.parametrize(
+    "wrong", [None, 3, {}, [], [1], [1, 2, 3], [-1, 5], [1, 2**63], [1, "2"], [1, 2.0], [[1], 2]]
+)
 def test_a_strangers_words_of_a_number(wrong):
     with pytest.raises(ValueError, match="2 words of 64 bits are wanted"):
         words_of(AGGREGATIONS["sum"], ()).check(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {}, [], [1, 5], [1, 127, 1], [1, -1, 1], [-1, 5, 1], [1, 5, 2**63], [1, 5, "1"], [1, 5.0, 1], ["1"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        3,
+        {},
+        [],
+        [1, 5],
+        [1, 127, 1],
+        [1, -1, 1],
+        [-1, 5, 1],
+        [1, 5, 2**63],
+        [1, 5, "1"],
+        [1, 5.0, 1],
+        ["1"],
+    ],
+)
 def test_a_strangers_words_of_a_distribution(wrong):
-    with pytest.raises(ValueError, match="1 words are wanted, and pairs of the number of a bucket and its count"):
+    with pytest.raises(
+        ValueError, match="1 words are wanted, and pairs of the number of a bucket and its count"
+    ):
         words_of(AGGREGATIONS["quantize"], ()).check(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, {}, [], ["a"], ["a", 1, 2], [1, 1], ["a", "1"], ["a", 128], ["a", -129], ["a", 1.0], ["a", True],
-                                   ["a" * 256, 1], [{"hex": "0"}, 1], [{"hex": 1}, 1], [{"hex": "61", "x": 1}, 1], [["a"], 1]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        {},
+        [],
+        ["a"],
+        ["a", 1, 2],
+        [1, 1],
+        ["a", "1"],
+        ["a", 128],
+        ["a", -129],
+        ["a", 1.0],
+        ["a", True],
+        ["a" * 256, 1],
+        [{"hex": "0"}, 1],
+        [{"hex": 1}, 1],
+        [{"hex": "61", "x": 1}, 1],
+        [["a"], 1],
+    ],
+)
 def test_a_strangers_keys(programs, wrong):
     with pytest.raises(ValueError):
         host_protocol.reader(programs[True].aggregations[0].keys)(wrong)
@@ -139,7 +239,15 @@ def test_keys_of_arrays_stay_apart():
 
     fields = compile_program("char a[5]; BEGIN { @[a, 3] = count(); }").aggregations[0].keys
     read = aggregations.key_reader(fields, None)
-    for begin, value in ((b"ab\0\0\0", "ab"), (b"ab\0\0c", b"ab\0\0c"), (b"abcde", "abcde"), (b"\xff\0\0\0\0", b"\xff"), (b"\0" * 5, "")):
+    for begin, value in (
+        (b"ab\0\0\0", "ab"),
+        (b"ab\0\0c", b"ab\0\0c"),
+        (b"abcde", "abcde"),
+        (b"\xff\0\0\0\0", b"\xff"),
+        (b"\0" * 5, ""),
+    ):
         packed = begin.ljust(fields[1].offset, b"\0") + (3).to_bytes(4, sys.byteorder)
         packed = packed.ljust(-(-len(packed) // 8) * 8, b"\0")
-        assert read(packed) == (value, 3) and aggregations.pack_key(fields, (value, 3), None) == packed
+        assert (
+            read(packed) == (value, 3) and aggregations.pack_key(fields, (value, 3), None) == packed
+        )

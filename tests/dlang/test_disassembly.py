@@ -48,7 +48,10 @@ def test_task_variables_are_listed():
     """They are ours (-x pyusdt); dtrace has none."""
     text = "pyusdt*:::user_trace-i4s4 { task->x = 1; task->y[1] = task->x; self->z = 1; }"
     assert re.findall("(?m)^([xyz]) .*? (scl|arr) (tsk|tls) ", shown(text, {"pyusdt": True})) == [
-        ("z", "scl", "tls"), ("x", "arr", "tsk"), ("y", "arr", "tsk")]
+        ("z", "scl", "tls"),
+        ("x", "arr", "tsk"),
+        ("y", "arr", "tsk"),
+    ]
 
 
 def test_without_variables_there_is_no_table():

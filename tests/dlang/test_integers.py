@@ -34,7 +34,10 @@ def run(expressions, variables):
     clauses = [clause(trace(cast(e, t.LONG))) for e in expressions]
     machine = Machine(compiled(setup, *clauses))
     records = dict(machine.fire())
-    return ["fault" if isinstance(records[i], Fault) else records[i][0] for i in range(1, len(clauses) + 1)]
+    return [
+        "fault" if isinstance(records[i], Fault) else records[i][0]
+        for i in range(1, len(clauses) + 1)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -44,10 +47,14 @@ def test_random_expressions_are_what_c_computes(seed, tmp_path):
     source, binary_path = tmp_path / "e.c", tmp_path / "e"
     source.write_text(c_program(generator.variables, expressions))
     subprocess.run(["gcc", "-w", "-O0", "-fwrapv", "-o", binary_path, source], check=True)
-    expected = subprocess.run([binary_path], check=True, capture_output=True, text=True).stdout.split()
+    expected = subprocess.run(
+        [binary_path], check=True, capture_output=True, text=True
+    ).stdout.split()
     setup = [do(assign(var(symbol), num(value, t.LONG))) for symbol, value in generator.variables]
     # this-> variables live for one firing, which all clauses share
-    machine = Machine(compiled(clause(setup), *[clause(trace(cast(e.tree, t.LONG))) for e in expressions]))
+    machine = Machine(
+        compiled(clause(setup), *[clause(trace(cast(e.tree, t.LONG))) for e in expressions])
+    )
     got = ["fault" if isinstance(data, Fault) else str(data[0]) for _, data in machine.fire()]
     assert len(got) == len(expected) == CLAUSES
     for e, g, x in zip(expressions, got, expected):
@@ -57,25 +64,28 @@ def test_random_expressions_are_what_c_computes(seed, tmp_path):
 LMIN = binary("-", num(-(1 << 63) + 1, t.LONG), num(1))
 
 
-@pytest.mark.parametrize("tree, expected", [
-    (binary("/", LMIN, num(-1)), -(1 << 63)),
-    (binary("%", LMIN, num(-1)), 0),
-    (binary("/", num(-7), num(2)), -3),
-    (binary("%", num(-7), num(2)), -1),
-    (binary("/", num(-7, t.LONG), builtin("arg0")), "fault"),
-    (binary(">>", num(-8), num(1)), -4),
-    (binary("<<", num(1), num(-1)), -(1 << 63)),
-    (binary("+", num(0x7FFFFFFF), num(1)), 1 << 31),  # as dtrace: not cut to int
-    (cast(num(300), t.CHAR), 44),
-    (cast(num(-1), t.UINT), 0xFFFFFFFF),
-    (cast(cast(num(-1), t.UINT), t.INT), -1),
-    (binary("<", num(-1, t.LONG), num(0xFFFFFFFF, t.UINT)), 1),
-    (binary("<", num(-1), num(0xFFFFFFFF, t.UINT)), 0),
-    (ternary(builtin("arg0"), binary("/", num(1), builtin("arg0")), num(9)), 9),
-    (binary("&&", builtin("arg0"), binary("/", num(1), builtin("arg0"))), 0),
-    (binary("||", num(2), binary("/", num(1), builtin("arg0"))), 1),
-    (unary("!", unary("!", num(5), t.INT), t.INT), 1),
-])
+@pytest.mark.parametrize(
+    "tree, expected",
+    [
+        (binary("/", LMIN, num(-1)), -(1 << 63)),
+        (binary("%", LMIN, num(-1)), 0),
+        (binary("/", num(-7), num(2)), -3),
+        (binary("%", num(-7), num(2)), -1),
+        (binary("/", num(-7, t.LONG), builtin("arg0")), "fault"),
+        (binary(">>", num(-8), num(1)), -4),
+        (binary("<<", num(1), num(-1)), -(1 << 63)),
+        (binary("+", num(0x7FFFFFFF), num(1)), 1 << 31),  # as dtrace: not cut to int
+        (cast(num(300), t.CHAR), 44),
+        (cast(num(-1), t.UINT), 0xFFFFFFFF),
+        (cast(cast(num(-1), t.UINT), t.INT), -1),
+        (binary("<", num(-1, t.LONG), num(0xFFFFFFFF, t.UINT)), 1),
+        (binary("<", num(-1), num(0xFFFFFFFF, t.UINT)), 0),
+        (ternary(builtin("arg0"), binary("/", num(1), builtin("arg0")), num(9)), 9),
+        (binary("&&", builtin("arg0"), binary("/", num(1), builtin("arg0"))), 0),
+        (binary("||", num(2), binary("/", num(1), builtin("arg0"))), 1),
+        (unary("!", unary("!", num(5), t.INT), t.INT), 1),
+    ],
+)
 def test_edges(tree, expected):
     assert run([tree], []) == [expected]
 
@@ -104,14 +114,19 @@ def test_deep_expressions_spill(depth, right):
 
 def test_an_expression_that_is_too_deep_is_a_located_error():
     from pydtrace.dlang.compile_errors import CompileError
+
     with pytest.raises(CompileError) as error:
         compiled(clause(trace(nested(200, True))))
     assert error.value.tag == "D_UNSUPPORTED" and "too deeply" in error.value.message
 
 
 @pytest.mark.parametrize("scope", ["global", "this", "self"])
-@pytest.mark.parametrize("type, value, read", [(t.CHAR, 200, -56), (t.UINT, -1, 0xFFFFFFFF), (t.SHORT, -5, -5)])
+@pytest.mark.parametrize(
+    "type, value, read", [(t.CHAR, 200, -56), (t.UINT, -1, 0xFFFFFFFF), (t.SHORT, -5, -5)]
+)
 def test_a_store_cuts_to_the_variable(scope, type, value, read):
     v = variable(scope, "v", type)
-    machine = Machine(compiled(clause([do(assign(var(v), num(value))), trace(cast(var(v), t.LONG))])))
+    machine = Machine(
+        compiled(clause([do(assign(var(v), num(value))), trace(cast(var(v), t.LONG))]))
+    )
     assert machine.fire() == [(0, [read])]

@@ -99,9 +99,18 @@ def test_aggregations():
 
 def test_probe_descriptions_are_one_token():
     text = "pyusdt$target:::user_trace-n*,tick-1s /"
-    expected = [(PSPEC, "pyusdt$target:::user_trace-n*"), (",", None), (PSPEC, "tick-1s"), ("/", None)]
+    expected = [
+        (PSPEC, "pyusdt$target:::user_trace-n*"),
+        (",", None),
+        (PSPEC, "tick-1s"),
+        ("/", None),
+    ]
     assert tokens(text, mode=CLAUSE) == expected
-    assert tokens("integer int int*", mode=CLAUSE) == [(PSPEC, "integer"), ("int", None), (PSPEC, "int*")]
+    assert tokens("integer int int*", mode=CLAUSE) == [
+        (PSPEC, "integer"),
+        ("int", None),
+        (PSPEC, "int*"),
+    ]
 
 
 def test_a_slash_ends_a_predicate_where_nothing_can_be_divided():
@@ -112,7 +121,9 @@ def test_a_slash_ends_a_predicate_where_nothing_can_be_divided():
 def test_comments_lines_and_blanks_are_skipped():
     seen = []
     text = "#!/usr/bin/pydtrace -s\n/* a\n */ x // y\n # pragma D option quiet\n\\\nz"
-    found = tokens(text, control=lambda words, start, end: seen.append([word[:2] for word in words]))
+    found = tokens(
+        text, control=lambda words, start, end: seen.append([word[:2] for word in words])
+    )
     assert found == [(IDENT, "x"), (IDENT, "z")]
     assert seen == [[("word", "pragma"), ("word", "D"), ("word", "option"), ("word", "quiet")]]
 

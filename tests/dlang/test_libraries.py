@@ -26,13 +26,19 @@ def library(folder, **texts):
 
 
 def test_libraries_are_read_in_the_order_of_their_dependencies(tmp_path):
-    options = library(tmp_path, a="#pragma D depends_on library b.d\ninline int foo = bar;\n", b="inline int bar = 4;\n")
+    options = library(
+        tmp_path,
+        a="#pragma D depends_on library b.d\ninline int foo = bar;\n",
+        b="inline int bar = 4;\n",
+    )
     tree = Compiler(options).add("BEGIN { trace(foo); }")
     assert tree.items[0].body[0].expr.args[0].value == 4
 
 
 def test_libraries_that_depend_on_each_other_are_refused(tmp_path):
-    options = library(tmp_path, a="#pragma D depends_on library b.d\n", b="#pragma D depends_on library a.d\n")
+    options = library(
+        tmp_path, a="#pragma D depends_on library b.d\n", b="#pragma D depends_on library a.d\n"
+    )
     with pytest.raises(LibraryError, match="Cyclic dependency detected"):
         Compiler(options).add("BEGIN { }")
 
@@ -64,7 +70,12 @@ needs_cpp = pytest.mark.skipif(shutil.which("cpp") is None, reason="needs cpp")
 def test_the_preprocessor_gets_the_options_in_their_order(tmp_path):
     (tmp_path / "n.h").write_text("#define NUMBER 3\n")
     options = Options()
-    for name, value in [("cpp", None), ("define", "A=1"), ("undef", "A"), ("incdir", str(tmp_path))]:
+    for name, value in [
+        ("cpp", None),
+        ("define", "A=1"),
+        ("undef", "A"),
+        ("incdir", str(tmp_path)),
+    ]:
         options.set(name, value)
     text = "#!/usr/bin/dtrace -s\n#include <n.h>\n#ifdef A\n#error A\n#endif\nBEGIN { exit(NUMBER + __SUNW_D); }\n"
     call = Compiler(options).add(text, "x.d").items[-1].body[0].expr
@@ -76,7 +87,7 @@ def test_lines_are_those_of_the_script_and_of_what_it_includes(tmp_path):
     (tmp_path / "bad.h").write_text("\ninline int x = nobody;\n")
     options = with_options(cpp=None, incdir=str(tmp_path))
     with pytest.raises(CompileError) as caught:
-        Compiler(options).add('#include <bad.h>\nBEGIN { }\n', "x.d")
+        Compiler(options).add("#include <bad.h>\nBEGIN { }\n", "x.d")
     assert f'"{tmp_path}/bad.h", line 2: ' in caught.value.summary()
     with pytest.raises(CompileError) as caught:
         Compiler(with_options(cpp=None)).add("#define A 1\n\nBEGIN { trace(nobody); }\n", "x.d")
@@ -117,7 +128,9 @@ def test_the_header_has_the_macros_of_dtrace():
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_a_program_builds_with_the_header_and_has_the_probes(tmp_path):
     include = "#include <sys/sdt.h>\n"
-    if subprocess.run(["gcc", "-E", "-"], input=include, capture_output=True, text=True, check=False).returncode:
+    if subprocess.run(
+        ["gcc", "-E", "-"], input=include, capture_output=True, text=True, check=False
+    ).returncode:
         pytest.skip("needs sys/sdt.h")
     (tmp_path / "prov.d").write_text(PROVIDER)
     code = "from pydtrace.cli.pydtrace.main import main; main(['-h', '-s', 'prov.d'])"
@@ -127,8 +140,14 @@ def test_a_program_builds_with_the_header_and_has_the_probes(tmp_path):
     (tmp_path / "t.c").write_text(source + "return MY_PROV_VD_ENABLED(); }\n")
     subprocess.run(["gcc", "-Wall", "-Werror", "-o", "t", "t.c"], cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "t"], check=False).returncode == 0
-    notes = subprocess.run(["readelf", "-n", "t"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert [line.split()[1] for line in notes.splitlines() if " Name: " in line] == ["nothing", "start__up", "vd"]
+    notes = subprocess.run(
+        ["readelf", "-n", "t"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert [line.split()[1] for line in notes.splitlines() if " Name: " in line] == [
+        "nothing",
+        "start__up",
+        "vd",
+    ]
 
 
 def test_arguments_have_the_types_of_the_provider():

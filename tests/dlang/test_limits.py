@@ -17,7 +17,9 @@ from pydtrace.options import Options
 
 def doubled(first: str, each: str, last: str, count: int = 40) -> str:
     """A text whose definitions N use the one before them twice."""
-    return "".join([first, *(each.format(i=i, j=i - 1) for i in range(1, count)), last.format(i=count - 1)])
+    return "".join(
+        [first, *(each.format(i=i, j=i - 1) for i in range(1, count)), last.format(i=count - 1)]
+    )
 
 
 COPIES = f"the program's inlines and translators are more than {compiler_limits.MOST_COPIES} operations where they are used"
@@ -53,7 +55,9 @@ def test_what_is_too_large(name):
     text, message, line = LARGE[name]
     with pytest.raises(CompileError) as caught:
         compile_program(text, "large.d")
-    assert message in str(caught.value) and len(str(caught.value)) < 9000 + len(caught.value.message)
+    assert message in str(caught.value) and len(str(caught.value)) < 9000 + len(
+        caught.value.message
+    )
     assert line is None or caught.value.loc.line == line, str(caught.value)
 
 
@@ -68,14 +72,22 @@ def test_in_little_memory():
         for name in ("inlines", "inlines with keys", "translators", "an array", "pointers"):
             test_limits.test_what_is_too_large(name)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done
 
 
 def test_what_a_script_needs_is_not_too_large():
     """Thirty inlines that use each other, a hundred clauses."""
     text = "".join(f"inline int x{i} = {f'x{i - 1}' if i else 'pid'} + 1;\n" for i in range(30))
-    program = compile_program(text + "".join(f"user_trace-n{i} {{ @[x29] = count(); }}\n" for i in range(100)))
+    program = compile_program(
+        text + "".join(f"user_trace-n{i} {{ @[x29] = count(); }}\n" for i in range(100))
+    )
     assert len(program.clauses) == 100
 
 
@@ -96,10 +108,37 @@ def test_the_limits_are_of_all_texts():
             compiler.add("BEGIN { }\n" * 100)
 
 
-@pytest.mark.parametrize(("text", "patience", "message"), [
-    (b"".join([b"#define A0 x\n", *(f"#define A{i} A{i - 1} A{i - 1} A{i - 1} A{i - 1}\n".encode() for i in range(1, 20)), b"BEGIN { A19; }"]), 60, "Preprocessor (made more than|failed)"),
-    (b"".join([b"#define A0 1\n", *(f"#define A{i} (A{i - 1} + A{i - 1})\n".encode() for i in range(1, 40)), b"#if A39\n#endif\nBEGIN { }"]), 2, "Preprocessor (did not end|failed)"),
-], ids=["bytes", "memory or time"])
+@pytest.mark.parametrize(
+    ("text", "patience", "message"),
+    [
+        (
+            b"".join(
+                [
+                    b"#define A0 x\n",
+                    *(
+                        f"#define A{i} A{i - 1} A{i - 1} A{i - 1} A{i - 1}\n".encode()
+                        for i in range(1, 20)
+                    ),
+                    b"BEGIN { A19; }",
+                ]
+            ),
+            60,
+            "Preprocessor (made more than|failed)",
+        ),
+        (
+            b"".join(
+                [
+                    b"#define A0 1\n",
+                    *(f"#define A{i} (A{i - 1} + A{i - 1})\n".encode() for i in range(1, 40)),
+                    b"#if A39\n#endif\nBEGIN { }",
+                ]
+            ),
+            2,
+            "Preprocessor (did not end|failed)",
+        ),
+    ],
+    ids=["bytes", "memory or time"],
+)
 def test_the_preprocessor(text, patience, message, monkeypatch):
     """Texts that become larger than there is room for, that take all memory or time.  Nothing that cpp has started is left."""
     mark = f"PYUSDT_TEST_MARK={os.getpid()}-{time.monotonic_ns()}"
@@ -109,7 +148,9 @@ def test_the_preprocessor(text, patience, message, monkeypatch):
     with pytest.raises(PreprocessError, match=message):
         preprocess.preprocess(text, Options())
     deadline = time.monotonic() + 30
-    while (left := marked(mark)) and time.monotonic() < deadline:  # what was killed takes a moment to end
+    while (
+        left := marked(mark)
+    ) and time.monotonic() < deadline:  # what was killed takes a moment to end
         time.sleep(0.01)
     assert not left
 
@@ -128,4 +169,6 @@ def marked(mark):
 
 
 def test_a_preprocessor_still_works():
-    assert b"BEGIN { trace(3); }" in preprocess.preprocess(b"#!/usr/bin/dtrace\n#define X 3\nBEGIN { trace(X); }\n", Options())
+    assert b"BEGIN { trace(3); }" in preprocess.preprocess(
+        b"#!/usr/bin/dtrace\n#define X 3\nBEGIN { trace(X); }\n", Options()
+    )

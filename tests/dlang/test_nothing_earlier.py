@@ -54,7 +54,11 @@ def outcome(program, noise):
             if noise:
                 machine.disturb()
             machine.run(clause.index)
-    maps = [machine.map_bytes(index) for index in range(1, len(program.maps)) if program.maps[index].kind != "ringbuf"]
+    maps = [
+        machine.map_bytes(index)
+        for index in range(1, len(program.maps))
+        if program.maps[index].kind != "ringbuf"
+    ]
     return machine.records, maps
 
 
@@ -79,4 +83,9 @@ def test_of_the_recorded_cases(path):
 def test_of_random_programs(kind):
     for seed in range(3):
         rng = random.Random(seed)
-        is_the_same(Generator(rng, collections.Counter(), kind == "events", True, kind == "numbers").program(30).text(), *ARGUMENTS)
+        is_the_same(
+            Generator(rng, collections.Counter(), kind == "events", True, kind == "numbers")
+            .program(30)
+            .text(),
+            *ARGUMENTS,
+        )

@@ -30,7 +30,11 @@ def shown(node):
     if isinstance(node, ast.Unary):
         return f"({node.op}{shown(node.operand)})"
     if isinstance(node, ast.IncDec):
-        return f"({node.op}{shown(node.operand)})" if node.prefix else f"({shown(node.operand)}{node.op})"
+        return (
+            f"({node.op}{shown(node.operand)})"
+            if node.prefix
+            else f"({shown(node.operand)}{node.op})"
+        )
     if isinstance(node, ast.Ternary):
         return f"({shown(node.cond)} ? {shown(node.then)} : {shown(node.otherwise)})"
     if isinstance(node, ast.Cast):
@@ -167,7 +171,9 @@ def test_a_name_that_is_assigned_is_no_type():
     ],
 )
 def test_declarators_read_from_the_name_outwards(declaration, steps, monkeypatch):
-    monkeypatch.setattr(declarations, "declare", lambda names, node: None)  # takes what is not supported
+    monkeypatch.setattr(
+        declarations, "declare", lambda names, node: None
+    )  # takes what is not supported
     node, _ = parse(declaration + "; BEGIN { }", None).items
     assert [step[0] for step in node.type_name.steps] == steps
 
@@ -180,7 +186,9 @@ def test_places_are_those_of_the_source():
     assert text[assign.loc.start : assign.loc.end] == "x = pid +\n\t    tid"
 
 
-@pytest.mark.parametrize("pattern", ["(", "-", "!", "a[", "printf(", "1 ? ", "x = ", "(int)", "++", "sizeof "])
+@pytest.mark.parametrize(
+    "pattern", ["(", "-", "!", "a[", "printf(", "1 ? ", "x = ", "(int)", "++", "sizeof "]
+)
 def test_nesting_is_bounded(pattern):
     with DeepRecursion(), pytest.raises(CompileError, match=f"more than {MAX_DEPTH} levels"):
         parse("BEGIN { " + pattern * 5000)
@@ -195,18 +203,35 @@ def test_long_expressions_end_in_a_tree_or_an_error(tail):
         assert "levels" in error.message
 
 
-@pytest.mark.parametrize("before, after", [
-    ("struct { ", "} m;"), ("struct { ", "};"), ("union { ", "} m;"), ("struct s%d { ", "} m;"), ("union u%d { struct { ", "}; } m;")])
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("struct { ", "} m;"),
+        ("struct { ", "};"),
+        ("union { ", "} m;"),
+        ("struct s%d { ", "} m;"),
+        ("union u%d { struct { ", "}; } m;"),
+    ],
+)
 def test_structs_within_structs_are_bounded(before, after):
     """2,000 deep they were a RecursionError."""
-    deep = "".join(before % i if "%" in before else before for i in range(2000)) + "int x;" + after * 2000
+    deep = (
+        "".join(before % i if "%" in before else before for i in range(2000))
+        + "int x;"
+        + after * 2000
+    )
     with pytest.raises(CompileError, match=f"more than {MAX_DEPTH} levels of nesting") as caught:
         compile_program(f"struct t {{ {deep} }};\nBEGIN {{ }}", "deep.d")
     assert (caught.value.tag, caught.value.loc.line) == ("D_UNSUPPORTED", 1)
-    compile_program(f"struct t {{ {'struct { ' * 100}int x;{'} m;' * 100} }};\nBEGIN {{ }}", "deep.d")
+    compile_program(
+        f"struct t {{ {'struct { ' * 100}int x;{'} m;' * 100} }};\nBEGIN {{ }}", "deep.d"
+    )
 
 
-@pytest.mark.parametrize("text", ["BEGIN { x[%s] = 1; }", "BEGIN { @[%s] = count(); }", "int y[%s];", "BEGIN { trace(%s); }"])
+@pytest.mark.parametrize(
+    "text",
+    ["BEGIN { x[%s] = 1; }", "BEGIN { @[%s] = count(); }", "int y[%s];", "BEGIN { trace(%s); }"],
+)
 def test_lists_are_bounded_and_the_rest_is_not_read(text):
     """20,000 keys took many seconds to be refused; what is behind the bound is no D."""
     element = "int" if text.startswith("int") else "pid"

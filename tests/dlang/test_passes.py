@@ -27,14 +27,18 @@ def test_what_is_missing_is_found_at_registration():
         passes.add("p", ("a",), "a", None)
     with pytest.raises(PassError, match="no value for a"):
         passes.run({})
-    with pytest.raises(PassError, match="the passes are preprocess, libraries, parse, types, lower"):
+    with pytest.raises(
+        PassError, match="the passes are preprocess, libraries, parse, types, lower"
+    ):
         front_end().upto("nosuch")
 
 
 def test_texts_share_variables_but_not_clause_local_ones():
     compiler = Compiler()
     compiler.add("BEGIN { x = 1; this->y = 1; @a[x] = count(); }")
-    compiler.add('END { trace(x); this->y = "s"; @a["s"] = count(); }'.replace('@a["s"]', "@a[x]"), "x.d")
+    compiler.add(
+        'END { trace(x); this->y = "s"; @a["s"] = count(); }'.replace('@a["s"]', "@a[x]"), "x.d"
+    )
     program = compiler.finish()
     assert [len(program.clauses), len(program.aggregations)] == [2, 1]
     with pytest.raises(CompileError, match="operands have incompatible types"):
@@ -42,13 +46,19 @@ def test_texts_share_variables_but_not_clause_local_ones():
 
 
 def test_pragmas_set_the_options_of_the_program():
-    program = compile_program("#pragma D option strsize=16\n#pragma D option quiet\nBEGIN { s = execname; }")
+    program = compile_program(
+        "#pragma D option strsize=16\n#pragma D option quiet\nBEGIN { s = execname; }"
+    )
     assert (program.strsize, program.options["quiet"]) == (16, True)
 
 
 @pytest.mark.parametrize("stage", DUMPS)
 def test_every_stage_can_be_dumped(stage):
-    text = dump(stage, Compiler(), "#pragma D option quiet\nBEGIN /pid/ { x++; @a[x] = count(); printf(\"%d\", x); }")
+    text = dump(
+        stage,
+        Compiler(),
+        '#pragma D option quiet\nBEGIN /pid/ { x++; @a[x] = count(); printf("%d", x); }',
+    )
     expected = {"ast": "IncDec op=++", "types": "Assign op==  <int64_t>", "bpf": "exit"}[stage]
     assert expected in text
 
@@ -102,8 +112,13 @@ def test_the_compiler_is_imported_and_run_in_less_than_it_takes_to_import_asynci
     env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
 
     def run(statements):
-        done = subprocess.run([sys.executable, "-c", IMPORTED.format(statements)], env=env, check=True, capture_output=True,
-                              text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORTED.format(statements)],
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         seconds, *modules = done.stdout.split()
         return float(seconds), modules
 

@@ -33,7 +33,9 @@ def counted():
         machine = Machine(program)
         for value in data:
             machine.fire(args=[0, 0, value % 2**64])
-        (item,) = machine.items(program.aggregations[0]) if data else [(b"", bytes(8 * ROW.words(())))]
+        (item,) = (
+            machine.items(program.aggregations[0]) if data else [(b"", bytes(8 * ROW.words(())))]
+        )
         return aggregation_values.unpack(program.aggregations[0], item[1])
 
     return count
@@ -45,7 +47,12 @@ def exact(data, percent):
     return ordered[max(0, math.ceil(len(data) * percent / 100 - 1e-9) - 1)]
 
 
-MAGNITUDES = st.integers(0, 2**63 - 1) | st.integers(0, 300) | st.integers(0, 62).map(lambda bits: 1 << bits) | st.integers(0, 10**10)
+MAGNITUDES = (
+    st.integers(0, 2**63 - 1)
+    | st.integers(0, 300)
+    | st.integers(0, 62).map(lambda bits: 1 << bits)
+    | st.integers(0, 10**10)
+)
 
 
 @settings(max_examples=120, deadline=None)
@@ -62,7 +69,10 @@ def test_every_percentile_to_one_percent(counted, data):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(MAGNITUDES | MAGNITUDES.map(lambda value: -1 - value), min_size=1, max_size=40), st.integers(0, 40))
+@given(
+    st.lists(MAGNITUDES | MAGNITUDES.map(lambda value: -1 - value), min_size=1, max_size=40),
+    st.integers(0, 40),
+)
 def test_merged_they_are_what_one_would_have_counted(counted, data, half):
     assert _counted(counted(data[:half]).merge(counted(data[half:]))) == _counted(counted(data))
 
@@ -72,7 +82,12 @@ def _counted(value):
 
 
 def test_every_edge_is_in_its_bucket(counted):
-    edges = [edge for low, high in aggregation_values.bounds(ROW, ()) for edge in (low, high) if edge is not None]
+    edges = [
+        edge
+        for low, high in aggregation_values.bounds(ROW, ())
+        for edge in (low, high)
+        if edge is not None
+    ]
     found = counted(edges)
     assert found.counts == (2,) * len(found.counts) and edges == sorted(edges)
     assert (edges[0], edges[-1], found.n, found.max) == (-(2**63), 2**63 - 1, len(edges), 2**63 - 1)
@@ -84,19 +99,26 @@ def test_who_has_none_below_zero_has_no_half_for_them():
     for value, key in ((5, 1), (-7, 2), (0, 2), (9, 1), (8, 3)):
         machine.fire(args=[0, 0, value % 2**64, key])
     assert len(machine._elements(program.aggregations[0].map)) == 4
-    found = {key[0]: aggregation_values.unpack(program.aggregations[0], words).buckets for key, words in machine.items(program.aggregations[0])}
+    found = {
+        key[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
+        for key, words in machine.items(program.aggregations[0])
+    }
     assert sorted(found.values()) == [[(-7, -7, 1), (0, 0, 1)], [(5, 5, 1), (9, 9, 1)], [(8, 8, 1)]]
 
 
 def test_as_ddsketch_does(counted):
     """The library's sketch with its default accuracy, 1 %, of the same values: each is right to 1 %, so they differ by 2 % at most."""
-    data = [(int(1000 * math.exp(i % 997 / 90)) + i % 13) * (-1 if i % 3 else 1) for i in range(4000)]
+    data = [
+        (int(1000 * math.exp(i % 997 / 90)) + i % 13) * (-1 if i % 3 else 1) for i in range(4000)
+    ]
     found, sketch = counted(data), LogCollapsingLowestDenseDDSketch(relative_accuracy=0.01)
     for value in data:
         sketch.add(value)
     for percent in PERCENTS:
         theirs = sketch.get_quantile_value(percent / 100)
-        assert abs(theirs - exact(data, percent)) <= abs(exact(data, percent)) / 99, "the test compares other things than it should"
+        assert abs(theirs - exact(data, percent)) <= abs(exact(data, percent)) / 99, (
+            "the test compares other things than it should"
+        )
         assert abs(found.percentile(percent) - theirs) <= abs(theirs) * 0.0203
 
 
@@ -104,28 +126,45 @@ def test_an_increment_weighs():
     machine = Machine(program := compiled(f"{N1} {{ @ = percentiles(arg2, arg3); }}", pyusdt=True))
     for value, weight in ((10, 97), (5000, 3)):
         machine.fire(args=[0, 0, value, weight])
-    found = aggregation_values.unpack(program.aggregations[0], machine.items(program.aggregations[0])[0][1])
+    found = aggregation_values.unpack(
+        program.aggregations[0], machine.items(program.aggregations[0])[0][1]
+    )
     assert (found.n, found.total, found.percentile(97), found.percentile(98)) == (2, 100, 10, 5000)
 
 
 def test_beside_other_keys():
-    machine = Machine(program := compiled(f"{N1} {{ @[copyinstr(arg6)] = percentiles(arg2); @n[arg2] = count(); }}", pyusdt=True))
+    machine = Machine(
+        program := compiled(
+            f"{N1} {{ @[copyinstr(arg6)] = percentiles(arg2); @n[arg2] = count(); }}", pyusdt=True
+        )
+    )
     for value, name in ((5, b"a"), (7, b"b"), (9, b"a")):
         machine.fire(args=[0, 0, value, 0, 0, 0, name])
-    found = {key.split(b"\0")[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
-             for key, words in machine.items(program.aggregations[0])}
+    found = {
+        key.split(b"\0")[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
+        for key, words in machine.items(program.aggregations[0])
+    }
     assert found == {b"a": [(5, 5, 1), (9, 9, 1)], b"b": [(7, 7, 1)]}
 
 
 def test_without_the_option_d_has_no_such_function():
     with pytest.raises(CompileError) as error:
         compiled(f"{N1} {{ @ = percentiles(arg2); }}")
-    assert (error.value.tag, error.value.hint) == ("D_FUNC_UNDEF", "-x pyusdt allows it: D has no such function")
-    compiled(f"{N1} {{ percentiles = arg2; trace(percentiles); }} {N1} {{ this->percentiles = 1; }}")
+    assert (error.value.tag, error.value.hint) == (
+        "D_FUNC_UNDEF",
+        "-x pyusdt allows it: D has no such function",
+    )
+    compiled(
+        f"{N1} {{ percentiles = arg2; trace(percentiles); }} {N1} {{ this->percentiles = 1; }}"
+    )
 
 
 def test_what_is_no_number():
-    for text, tag in (('percentiles("a")', "D_AGG_SCALAR"), ("percentiles()", "D_PROTO_LEN"), ("percentiles(1, 2, 3)", "D_PROTO_LEN")):
+    for text, tag in (
+        ('percentiles("a")', "D_AGG_SCALAR"),
+        ("percentiles()", "D_PROTO_LEN"),
+        ("percentiles(1, 2, 3)", "D_PROTO_LEN"),
+    ):
         with pytest.raises(CompileError) as error:
             compiled(f"BEGIN {{ @ = {text}; }}", pyusdt=True)
         assert error.value.tag == tag
@@ -134,7 +173,13 @@ def test_what_is_no_number():
 def test_text_and_plain_data(counted):
     found = counted([*range(1, 1001), 123456])
     shown = ROW.show(found, 1, ()).decode().split()
-    assert [word.partition("=")[0] for word in shown] == ["p50", "p90", "p99", "p99.9", "max"] and shown[-1] == "max=123456"
+    assert [word.partition("=")[0] for word in shown] == [
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+    ] and shown[-1] == "max=123456"
     assert ROW.show(found, 1000, ()).split()[-1] == b"max=123"
     assert json.loads(json.dumps(found.to_dict()))["percentiles"]["max"] == 123456
     assert found.text().split() == shown

@@ -19,7 +19,11 @@ FOUND = sorted(glob.glob(os.path.join(HERE, "robust", "*.d")))
 
 
 bounded = settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
 )
 
 
@@ -47,7 +51,11 @@ def test_mutated_scripts(text, data):
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         end = min(len(text), at + data.draw(st.integers(0, 12)))
-        text = text[:at] + data.draw(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4))) + text[end:]
+        text = (
+            text[:at]
+            + data.draw(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4)))
+            + text[end:]
+        )
     check(text)
 
 

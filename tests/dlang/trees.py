@@ -30,7 +30,13 @@ def unary(op, operand, type=None):
 def binary(op, left, right):
     """With the types that the types pass would give."""
     node = ast.Binary(LOC, op, left, right)
-    node.common = t.STRING if left.type.is_string else left.type if op in ("<<", ">>") else t.promote(left.type, right.type)
+    node.common = (
+        t.STRING
+        if left.type.is_string
+        else left.type
+        if op in ("<<", ">>")
+        else t.promote(left.type, right.type)
+    )
     node.type = node.common if op in ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>") else t.INT
     return node
 
@@ -62,7 +68,9 @@ def ternary(cond, then, otherwise):
 
 
 def copyinstr(*args):
-    return typed(ast.Call(LOC, "copyinstr", builtins.SUBROUTINES["copyinstr"], list(args)), t.STRING)
+    return typed(
+        ast.Call(LOC, "copyinstr", builtins.SUBROUTINES["copyinstr"], list(args)), t.STRING
+    )
 
 
 def do(expr):
@@ -71,7 +79,9 @@ def do(expr):
 
 def trace(*exprs):
     """One statement, a trace() each."""
-    return [do(typed(ast.Call(LOC, "trace", builtins.ACTIONS["trace"], [e]), t.VOID)) for e in exprs]
+    return [
+        do(typed(ast.Call(LOC, "trace", builtins.ACTIONS["trace"], [e]), t.VOID)) for e in exprs
+    ]
 
 
 def aggregation(name, function, keys=()):
@@ -81,7 +91,9 @@ def aggregation(name, function, keys=()):
 
 
 def aggregate(symbol, keys=(), args=()):
-    return ast.AggStmt(LOC, ast.AggRef(LOC, symbol, list(keys)), symbol.row.name, symbol.row, list(args))
+    return ast.AggStmt(
+        LOC, ast.AggRef(LOC, symbol, list(keys)), symbol.row.name, symbol.row, list(args)
+    )
 
 
 def clause(body, predicate=None):

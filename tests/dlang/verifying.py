@@ -21,9 +21,13 @@ Program.__init__ = _remember
 def refusals():
     """What the verifier refuses of the programs made since the last call: a list of texts."""
     made, _made[:] = list(_made), []
-    return [f"clause {index} ({program.clauses[index].loc}): {verdict.log}"
-            for program in made if program.maps
-            for index, verdict in verifier.verify_program(program).items() if verdict.status == verifier.REFUSED]
+    return [
+        f"clause {index} ({program.clauses[index].loc}): {verdict.log}"
+        for program in made
+        if program.maps
+        for index, verdict in verifier.verify_program(program).items()
+        if verdict.status == verifier.REFUSED
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -32,4 +36,6 @@ def kernel_verifier():
     refusals()
     yield
     found = refusals()
-    assert not found, "the kernel refuses what was compiled:\n" + "\n".join(text[-3000:] for text in found)
+    assert not found, "the kernel refuses what was compiled:\n" + "\n".join(
+        text[-3000:] for text in found
+    )

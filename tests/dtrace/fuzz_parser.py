@@ -29,21 +29,90 @@ SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = qua
 BEGIN { ustack(3); usym(1); tracemem(alloca(20), 20, 17); @y[usym(1), "s", 2] = quantize(3); @u[ustack(2), "k"] = sum(1); @m[umod(1)] = avg(3); }"""
 MARK = "M0"
 _BETWEEN = b"\2" + MARK.encode()
-FRAMES = [b"\1B\4", b"\1E\4", b"\1R0\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\0057\0031\5te\\001xt\\0\4",
-          b"\1R1\0032\0031\00399\0034\0035\3dtrace\3\3\3END\0030\5end\5-7\0031\0053\4", b"\1S0\4", b"\1A0\3key\0031\00617\4",
-          b"\1S1\4", (b"\1A1\0037\6\n           value  ------------- Distribution ------------- count    \n"
-          b"               1 |                                         0        \n               2 |@@@@ 3\n\4"), b"\1A4\6-5\4",
-          b"\1R2\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\5" + _BETWEEN + b"\n    a`main+0x1\n    lib`\4f\n" + _BETWEEN
-          + b"\0031\5" + _BETWEEN + b"lib`f" + _BETWEEN + b"\0032\5" + _BETWEEN + b"\n         0:" + b" 40" * 16 + b"  @\n        10: 40  @\n"
-          + _BETWEEN + b"\4", b"\1S6\4", b"\1K6\3text\\0\4", b"\1P6\3" + _BETWEEN + b"\n  text" + b" " * 46 + b"  lib`f" + b" " * 46 + b"         2\n" +
-          b"           value  ------------- Distribution ------------- count    \n               1 |      0        \n"
-          b"               2 |@@@@ 3\n\n" + _BETWEEN + b"\4", b"\1T6\4", b"\1S7\4", b"\1A7\3" + _BETWEEN + b"\na`f+0x1\n" + _BETWEEN + b"\3k\0067\4",
-          b"\1T7\4", b"\1S8\4", b"\1T8\4", b"\1S3\4", b"\1A3\3x\0063\4", b"\1P8\3" + _BETWEEN + b"\n  lib" + b" " * 48 + b"               -3\n" + _BETWEEN + b"\4"]
+FRAMES = [
+    b"\1B\4",
+    b"\1E\4",
+    b"\1R0\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\0057\0031\5te\\001xt\\0\4",
+    b"\1R1\0032\0031\00399\0034\0035\3dtrace\3\3\3END\0030\5end\5-7\0031\0053\4",
+    b"\1S0\4",
+    b"\1A0\3key\0031\00617\4",
+    b"\1S1\4",
+    (
+        b"\1A1\0037\6\n           value  ------------- Distribution ------------- count    \n"
+        b"               1 |                                         0        \n               2 |@@@@ 3\n\4"
+    ),
+    b"\1A4\6-5\4",
+    b"\1R2\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\5"
+    + _BETWEEN
+    + b"\n    a`main+0x1\n    lib`\4f\n"
+    + _BETWEEN
+    + b"\0031\5"
+    + _BETWEEN
+    + b"lib`f"
+    + _BETWEEN
+    + b"\0032\5"
+    + _BETWEEN
+    + b"\n         0:"
+    + b" 40" * 16
+    + b"  @\n        10: 40  @\n"
+    + _BETWEEN
+    + b"\4",
+    b"\1S6\4",
+    b"\1K6\3text\\0\4",
+    b"\1P6\3"
+    + _BETWEEN
+    + b"\n  text"
+    + b" " * 46
+    + b"  lib`f"
+    + b" " * 46
+    + b"         2\n"
+    + b"           value  ------------- Distribution ------------- count    \n               1 |      0        \n"
+    b"               2 |@@@@ 3\n\n" + _BETWEEN + b"\4",
+    b"\1T6\4",
+    b"\1S7\4",
+    b"\1A7\3" + _BETWEEN + b"\na`f+0x1\n" + _BETWEEN + b"\3k\0067\4",
+    b"\1T7\4",
+    b"\1S8\4",
+    b"\1T8\4",
+    b"\1S3\4",
+    b"\1A3\3x\0063\4",
+    b"\1P8\3" + _BETWEEN + b"\n  lib" + b" " * 48 + b"               -3\n" + _BETWEEN + b"\4",
+]
 SLOWEST = 20_000  # ns of CPU time a byte: 400 times the usual
 HELD = (1 << 16) + 4096 * 100  # bytes: a line, and a table's rows
-_SPECIAL = [b"\n", b"\n\n", b" ", b"  ", b" " * 33, b" " * 50, b"\0", b"\xff", b"\t", b":", b"|", b"@", b"`", b"+0x1", b"0x",
-            b"dtrace: ", b"CPU", b" -> ", b">= ", b"< ", b"---", b"9" * 25, b"-", b"\r\n", b"\1", b"\4", b"\3", b"\5", b"\6",
-            b"\2", _BETWEEN]
+_SPECIAL = [
+    b"\n",
+    b"\n\n",
+    b" ",
+    b"  ",
+    b" " * 33,
+    b" " * 50,
+    b"\0",
+    b"\xff",
+    b"\t",
+    b":",
+    b"|",
+    b"@",
+    b"`",
+    b"+0x1",
+    b"0x",
+    b"dtrace: ",
+    b"CPU",
+    b" -> ",
+    b">= ",
+    b"< ",
+    b"---",
+    b"9" * 25,
+    b"-",
+    b"\r\n",
+    b"\1",
+    b"\4",
+    b"\3",
+    b"\5",
+    b"\6",
+    b"\2",
+    _BETWEEN,
+]
 
 
 class Found(Exception):
@@ -77,7 +146,9 @@ class Maker:
         for _ in range(rng.choice((0, 0, 1, 2, 5, 20))):
             data = self._damaged(data)
         if rng.random() < 0.002:  # lines longer than any limit, and tables
-            data = data * rng.randrange(1, 60) + rng.choice(self.lines)[:-1] * rng.randrange(1, 3000)
+            data = data * rng.randrange(1, 60) + rng.choice(self.lines)[:-1] * rng.randrange(
+                1, 3000
+            )
         return self._stretched(data) if rng.random() < 0.005 else data
 
     def _stretched(self, data):
@@ -85,13 +156,21 @@ class Maker:
         expression try every way to divide it."""
         rng = self.random
         at = rng.randrange(len(data) + 1)
-        unit = rng.choice([*_SPECIAL, b"0123456789", data[at : at + rng.choice((1, 2, 4))]]).replace(b"\n", b"") or b" "
+        unit = (
+            rng.choice([*_SPECIAL, b"0123456789", data[at : at + rng.choice((1, 2, 4))]]).replace(
+                b"\n", b""
+            )
+            or b" "
+        )
         return data[:at] + unit * (60_000 // len(unit)) + data[at:]
 
     def frames(self):
         """Frames, whole ones and damaged ones, with texts between them."""
         rng = self.random
-        data = b"".join(rng.choice(FRAMES) if rng.random() < 0.8 else self._part() for _ in range(rng.randrange(1, 12)))
+        data = b"".join(
+            rng.choice(FRAMES) if rng.random() < 0.8 else self._part()
+            for _ in range(rng.randrange(1, 12))
+        )
         for _ in range(rng.choice((0, 1, 3, 10))):
             data = self._damaged(data)
         return data
@@ -103,11 +182,17 @@ class Maker:
             return rng.choice(self.lines)
         if kind < 0.8:
             a, b = rng.choice(self.lines), rng.choice(self.lines)
-            return a[: rng.randrange(len(a) + 1)] + b[rng.randrange(len(b)):]
+            return a[: rng.randrange(len(a) + 1)] + b[rng.randrange(len(b)) :]
         if kind < 0.9:
-            number = rng.choice((0, 1, -1, 7, 2**31, -(2**63), 2**64, rng.getrandbits(rng.randrange(1, 70))))
+            number = rng.choice(
+                (0, 1, -1, 7, 2**31, -(2**63), 2**64, rng.getrandbits(rng.randrange(1, 70)))
+            )
             width = rng.choice((0, 3, 5, 8, 10, 16, 19, 20))
-            return b" " * rng.randrange(3) + f"{number:{width}d}".encode() + rng.choice((b"\n", b"", b" "))
+            return (
+                b" " * rng.randrange(3)
+                + f"{number:{width}d}".encode()
+                + rng.choice((b"\n", b"", b" "))
+            )
         return rng.randbytes(rng.randrange(40))
 
     def _damaged(self, data):
@@ -153,8 +238,11 @@ def summary(items):
 
 def held(parser):
     """Bytes that the parser keeps."""
-    return len(parser._rest) + sum(len(part.text) for part in (parser._table,) if part) + (
-        len(parser._held[0]) if parser._held else 0)
+    return (
+        len(parser._rest)
+        + sum(len(part.text) for part in (parser._table,) if part)
+        + (len(parser._held[0]) if parser._held else 0)
+    )
 
 
 class Slow(Parser):
@@ -234,9 +322,13 @@ def fuzz(seconds, seed):
             raise
         except Exception as error:
             raise Found(f"it raises {error!r}", data) from error
-    return [f"seed {seed}, {time.monotonic() - begun:.0f} s", f"texts: {count:,}, {size:,} bytes", f"streams of frames: {frames:,}",
-            f"slowest text: {slowest:.0f} ns of CPU time a byte (limit {SLOWEST:,})",
-            "items: " + ", ".join(f"{name} {n:,}" for name, n in kinds.most_common())]
+    return [
+        f"seed {seed}, {time.monotonic() - begun:.0f} s",
+        f"texts: {count:,}, {size:,} bytes",
+        f"streams of frames: {frames:,}",
+        f"slowest text: {slowest:.0f} ns of CPU time a byte (limit {SLOWEST:,})",
+        "items: " + ", ".join(f"{name} {n:,}" for name, n in kinds.most_common()),
+    ]
 
 
 def main():
@@ -245,11 +337,21 @@ def main():
     options.add_argument("--seed", type=int, default=int(time.time()))
     given = options.parse_args()
     try:
-        print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *fuzz(given.seconds, given.seed), "nothing found"]))
+        print(
+            "\n".join(
+                [
+                    time.strftime("%Y-%m-%d %H:%M:%S"),
+                    *fuzz(given.seconds, given.seed),
+                    "nothing found",
+                ]
+            )
+        )
     except Found as found:
         with tempfile.NamedTemporaryFile(prefix="pyusdt-found-", delete=False) as file:
             file.write(found.data)
-        print(f"{found}: {file.name}, {len(found.data)} bytes; seed {given.seed}; {found.__cause__!r}")
+        print(
+            f"{found}: {file.name}, {len(found.data)} bytes; seed {given.seed}; {found.__cause__!r}"
+        )
         return 1
     return 0
 

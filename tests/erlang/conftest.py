@@ -27,13 +27,34 @@ class Erlang:
     def __init__(self, ebin: str, programs: str):
         self.ebin, self.programs = ebin, programs
 
-    def node(self, function: str, *arguments: object, options: tuple[str, ...] = (), module: str = "fires") -> list[str]:
+    def node(
+        self,
+        function: str,
+        *arguments: object,
+        options: tuple[str, ...] = (),
+        module: str = "fires",
+    ) -> list[str]:
         """The command line of a node that runs a function of a module of programs/."""
-        return ["erl", "-noshell", *options, "-pa", self.ebin, "-pa", self.programs,
-                "-run", module, function, *map(str, arguments or ["none"])]
+        return [
+            "erl",
+            "-noshell",
+            *options,
+            "-pa",
+            self.ebin,
+            "-pa",
+            self.programs,
+            "-run",
+            module,
+            function,
+            *map(str, arguments or ["none"]),
+        ]
 
     def evaluate(self, expressions: str, *options: str, timeout: float = 30, **more) -> harness.Run:
-        return harness.run(["erl", "-noshell", *options, "-eval", expressions + ", halt()."], timeout=timeout, **more)
+        return harness.run(
+            ["erl", "-noshell", *options, "-eval", expressions + ", halt()."],
+            timeout=timeout,
+            **more,
+        )
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +64,17 @@ def erlang(tmp_path_factory) -> Erlang:
     made = harness.run(["make", "-C", NIF], timeout=120)
     assert made.status == 0, made
     programs = tmp_path_factory.mktemp("programs")
-    subprocess.run(["erlc", "-Wall", "-Werror", "-o", programs, *glob.glob(os.path.join(HERE, "programs", "*.erl"))], check=True)
+    subprocess.run(
+        [
+            "erlc",
+            "-Wall",
+            "-Werror",
+            "-o",
+            programs,
+            *glob.glob(os.path.join(HERE, "programs", "*.erl")),
+        ],
+        check=True,
+    )
     return Erlang(EBIN, str(programs))
 
 
@@ -68,7 +99,9 @@ def oracle():
         pytest.skip("host: not root")
     if not os.path.exists("/sys/kernel/tracing") or not os.path.exists("/sys/kernel/btf/vmlinux"):
         pytest.skip("host: a kernel without tracefs or BTF")
-    installed = harness.run(["erl", "-noshell", "-eval", "io:put_chars(code:root_dir()), halt()."]).stdout
+    installed = harness.run(
+        ["erl", "-noshell", "-eval", "io:put_chars(code:root_dir()), halt()."]
+    ).stdout
     binds = ":".join([harness.ROOT, os.path.dirname(harness.ROOT), "/tmp", installed])
     environment = {**os.environ, "ORACLE_BINDS": binds}
     made = harness.run([harness.ORACLE, "setup"], timeout=900, env=environment)

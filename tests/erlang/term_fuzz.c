@@ -59,7 +59,8 @@ static void show(const unsigned char *bytes, unsigned size)
     length = pyusdt_term_text(term, size, path, (unsigned)(at - path), text, room);
     for (int i = length; i > 0 && i < (int)room; i++)
         assert(text[i] == '\0');
-    assert(length < 0 || (length <= (int)room && text[length - 1] == '\0' && strlen(text) == (size_t)length - 1));
+    assert(length < 0 ||
+           (length <= (int)room && text[length - 1] == '\0' && strlen(text) == (size_t)length - 1));
     free(term);
     free(path);
     free(text);

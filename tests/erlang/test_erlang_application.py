@@ -13,7 +13,9 @@ import pytest
 
 NIF = os.path.join(harness.ROOT, "erlang_nif")
 # all that src/ has
-MODULES = sorted(name[: -len(".erl")] for name in os.listdir(os.path.join(NIF, "src")) if name.endswith(".erl"))
+MODULES = sorted(
+    name[: -len(".erl")] for name in os.listdir(os.path.join(NIF, "src")) if name.endswith(".erl")
+)
 WHERE = 'io:format("~ts ~p~n", [element(2, code:is_loaded(dyntrace)), dyntrace:p(1, "a")])'
 
 
@@ -42,7 +44,9 @@ def test_rebar3_builds_what_make_builds(rebar3, erlang):
         with open(application) as file:
             modules = re.search(r"{modules,\s*\[(.*?)\]}", file.read(), re.DOTALL)[1]
         assert sorted(modules.replace(",", " ").split()) == MODULES
-    run = harness.run(["erl", "-noshell", "-pa", f"{folder}/ebin", "-eval", f"dyntrace:p(), {WHERE}, halt()."])
+    run = harness.run(
+        ["erl", "-noshell", "-pa", f"{folder}/ebin", "-eval", f"dyntrace:p(), {WHERE}, halt()."]
+    )
     assert run.stdout == f"{folder}/ebin/dyntrace.beam false\n", run
 
 
@@ -53,7 +57,8 @@ def test_a_project_that_depends_on_it(rebar3, erlang, tmp_path):
     (tmp_path / "_checkouts" / "pyusdt").symlink_to(NIF)
     (tmp_path / "rebar.config").write_text("{deps, [pyusdt]}.\n")
     (tmp_path / "src" / "shop.app.src").write_text(
-        '{application, shop, [{description, "a shop"}, {vsn, "1"}, {applications, [kernel, stdlib, pyusdt]}]}.\n')
+        '{application, shop, [{description, "a shop"}, {vsn, "1"}, {applications, [kernel, stdlib, pyusdt]}]}.\n'
+    )
     (tmp_path / "src" / "shop.erl").write_text("""-module(shop).
 -export([main/0]).
 main() ->
@@ -66,8 +71,15 @@ main() ->
     built = rebar3("compile", cwd=tmp_path)
     assert built.status == 0, built
     folders = [str(path) for path in (tmp_path / "_build" / "default").glob("*/*/ebin")]
-    run = erlang.evaluate("{ok, _} = application:ensure_all_started(shop), shop:main(), io:format(done)", "-pa", *folders,
-                          env={**os.environ, "PATH": os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"]})
+    run = erlang.evaluate(
+        "{ok, _} = application:ensure_all_started(shop), shop:main(), io:format(done)",
+        "-pa",
+        *folders,
+        env={
+            **os.environ,
+            "PATH": os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"],
+        },
+    )
     assert run.stdout == "done", run
 
 
@@ -89,8 +101,12 @@ def test_dialyzer(rebar3):
 
 def test_documentation(rebar3, erlang, tmp_path):
     """edoc takes every comment."""
-    sources = [os.path.join(NIF, folder, name) for folder in ("src", "otp") for name in os.listdir(f"{NIF}/{folder}")
-               if name.endswith(".erl")]
+    sources = [
+        os.path.join(NIF, folder, name)
+        for folder in ("src", "otp")
+        for name in os.listdir(f"{NIF}/{folder}")
+        if name.endswith(".erl")
+    ]
     files = ", ".join(f'"{path}"' for path in sources)
     run = erlang.evaluate(f'edoc:files([{files}], [{{dir, "{tmp_path}"}}, {{preprocess, true}}])')
     assert run.status == 0 and "error" not in (run.stdout + run.stderr).lower(), run
@@ -108,7 +124,9 @@ def test_start_loads_it_over_otps(erlang):
     """Where OTP's comes first in the path and is loaded already, with its own library."""
     run = erlang.evaluate(
         f"false = dyntrace:available(), ok = application:start(pyusdt), true = dyntrace:available(), {WHERE}",
-        "-pz", erlang.ebin)
+        "-pz",
+        erlang.ebin,
+    )
     assert re.fullmatch(r"\S+/priv/otp/dyntrace(\.beam)? false\n", run.stdout), run
 
 
@@ -128,7 +146,10 @@ def release(erlang, tmp_path_factory):
         ' ++ ["lib/pyusdt-0.1.0/ebin"],'
         'ok = systools:make_script("shop", [{path, Path}, no_warn_sasl]),'
         'ok = systools:make_tar("shop", [{path, Path}])',
-        "-pa", str(library / "ebin"), cwd=folder)
+        "-pa",
+        str(library / "ebin"),
+        cwd=folder,
+    )
     assert made.status == 0 and os.path.exists(folder / "shop.tar.gz"), made
     unpacked = folder / "unpacked"
     with tarfile.open(folder / "shop.tar.gz") as archive:
@@ -141,7 +162,15 @@ def boot(release, *options: str) -> list[str]:
     asked = 'io:put_chars(filename:join([code:root_dir(), "erts-" ++ erlang:system_info(version), "bin"])), halt().'
     binaries = harness.run(["erl", "-noshell", "-eval", asked]).stdout
     variables = [f"ROOTDIR={release}", f"BINDIR={binaries}", "EMU=beam", "PROGNAME=erl"]
-    return ["env", *variables, f"{binaries}/erlexec", "-noshell", "-boot", f"{release}/releases/1/start", *options]
+    return [
+        "env",
+        *variables,
+        f"{binaries}/erlexec",
+        "-noshell",
+        "-boot",
+        f"{release}/releases/1/start",
+        *options,
+    ]
 
 
 @pytest.mark.parametrize("mode", ["embedded", "interactive"])
@@ -149,21 +178,40 @@ def test_release_that_contains_runtime_tools(release, mode):
     """It is made without a clash, and has ours in the place of OTP's once it runs."""
     assert len(list(release.glob("lib/runtime_tools-*/ebin/dyntrace.beam"))) == 1
     assert not (release / "lib/pyusdt-0.1.0/ebin/dyntrace.beam").exists()
-    run = harness.run([*boot(release, "-mode", mode), "-eval", f"true = dyntrace:available(), {WHERE}, halt()."])
-    assert re.fullmatch(rf"{release}/lib/pyusdt-0\.1\.0/priv/otp/dyntrace(\.beam)? false\n", run.stdout), run
+    run = harness.run(
+        [*boot(release, "-mode", mode), "-eval", f"true = dyntrace:available(), {WHERE}, halt()."]
+    )
+    assert re.fullmatch(
+        rf"{release}/lib/pyusdt-0\.1\.0/priv/otp/dyntrace(\.beam)? false\n", run.stdout
+    ), run
 
 
 def test_release_is_traced(release):
-    node = boot(release, "-mode", "embedded", "-run", "dyntrace", "user_trace_s1", "shop", "-run", "init", "stop")
+    node = boot(
+        release,
+        "-mode",
+        "embedded",
+        "-run",
+        "dyntrace",
+        "user_trace_s1",
+        "shop",
+        "-run",
+        "init",
+        "stop",
+    )
     program = 'erlang*:::user_trace-s1 { printf("%s", copyinstr(arg0)); }'
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)])
+    run = harness.run(
+        [harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)]
+    )
     assert run.stdout.strip() == "shop", run
 
 
 # ---- without the library ----
 
-ANSWERS = ('io:format("~p~n", [{dyntrace:available(), dyntrace:p(1, "a"), dyntrace:pn(1, 1), dyntrace:user_trace_s1("a"),'
-           ' dyntrace:put_tag("t"), dyntrace:get_tag(), pyusdt:p(), pyusdt:enabled()}])')
+ANSWERS = (
+    'io:format("~p~n", [{dyntrace:available(), dyntrace:p(1, "a"), dyntrace:pn(1, 1), dyntrace:user_trace_s1("a"),'
+    ' dyntrace:put_tag("t"), dyntrace:get_tag(), pyusdt:p(), pyusdt:enabled()}])'
+)
 
 
 @pytest.fixture(params=["missing", "not a library", "for another emulator"])
@@ -186,7 +234,9 @@ def test_answers_false_and_says_so_once(erlang, broken):
     run = erlang.evaluate(f"{ANSWERS}, {ANSWERS}, timer:sleep(200)", "-pa", broken)
     answers = '{false,false,false,false,undefined,<<"t">>,false,false}'
     lines = run.stdout.splitlines() + run.stderr.splitlines()
-    assert answers in lines and len([line for line in lines if "no probes in this node" in line]) == 1, run
+    assert (
+        answers in lines and len([line for line in lines if "no probes in this node" in line]) == 1
+    ), run
     assert run.status == 0 and "crash" not in run.stdout.lower(), run
 
 
@@ -194,6 +244,10 @@ def test_without_a_run_directory(erlang, tmp_path):
     """Probes are off for pydtrace, and the node does not mind."""
     wrong = tmp_path / "file"
     wrong.write_text("")
-    run = erlang.evaluate('io:format("~p", [{dyntrace:available(), dyntrace:p(1)}])', "-pa", erlang.ebin,
-                          env={**os.environ, "PYUSDT_RUNDIR": str(wrong)})
+    run = erlang.evaluate(
+        'io:format("~p", [{dyntrace:available(), dyntrace:p(1)}])',
+        "-pa",
+        erlang.ebin,
+        env={**os.environ, "PYUSDT_RUNDIR": str(wrong)},
+    )
     assert run.stdout == "{true,false}", run

@@ -19,10 +19,14 @@ import pytest
 
 pytestmark = pytest.mark.own_processes
 COWBOY = sorted(glob.glob("/usr/lib/rabbitmq/lib/*/plugins/*/ebin"))
-HTTP = ('http*:::request-start { @s[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); } '
-        'http*:::request-done { @d[copyinstr(arg0), arg1, arg2, copyinstr(arg4), copyinstr(arg6)] = count(); @bad = sum(arg3 < 0); }')
-EVENTS = ('telemetry*:::event { @[copyinstr(arg0)] = count(); } '
-          'telemetry*:::event /copyinstr(arg0) == "shop.order.placed"/ { @i[term(arg2, "item")] = count(); @s = sum(strtoll(term(arg1, "price"))); }')
+HTTP = (
+    "http*:::request-start { @s[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); } "
+    "http*:::request-done { @d[copyinstr(arg0), arg1, arg2, copyinstr(arg4), copyinstr(arg6)] = count(); @bad = sum(arg3 < 0); }"
+)
+EVENTS = (
+    "telemetry*:::event { @[copyinstr(arg0)] = count(); } "
+    'telemetry*:::event /copyinstr(arg0) == "shop.order.placed"/ { @i[term(arg2, "item")] = count(); @s = sum(strtoll(term(arg1, "price"))); }'
+)
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
@@ -53,11 +57,16 @@ def cowboy(node):
 def rows(run: harness.Run) -> list[str]:
     """Of the aggregations, with one space between the columns."""
     assert run.stderr == "" and "trouble []" in run.stdout, run
-    return sorted(" ".join(line.split()) for line in run.stdout.splitlines() if line.startswith(" "))
+    return sorted(
+        " ".join(line.split()) for line in run.stdout.splitlines() if line.startswith(" ")
+    )
 
 
 def test_phoenix(node, trace):
-    run = trace(HTTP + ' erlang*:::user_trace-i4s4 { @inside[arg1 ? copyinstr(arg1) : "none"] = count(); }', node("phoenix", 100))
+    run = trace(
+        HTTP + ' erlang*:::user_trace-i4s4 { @inside[arg1 ? copyinstr(arg1) : "none"] = count(); }',
+        node("phoenix", 100),
+    )
     each = [f"/item/:id 200 6 GET {TRACE} 91", f"200 6 GET {TRACE} 10"]
     assert rows(run) == sorted(["0", f"GET {TRACE} 102", f"{TRACE} 100", *each]), run
 
@@ -67,23 +76,46 @@ def test_phoenix_on_cowboy_is_one_request(node, trace):
 
 
 def test_ecto(node, trace):
-    run = trace('db*:::query-done { @[copyinstr(arg0), arg1, arg2, copyinstr(arg3)] = count(); } db*:::query-start { @never = count(); }', node("ecto", 30))
-    assert rows(run) == ["select $1 -1 3000000 10", "select $1 -1 3000000 Postgrex.Error 10", "select $1 3 3000000 10"], run
+    run = trace(
+        "db*:::query-done { @[copyinstr(arg0), arg1, arg2, copyinstr(arg3)] = count(); } db*:::query-start { @never = count(); }",
+        node("ecto", 30),
+    )
+    assert rows(run) == [
+        "select $1 -1 3000000 10",
+        "select $1 -1 3000000 Postgrex.Error 10",
+        "select $1 3 3000000 10",
+    ], run
 
 
 def test_broadway(node, trace):
-    program = ('task*:::start { @s[copyinstr(arg0), copyinstr(arg1)] = count(); } '
-               'task*:::done { @d[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); }')
+    program = (
+        "task*:::start { @s[copyinstr(arg0), copyinstr(arg1)] = count(); } "
+        "task*:::done { @d[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); }"
+    )
     assert rows(trace(program, node("broadway", 50))) == [
-        "Shop.Orders 50", "Shop.Orders FAILURE 20", "Shop.Orders SUCCESS 30", "Shop.Orders/s3 1", "Shop.Orders/s3 SUCCESS 1"]
+        "Shop.Orders 50",
+        "Shop.Orders FAILURE 20",
+        "Shop.Orders SUCCESS 30",
+        "Shop.Orders/s3 1",
+        "Shop.Orders/s3 SUCCESS 1",
+    ]
 
 
 def test_logger(node, trace):
-    run = trace('log*:::record { @[arg0, copyinstr(arg1), strlen(copyinstr(arg2)) < 30 ? copyinstr(arg2) : "long"] = count(); }', node("logs", 1))
-    assert run.stderr == "dtrace: 1 string was cut to 255 bytes: -x strsize=512 has room for more\n", run
+    run = trace(
+        'log*:::record { @[arg0, copyinstr(arg1), strlen(copyinstr(arg2)) < 30 ? copyinstr(arg2) : "long"] = count(); }',
+        node("logs", 1),
+    )
+    assert (
+        run.stderr == "dtrace: 1 string was cut to 255 bytes: -x strsize=512 has room for more\n"
+    ), run
     run.stderr = ""
     assert [row for row in rows(run) if "report" not in row] == [
-        "20 plain 1 1", "30 Shop.Cart by Elixir 1", "40 shop long 1", "70 shop.cart of a domain 1"], run
+        "20 plain 1 1",
+        "30 Shop.Cart by Elixir 1",
+        "40 shop long 1",
+        "70 shop.cart of a domain 1",
+    ], run
     assert "report: 1" in run.stdout, run
 
 
@@ -92,25 +124,38 @@ def test_elixirs_logger(erlang, trace, tmp_path, monkeypatch):
     if harness.tools("elixir"):
         pytest.skip("no elixir")
     program = os.path.join(os.path.dirname(__file__), "programs", "logs.exs")
-    run = trace("log*:::record { @[arg0, copyinstr(arg1), copyinstr(arg2)] = count(); }", ["elixir", "-pa", erlang.ebin, program])
+    run = trace(
+        "log*:::record { @[arg0, copyinstr(arg1), copyinstr(arg2)] = count(); }",
+        ["elixir", "-pa", erlang.ebin, program],
+    )
     assert rows(run) == ["30 Shop.Cart low on tea 0 10", "30 Shop.Cart low on tea 1 10"], run
 
 
 def test_what_no_library_says(node, trace):
     run = trace("http*:::, db*:::, task*:::, telemetry*::: { @ = count(); }", node("wrong"))
-    assert "[broadway,ecto,phoenix] [broadway,cowboy,ecto,logger,phoenix,telemetry]\n" in run.stdout and run.stderr == "", run
+    assert (
+        "[broadway,ecto,phoenix] [broadway,cowboy,ecto,logger,phoenix,telemetry]\n" in run.stdout
+        and run.stderr == ""
+    ), run
 
 
 def test_other_events(node, trace):
     """The lists, and names that the program gives. On OTP 27 and later all: test_erlang_other_otp.py."""
-    assert rows(trace(EVENTS, node("everything", 20))) == ["210", "phoenix.endpoint.stop 20", "shop.order.placed 20", "tea 20"]
+    assert rows(trace(EVENTS, node("everything", 20))) == [
+        "210",
+        "phoenix.endpoint.stop 20",
+        "shop.order.placed 20",
+        "tea 20",
+    ]
 
 
 def test_requests_that_began_before_and_that_never_end(node):
     with harness.running(node("on_and_off")) as process:
         assert process.stdout.readline() == "there\n"
         program = 'http$target:::request-done { printf("%s %s", arg.route, arg.path); exit(0); }'
-        run = harness.run([harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", program, "-p", str(process.pid)])
+        run = harness.run(
+            [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", program, "-p", str(process.pid)]
+        )
         assert (run.stdout.strip(), run.stderr) == ("/item/:id /item/7", ""), run
         assert process.stdout.readline() == "over\n"
 
@@ -120,10 +165,24 @@ def test_requests_that_began_before_and_that_never_end(node):
 
 def test_cowboy(cowboy, trace):
     run = trace(HTTP, cowboy("cowboy", 30))
-    assert rows(run) == sorted([
-        "0", "GET /item/:number 30", f"GET /item/:number {TRACE} 1", "GET /:page 3", "GET 2", "GET /files/[...] 1",
-        "/item/:number 200 6 GET 9", "/item/:number 200 7 GET 21", f"/item/:number 200 6 GET {TRACE} 1", "/:page 200 8 GET 1",
-        "/:page 200 7 GET 1", "/:page 500 0 GET 1", "404 0 GET 2", "/files/[...] 500 0 GET 1"]), run
+    assert rows(run) == sorted(
+        [
+            "0",
+            "GET /item/:number 30",
+            f"GET /item/:number {TRACE} 1",
+            "GET /:page 3",
+            "GET 2",
+            "GET /files/[...] 1",
+            "/item/:number 200 6 GET 9",
+            "/item/:number 200 7 GET 21",
+            f"/item/:number 200 6 GET {TRACE} 1",
+            "/:page 200 8 GET 1",
+            "/:page 200 7 GET 1",
+            "/:page 500 0 GET 1",
+            "404 0 GET 2",
+            "/files/[...] 500 0 GET 1",
+        ]
+    ), run
 
 
 # ---- one script ----
@@ -146,14 +205,19 @@ server = make_server("127.0.0.1", 0, WSGI(application), handler_class=Quiet)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
-ONE = ('http*:::request-done { @asked[execname == "beam.smp" ? "Erlang" : "Python", arg.method, arg.route, arg.status] = count(); '
-       '@bytes[execname == "beam.smp" ? "Erlang" : "Python"] = sum(arg.bytes); } '
-       'http*:::request-start { @begun = count(); }')
+ONE = (
+    'http*:::request-done { @asked[execname == "beam.smp" ? "Erlang" : "Python", arg.method, arg.route, arg.status] = count(); '
+    '@bytes[execname == "beam.smp" ? "Erlang" : "Python"] = sum(arg.bytes); } '
+    "http*:::request-start { @begun = count(); }"
+)
 
 
 def test_one_script_over_python_and_erlang(cowboy):
     """A WSGI application and cowboy, in one session: one clause, which names the arguments, counts what both were asked."""
-    with harness.running(cowboy("served"), stdin=subprocess.PIPE) as erlang, harness.running([sys.executable, "-c", WSGI]) as python:
+    with (
+        harness.running(cowboy("served"), stdin=subprocess.PIPE) as erlang,
+        harness.running([sys.executable, "-c", WSGI]) as python,
+    ):
         ports = [int(process.stdout.readline()) for process in (erlang, python)]
         ready, told = os.pipe()
         command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", f"--ready={told}", "-n", ONE]
@@ -162,7 +226,9 @@ def test_one_script_over_python_and_erlang(cowboy):
             assert waiting.read(1), tracer.communicate()[1]
             for port, times in zip(ports, (70, 40), strict=True):
                 for n in range(times):
-                    with urllib.request.urlopen(f"http://localhost:{port}/item/{n % 10}", timeout=30) as answer:
+                    with urllib.request.urlopen(
+                        f"http://localhost:{port}/item/{n % 10}", timeout=30
+                    ) as answer:
                         assert answer.read() == b"item %d" % (n % 10)
             erlang.stdin.close()  # it says that no request is left, and ends
             assert erlang.stdout.read() == "trouble []\n"
@@ -170,7 +236,12 @@ def test_one_script_over_python_and_erlang(cowboy):
             run = harness.finish(tracer, 60)
     assert run.stderr == "", run
     assert sorted(" ".join(line.split()) for line in run.stdout.splitlines() if line) == [
-        "110", "Erlang 420", "Erlang GET /item/:number 200 70", "Python 240", "Python GET /item/:number 200 40"], run
+        "110",
+        "Erlang 420",
+        "Erlang GET /item/:number 200 70",
+        "Python 240",
+        "Python GET /item/:number 200 40",
+    ], run
 
 
 # ---- names of arguments ----
@@ -182,11 +253,26 @@ def test_arguments_have_names(node):
         assert process.stdout.readline() == "there\n"
         listed = harness.run([harness.PYDTRACE, "-lvn", "named$target:::", "-p", str(process.pid)])
         types = re.findall(r"args\[\d\]: (.*)", listed.stdout)
-        assert types == ["string (arg.route)", "int32_t (arg.status)", "int64_t (arg.duration)", "int64_t"], listed
+        assert types == [
+            "string (arg.route)",
+            "int32_t (arg.status)",
+            "int64_t (arg.duration)",
+            "int64_t",
+        ], listed
         program = 'named$target:::request-done { printf("[%s] %d %x %s\\n", arg.route, args[1], arg.duration, term(arg3, 1)); } '
         program += "named$target:::request-done /++fired == 3/ { exit(0); }"
         ready, told = os.pipe()
-        command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", f"--ready={told}", "-n", program, "-p", str(process.pid)]
+        command = [
+            harness.PYDTRACE,
+            "-q",
+            "-x",
+            "engine=embedded",
+            f"--ready={told}",
+            "-n",
+            program,
+            "-p",
+            str(process.pid),
+        ]
         with harness.running(command, pass_fds=[told]) as tracer, open(ready, "rb") as waiting:
             os.close(told)
             assert waiting.read(1), tracer.communicate()[1]
@@ -194,4 +280,8 @@ def test_arguments_have_names(node):
             process.stdin.flush()
             run = harness.finish(tracer, 60)
     bits = "4004000000000000"
-    assert run.stdout.split("\n")[:3] == [f"[/a] 200 {bits} ok", f"[] 200 {bits} ok", f"[/b] 200 {bits} ok"] and run.stderr == "", run
+    assert (
+        run.stdout.split("\n")[:3]
+        == [f"[/a] 200 {bits} ok", f"[] 200 {bits} ok", f"[/b] 200 {bits} ok"]
+        and run.stderr == ""
+    ), run

@@ -38,32 +38,89 @@ def otp(request, tmp_path):
 
 
 def test_built_tested_and_traced(otp):
-    release = otp("erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'").stdout
+    release = otp(
+        "erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'"
+    ).stdout
     assert int(release) >= (29 if otp.newest else 27)
-    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -pa ebin -o ebin test/*_tests.erl {HERE}/programs/*.erl")
+    built = otp(
+        f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -pa ebin -o ebin test/*_tests.erl {HERE}/programs/*.erl"
+    )
     assert built.status == 0, built
-    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_instrument_tests, pyusdt_vm_tests, dyntrace_tests, erltrace_dump_tests])]), halt().'")
+    tested = otp(
+        "erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_instrument_tests, pyusdt_vm_tests, dyntrace_tests, erltrace_dump_tests])]), halt().'"
+    )
     assert tested.stdout.split()[-1] == "ok", tested
-    program = 'erlang*:::user_trace-i4s4 { @ = count(); }'
-    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "fires", "count", "4", "100")
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=120)
+    program = "erlang*:::user_trace-i4s4 { @ = count(); }"
+    node = otp.command(
+        "erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "fires", "count", "4", "100"
+    )
+    run = harness.run(
+        [harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)],
+        timeout=120,
+    )
     assert run.stdout.split() == ["400", "400"], run
     printed = otp.folder / "printed"
-    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "own", "terms", str(printed))
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2000", "-n",
-                       'shop*:::term { printf("%s\\n", term(arg1)); }', "-c", " ".join(node)], timeout=120)
+    node = otp.command(
+        "erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "own", "terms", str(printed)
+    )
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-qZ",
+            "-x",
+            "engine=embedded",
+            "-x",
+            "strsize=2000",
+            "-n",
+            'shop*:::term { printf("%s\\n", term(arg1)); }',
+            "-c",
+            " ".join(node),
+        ],
+        timeout=120,
+    )
     assert run.stdout.splitlines()[:-1] == printed.read_text().splitlines(), run
 
 
 def test_all_events_of_telemetry(otp):
     """By a trace session: those that are in no list, too, each once, and none of its own is left behind."""
-    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/instrumented.erl {HERE}/programs/telemetry.erl")
+    built = otp(
+        f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/instrumented.erl {HERE}/programs/telemetry.erl"
+    )
     assert built.status == 0, built
-    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "instrumented", "everything", "20")
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", test_erlang_instrument.EVENTS, "-c", " ".join(node)], timeout=120)
-    assert test_erlang_instrument.rows(run) == ["210", "in.no.list 20", "phoenix.endpoint.stop 20", "shop.order.placed 20", "tea 20"], run
-    left = otp("erl -noshell -pa ebin -eval 'ok = pyusdt_instrument:enable(), Before = trace:session_info(all), ok = pyusdt_instrument:disable(),"
-               ' io:format("~b ~0p", [length(Before), trace:session_info(all)]), halt().\'')
+    node = otp.command(
+        "erl",
+        "-noshell",
+        "-pa",
+        str(otp.folder / "ebin"),
+        "-run",
+        "instrumented",
+        "everything",
+        "20",
+    )
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-qZ",
+            "-x",
+            "engine=embedded",
+            "-n",
+            test_erlang_instrument.EVENTS,
+            "-c",
+            " ".join(node),
+        ],
+        timeout=120,
+    )
+    assert test_erlang_instrument.rows(run) == [
+        "210",
+        "in.no.list 20",
+        "phoenix.endpoint.stop 20",
+        "shop.order.placed 20",
+        "tea 20",
+    ], run
+    left = otp(
+        "erl -noshell -pa ebin -eval 'ok = pyusdt_instrument:enable(), Before = trace:session_info(all), ok = pyusdt_instrument:disable(),"
+        ' io:format("~b ~0p", [length(Before), trace:session_info(all)]), halt().\''
+    )
     assert re.fullmatch(r"2 \[\{legacy,default\}\]", left.stdout), left
 
 
@@ -73,12 +130,22 @@ def test_on_and_off_and_beside_another_session(otp):
 
     def traced(program, *words):
         node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", *words)
-        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=3 * 3600)
+        return harness.run(
+            [harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)],
+            timeout=3 * 3600,
+        )
 
     run = traced(test_erlang_vm.TOGGLED, "toggles", "10000")
     assert test_erlang_vm.found(run, r"toggled 10000, 0 left"), run
-    run = traced("erlang*:::gc_major-start, erlang*:::process-spawn { @[probename] = count(); }", "collected_elsewhere", "none")
-    assert "another trace session traces garbage collection" in run.stdout and "gc_major-start " not in run.stdout, run
+    run = traced(
+        "erlang*:::gc_major-start, erlang*:::process-spawn { @[probename] = count(); }",
+        "collected_elsewhere",
+        "none",
+    )
+    assert (
+        "another trace session traces garbage collection" in run.stdout
+        and "gc_major-start " not in run.stdout
+    ), run
 
 
 class There:
@@ -88,19 +155,48 @@ class There:
         self.otp = otp
 
     def node(self, function, *arguments, options=(), module="fires"):
-        return self.otp.command("erl", "-noshell", *options, "-pa", str(self.otp.folder / "ebin"),
-                                "-run", module, function, *map(str, arguments or ["none"]))
+        return self.otp.command(
+            "erl",
+            "-noshell",
+            *options,
+            "-pa",
+            str(self.otp.folder / "ebin"),
+            "-run",
+            module,
+            function,
+            *map(str, arguments or ["none"]),
+        )
 
     def trace(self, program, node, *options, timeout=120):
-        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", *options, "-n", program, "-c", " ".join(node)], timeout=timeout)
+        return harness.run(
+            [
+                harness.PYDTRACE,
+                "-qZ",
+                "-x",
+                "engine=embedded",
+                *options,
+                "-n",
+                program,
+                "-c",
+                " ".join(node),
+            ],
+            timeout=timeout,
+        )
 
 
 def test_more_than_otp_had(otp):
-    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl {HERE}/programs/served.erl")
+    built = otp(
+        f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl {HERE}/programs/served.erl"
+    )
     assert built.status == 0, built
     there = There(otp)
-    for test in (test_erlang_vm.test_tables, test_erlang_vm.test_servers, test_erlang_vm.test_supervisors_and_loaded_code,
-                 test_erlang_vm.test_sockets_that_are_ports, test_erlang_vm.test_sockets_of_the_module_socket):
+    for test in (
+        test_erlang_vm.test_tables,
+        test_erlang_vm.test_servers,
+        test_erlang_vm.test_supervisors_and_loaded_code,
+        test_erlang_vm.test_sockets_that_are_ports,
+        test_erlang_vm.test_sockets_of_the_module_socket,
+    ):
         test(there, there.trace)
 
 
@@ -119,9 +215,27 @@ def test_scripts_of_otp(otp, monkeypatch):
     built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl")
     assert built.status == 0, built
     monkeypatch.setenv("VM_OPTIONS", "#{functions => [vm]}")
-    examples = harness.run(["erl", "-noshell", "-eval", "io:put_chars(code:lib_dir(runtime_tools)), halt()."]).stdout + "/examples"
+    examples = (
+        harness.run(
+            ["erl", "-noshell", "-eval", "io:put_chars(code:lib_dir(runtime_tools)), halt()."]
+        ).stdout
+        + "/examples"
+    )
     for script, function, n, check in test_erlang_vm.SCRIPTS:
-        node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", function, str(n))
-        run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/{script}.d", "-c", " ".join(node)],
-                          timeout=120)
+        node = otp.command(
+            "erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", function, str(n)
+        )
+        run = harness.run(
+            [
+                harness.PYDTRACE,
+                "-qZ",
+                "-x",
+                "engine=embedded",
+                "-s",
+                f"{examples}/{script}.d",
+                "-c",
+                " ".join(node),
+            ],
+            timeout=120,
+        )
         (test_erlang_vm.tokens if script == "messages" else check)(run, n)

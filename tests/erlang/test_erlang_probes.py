@@ -18,7 +18,9 @@ NAMES = ["user_trace__s1", "user_trace__i4s4", *(f"user_trace__n{n}" for n in ra
 STRINGS = ", ".join(f'arg{i} == 0 ? "-" : copyinstr(arg{i})' for i in (1, 6, 7, 8, 9))
 SHOW = (
     "erlang*:::user_trace-i4s4, erlang*:::user_trace-n0, erlang*:::user_trace-n950 "
-    '{ printf("%s|%d %d %d %d|%s|%s|%s|%s|%s\\n", probename, arg2, arg3, arg4, arg5, ' + STRINGS + "); } "
+    '{ printf("%s|%d %d %d %d|%s|%s|%s|%s|%s\\n", probename, arg2, arg3, arg4, arg5, '
+    + STRINGS
+    + "); } "
     'erlang*:::user_trace-s1 { printf("%s|%s\\n", probename, copyinstr(arg0)); }'
 )
 TAG = "tag é"
@@ -26,7 +28,9 @@ TAG = "tag é"
 
 def test_notes(erlang):
     shown = harness.run(["readelf", "--wide", "--notes", LIBRARY]).stdout
-    assert re.findall(r"Provider: (\w+)\n +Name: (\w+)", shown) == [("erlang", name) for name in NAMES]
+    assert re.findall(r"Provider: (\w+)\n +Name: (\w+)", shown) == [
+        ("erlang", name) for name in NAMES
+    ]
     assert len({note.semaphore for note in elfnotes.read_notes(LIBRARY)}) == 953
 
 
@@ -64,29 +68,46 @@ def test_values(erlang, trace):
 
 
 def test_who_is_the_pid(erlang, trace):
-    run = trace("erlang*:::user_trace-i4s4 { @[copyinstr(arg0)] = count(); }", erlang.node("count", 3, 5))
-    assert sorted(re.findall(r"^ +<0\.\d+\.0> +(\d+)$", run.stdout, re.MULTILINE)) == ["5", "5", "5"], run
+    run = trace(
+        "erlang*:::user_trace-i4s4 { @[copyinstr(arg0)] = count(); }", erlang.node("count", 3, 5)
+    )
+    assert sorted(re.findall(r"^ +<0\.\d+\.0> +(\d+)$", run.stdout, re.MULTILINE)) == [
+        "5",
+        "5",
+        "5",
+    ], run
 
 
 def test_tag_goes_with_a_message(erlang, trace):
-    program = 'erlang*:::user_trace-i4s4 { printf("%d %s\\n", arg2, arg1 == 0 ? "-" : copyinstr(arg1)); }'
+    program = (
+        'erlang*:::user_trace-i4s4 { printf("%d %s\\n", arg2, arg1 == 0 ? "-" : copyinstr(arg1)); }'
+    )
     run = trace(program, erlang.node("tags"))
     assert run.stdout.splitlines()[:3] == ["1 -", "2 request 17", "3 -"], run
 
 
 def test_work_is_bounded(erlang, trace):
     """Million-element lists cost no more than what a probe shows of them."""
-    run = trace('erlang*:::user_trace-i4s4 /arg2/ { printf("[%s]\\n", copyinstr(arg6)); }',
-                erlang.node("bounds"), "-x", "strsize=2048", timeout=120)
+    run = trace(
+        'erlang*:::user_trace-i4s4 /arg2/ { printf("[%s]\\n", copyinstr(arg6)); }',
+        erlang.node("bounds"),
+        "-x",
+        "strsize=2048",
+        timeout=120,
+    )
     texts = run.stdout.split()
-    time, whole = filter(str.isdigit, texts)  # the node's own, wherever they come among the tracer's
+    time, whole = filter(
+        str.isdigit, texts
+    )  # the node's own, wherever they come among the tracer's
     texts = [text for text in texts if not text.isdigit()]
     # of the empty ones the cells run out first; the start of a list nested to the left lies too deep
     assert texts == ["[" + "l" * 1023 + "]", "[]", "[]", "[" + "r" * 1023 + "]"], run
     assert 4 * int(time) < int(whole), "a quarter of what walks the lists to their ends"
 
 
-@pytest.mark.parametrize("schedulers, bufsize", [("1", "16m"), ("2", "16m"), ("8", "16m"), ("8", "64m"), ("8", "256m")])
+@pytest.mark.parametrize(
+    "schedulers, bufsize", [("1", "16m"), ("2", "16m"), ("8", "16m"), ("8", "64m"), ("8", "256m")]
+)
 def test_every_event_of_every_scheduler_arrives(erlang, trace, schedulers, bufsize):
     """From the first on, however large a ring may become."""
     node = erlang.node("count", 16, 2000, options=("+S", f"{schedulers}:{schedulers}"))
@@ -146,13 +167,19 @@ OTP_PRINTS = {
 
 
 def otp_script(name: str) -> str:
-    installed = harness.run(["erl", "-noshell", "-eval", "io:put_chars(code:lib_dir(runtime_tools)), halt()."]).stdout
+    installed = harness.run(
+        ["erl", "-noshell", "-eval", "io:put_chars(code:lib_dir(runtime_tools)), halt()."]
+    ).stdout
     return os.path.join(installed, "examples", name)
 
 
 def printed(run: harness.Run) -> list[str]:
     """The different lines, in order; a node's first process has another number from release to release."""
-    return list(dict.fromkeys(re.sub(r"<0\.\d+\.0>", "<0.9.0>", line) for line in run.stdout.splitlines() if line))
+    return list(
+        dict.fromkeys(
+            re.sub(r"<0\.\d+\.0>", "<0.9.0>", line) for line in run.stdout.splitlines() if line
+        )
+    )
 
 
 @pytest.mark.parametrize("name", OTP_PRINTS)
@@ -178,9 +205,16 @@ def test_otps_script_under_dtrace(erlang, oracle, name, tmp_path):
 def test_stacks(erlang, trace):
     """On demand, by p and pn: the functions that the process itself says, as far as the emulator's backtrace_depth goes."""
     node = erlang.node("run", module="stacks")
-    run = trace('erlang*:::user_trace-i4s4, erlang*:::user_trace-n7 { printf("<%s|%k>", copyinstr(arg6), jstack(20)); }', node,
-                "-x", "strsize=1024")
-    events = [tuple(text.split() for text in event) for event in re.findall(r"<([^|>]*)\|([^>]*)>", run.stdout)]
+    run = trace(
+        'erlang*:::user_trace-i4s4, erlang*:::user_trace-n7 { printf("<%s|%k>", copyinstr(arg6), jstack(20)); }',
+        node,
+        "-x",
+        "strsize=1024",
+    )
+    events = [
+        tuple(text.split() for text in event)
+        for event in re.findall(r"<([^|>]*)\|([^>]*)>", run.stdout)
+    ]
     assert len(events) == 10, run
     for told, seen in events:
         assert seen and seen == told, run

@@ -38,7 +38,13 @@ def test_load(erlang):
         return int(took[1]), run
 
     with rabbitmq.broker() as broker:
-        assert broker.run("rabbitmq-server -detached; until rabbitmqctl -q await_startup 2>&1; do sleep 0.5; done", path).status == 0
+        assert (
+            broker.run(
+                "rabbitmq-server -detached; until rabbitmqctl -q await_startup 2>&1; do sleep 0.5; done",
+                path,
+            ).status
+            == 0
+        )
         assert broker.run(ENABLED, path).stdout == "ok\n"
         microseconds(LOAD)
         pairs = []
@@ -46,7 +52,12 @@ def test_load(erlang):
             untraced, _ = microseconds(LOAD)
             traced, run = microseconds(TRACED)
             assert re.search(rf"^ +rabbit_exchange:route/2 +{N}$", run.stdout, re.MULTILINE), run
-            assert int(re.search(r"^ +message-send +(\d+)$", run.stdout, re.MULTILINE)[1]) > N and "drop" not in run.stdout, run
+            assert (
+                int(re.search(r"^ +message-send +(\d+)$", run.stdout, re.MULTILINE)[1]) > N
+                and "drop" not in run.stdout
+            ), run
             pairs.append((untraced, traced))
-    print(f"microseconds for {N} messages, untraced and traced: {pairs};"
-          f" median of the ratios {statistics.median(traced / untraced for untraced, traced in pairs):.2f}")
+    print(
+        f"microseconds for {N} messages, untraced and traced: {pairs};"
+        f" median of the ratios {statistics.median(traced / untraced for untraced, traced in pairs):.2f}"
+    )

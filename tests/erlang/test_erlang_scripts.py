@@ -15,7 +15,7 @@ SCRIPTS = os.path.join(harness.ROOT, "scripts")
 
 def total(output: str, heading: str) -> int:
     """Of the counts of a histogram."""
-    part = output[output.index(heading):].split("\n\n")[0]
+    part = output[output.index(heading) :].split("\n\n")[0]
     return sum(int(match[1]) for match in re.finditer(r"\|[@ ]* (\d+) *$", part, re.MULTILINE))
 
 
@@ -25,11 +25,15 @@ def wakeups(run, n):
 
 def slow_calls(run, n):
     me = re.escape(found(run, r"(<[\d.]+>) slept")[0][1])
-    assert len(found(run, rf" *\d\d+ ms  scripted:nap/1  {me}")) == n and "quick" not in run.stdout, run
+    assert (
+        len(found(run, rf" *\d\d+ ms  scripted:nap/1  {me}")) == n and "quick" not in run.stdout
+    ), run
 
 
 def moves(run, n):
-    _, _, echo = (re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) (<[\d.]+>)")[0].groups())
+    _, _, echo = (
+        re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) (<[\d.]+>)")[0].groups()
+    )
     runs, moved = map(int, found(run, rf"\d+ +{echo} +(\d+) +(\d+)")[0].groups())
     assert runs >= n // 2 and 0 <= moved < runs, run  # one run may answer two
 
@@ -57,11 +61,15 @@ def collections(run, n):
 
 def tables(run, n):
     for call, calls in (("insert", n), ("lookup", n)):
-        assert found(run, rf"orders +ets:{call}/2 +calls +{calls}  slow +{calls}  longest +\d+ us"), run
+        assert found(
+            run, rf"orders +ets:{call}/2 +calls +{calls}  slow +{calls}  longest +\d+ us"
+        ), run
 
 
 def files(run, n):
-    assert found(run, rf"order 7 +WRITE +{n} +0 +\d+ +{5 * n}") and found(run, r"order 7 +OPEN +1 +0 +\d+ +0"), run
+    assert found(run, rf"order 7 +WRITE +{n} +0 +\d+ +{5 * n}") and found(
+        run, r"order 7 +OPEN +1 +0 +\d+ +0"
+    ), run
     assert found(run, r"- +DELETE +1 +1 +\d+ +0"), run
 
 
@@ -73,10 +81,20 @@ def traffic(run, n):
 
 def requests(run, n):
     here, there, front, worker = found(run, r"(\d+) (\d+) (<[\d.]+>) (<[\d.]+>)")[0].groups()
-    steps = [(here, front, "front: begins"), (here, worker, "worker: asks the store"), (there, None, "store: answers"), (here, front, "front: ends")]
+    steps = [
+        (here, front, "front: begins"),
+        (here, worker, "worker: asks the store"),
+        (there, None, "store: answers"),
+        (here, front, "front: ends"),
+    ]
     for i in range(1, n + 1):
-        seen = [match.groups() for match in found(run, rf"order {i} +(\d+) us  node (\d+) (<[\d.]+>) +(.*)")]
-        assert [(node, pid if node == here else None, step) for _, node, pid, step in seen] == steps, run
+        seen = [
+            match.groups()
+            for match in found(run, rf"order {i} +(\d+) us  node (\d+) (<[\d.]+>) +(.*)")
+        ]
+        assert [
+            (node, pid if node == here else None, step) for _, node, pid, step in seen
+        ] == steps, run
         assert sorted(int(since) for since, *_ in seen) == [int(since) for since, *_ in seen], run
 
 
@@ -98,8 +116,23 @@ CASES = {
 
 def finds(erlang, name):
     arguments, module, function, n, check = CASES[name]
-    check(harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{SCRIPTS}/{name}.d",
-                       "-c", " ".join(erlang.node(function, n, module=module)), *arguments], timeout=120), n)
+    check(
+        harness.run(
+            [
+                harness.PYDTRACE,
+                "-qZ",
+                "-x",
+                "engine=embedded",
+                "-s",
+                f"{SCRIPTS}/{name}.d",
+                "-c",
+                " ".join(erlang.node(function, n, module=module)),
+                *arguments,
+            ],
+            timeout=120,
+        ),
+        n,
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,4 +143,6 @@ def test_finds_what_the_work_did(erlang, epmd, name, tmp_path, monkeypatch):  # 
 
 
 def test_every_script_has_a_case():
-    assert sorted(CASES) == sorted(os.path.basename(path)[:-2] for path in glob.glob(f"{SCRIPTS}/erl-*.d"))
+    assert sorted(CASES) == sorted(
+        os.path.basename(path)[:-2] for path in glob.glob(f"{SCRIPTS}/erl-*.d")
+    )

@@ -19,7 +19,9 @@ import pytest
 
 from pydtrace.engine import erlang_vm_hints
 
-pytestmark = pytest.mark.xdist_group("erlang/test_erlang_vm")  # nodes of its own, and no probe that others could see
+pytestmark = pytest.mark.xdist_group(
+    "erlang/test_erlang_vm"
+)  # nodes of its own, and no probe that others could see
 WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
 
 
@@ -27,7 +29,9 @@ WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
 def examples(erlang):
     """OTP's scripts."""
     folder = erlang.evaluate("io:put_chars(code:lib_dir(runtime_tools))").stdout
-    assert glob.glob(f"{folder}/examples/spawn-exit.d"), f"no examples in {folder}: .ci/packages.txt names the package"
+    assert glob.glob(f"{folder}/examples/spawn-exit.d"), (
+        f"no examples in {folder}: .ci/packages.txt names the package"
+    )
     return f"{folder}/examples"
 
 
@@ -56,7 +60,9 @@ def signals(run, n):
 
 
 def messages(run, n):
-    me, echo = (re.escape(text) for text in found(run, rf"(<[\d.]+>) (<[\d.]+>) sent {n}")[0].groups())
+    me, echo = (
+        re.escape(text) for text in found(run, rf"(<[\d.]+>) (<[\d.]+>) sent {n}")[0].groups()
+    )
     assert len(found(run, rf"send:   {me} -> {echo}: {WORDS_OF_A_TRIPLE} words")) == n, run
     assert len(found(run, rf"queued: {echo}: {WORDS_OF_A_TRIPLE} words, queue len 0")) == n, run
     assert len(found(run, rf"send:   {echo} -> {me}: 3 words")) >= n, run
@@ -69,10 +75,16 @@ def tokens(run, n):
 
 
 def schedules(run, n):
-    stopped, sleeper, echo = (re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) (<[\d.]+>)")[0].groups())
+    stopped, sleeper, echo = (
+        re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) (<[\d.]+>)")[0].groups()
+    )
     assert len(found(run, rf"  Schedule pid {echo} mfa vm:loop/0")) >= n, run
-    assert found(run, rf"  Schedule pid {stopped} mfa .*") and not found(run, rf"  Hibernate pid {stopped} .*"), run
-    assert len(found(run, rf"  Schedule pid {echo} .*")) == len(found(run, rf"Unschedule pid {echo}")), run
+    assert found(run, rf"  Schedule pid {stopped} mfa .*") and not found(
+        run, rf"  Hibernate pid {stopped} .*"
+    ), run
+    assert len(found(run, rf"  Schedule pid {echo} .*")) == len(
+        found(run, rf"Unschedule pid {echo}")
+    ), run
     assert len(found(run, rf"  Hibernate pid {sleeper} resume mfa erlang:hibernate/3")) == 1, run
 
 
@@ -84,7 +96,10 @@ def collections(run, n):
 
 def heaps(run, n):
     big = re.escape(found(run, r"(<[\d.]+>) (<[\d.]+>)")[0][2])
-    grown = [(int(match[1]), int(match[2])) for match in found(run, rf"proc heap grow pid {big} (\d+) -> (\d+) bytes")]
+    grown = [
+        (int(match[1]), int(match[2]))
+        for match in found(run, rf"proc heap grow pid {big} (\d+) -> (\d+) bytes")
+    ]
     assert grown and all(before < after for before, after in grown), run
     assert [after for _, after in grown[:-1]] == [before for before, _ in grown[1:]], run
 
@@ -97,37 +112,74 @@ def calls(run, n):
 
 
 def ports(run, n):
-    me, port, other = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups())
+    me, port, other = (
+        re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups()
+    )
     assert len(found(run, rf"port open pid {me} port name cat port {port}")) == 1, run
-    assert len(found(run, rf"port command pid {me} port {port} port name cat command type command")) == n, run
-    assert len(found(run, rf"port connect pid {me} port {port} port name cat new pid {other}")) == 1, run
-    assert len(found(run, rf"port exit pid {other} port {port} port name cat reason shutdown")) == 1, run
-    assert len(found(run, rf"port control pid {me} port \S+ port name udp_inet command 1 OPEN")) == 1, run
+    assert (
+        len(found(run, rf"port command pid {me} port {port} port name cat command type command"))
+        == n
+    ), run
+    assert (
+        len(found(run, rf"port connect pid {me} port {port} port name cat new pid {other}")) == 1
+    ), run
+    assert (
+        len(found(run, rf"port exit pid {other} port {port} port name cat reason shutdown")) == 1
+    ), run
+    assert (
+        len(found(run, rf"port control pid {me} port \S+ port name udp_inet command 1 OPEN")) == 1
+    ), run
 
 
 def drivers(run, n):
-    me, port, other = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups())
+    me, port, other = (
+        re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups()
+    )
     assert len(found(run, rf"driver start pid {me} driver name cat port {port}")) == 1, run
     assert len(found(run, rf"driver outputv pid {me} port {port} port name cat bytes 5")) == n, run
     assert len(found(run, rf"driver stop pid {other} driver name cat port {port}")) == 1, run
-    assert len(found(run, rf"driver control pid {me} port \S+ port name udp_inet command 1 bytes \d+")) == 1, run
+    assert (
+        len(found(run, rf"driver control pid {me} port \S+ port name udp_inet command 1 bytes \d+"))
+        == 1
+    ), run
 
 
 # script, function of programs/vm.erl, how often, what it prints
 SCRIPTS = [
-    ("spawn-exit", "spawns", 50, spawns), ("spawn-exit", "signals", 20, signals), ("messages", "messages", 30, messages),
-    ("process-scheduling", "schedules", 20, schedules), ("garbage-collection", "collects", 20, collections),
-    ("memory1", "collects", 1, heaps), ("function-calls", "calls", 20, calls), ("port1", "ports", 10, ports),
+    ("spawn-exit", "spawns", 50, spawns),
+    ("spawn-exit", "signals", 20, signals),
+    ("messages", "messages", 30, messages),
+    ("process-scheduling", "schedules", 20, schedules),
+    ("garbage-collection", "collects", 20, collections),
+    ("memory1", "collects", 1, heaps),
+    ("function-calls", "calls", 20, calls),
+    ("port1", "ports", 10, ports),
     ("driver1", "ports", 10, drivers),
 ]
 
 
-@pytest.mark.parametrize(("script", "function", "n", "check"), SCRIPTS, ids=[f"{row[0]}-{row[1]}" for row in SCRIPTS])
+@pytest.mark.parametrize(
+    ("script", "function", "n", "check"), SCRIPTS, ids=[f"{row[0]}-{row[1]}" for row in SCRIPTS]
+)
 def test_scripts_of_otp(erlang, examples, script, function, n, check, monkeypatch):
     monkeypatch.setenv("VM_OPTIONS", "#{functions => [vm]}")
     command = " ".join(erlang.node(function, n, module="vm"))
-    check(harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/{script}.d", "-c", command],
-                      timeout=120), n)
+    check(
+        harness.run(
+            [
+                harness.PYDTRACE,
+                "-qZ",
+                "-x",
+                "engine=embedded",
+                "-s",
+                f"{examples}/{script}.d",
+                "-c",
+                command,
+            ],
+            timeout=120,
+        ),
+        n,
+    )
 
 
 # ---- probes that OTP's scripts do not show ----
@@ -140,7 +192,15 @@ def epmd(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setenv("ERL_EPMD_PORT", str(port))
-    with harness.running([shutil.which("epmd") or "/usr/lib/erlang/bin/epmd", "-port", str(port), "-address", "127.0.0.1"]):
+    with harness.running(
+        [
+            shutil.which("epmd") or "/usr/lib/erlang/bin/epmd",
+            "-port",
+            str(port),
+            "-address",
+            "127.0.0.1",
+        ]
+    ):
         yield
 
 
@@ -150,19 +210,51 @@ def test_two_nodes(erlang, examples, epmd):
                  erlang*:::process-exit_signal-remote { @[probename, copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), 0] = count(); }
                  erlang*:::dist-port_not_busy { @busy[probename, copyinstr(arg2)] = count(); }"""
     command = " ".join(erlang.node("far", 20, module="vm", options=("+zdbbl", "1")))
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=200", "-s", f"{examples}/dist.d", "-n", program,
-                       "-c", command], timeout=120)
-    me, pid, there, busy, comes = (re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) ('\S+') (<[\d.]+>) ('\S+')")[0].groups())
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-qZ",
+            "-x",
+            "engine=embedded",
+            "-x",
+            "strsize=200",
+            "-s",
+            f"{examples}/dist.d",
+            "-n",
+            program,
+            "-c",
+            command,
+        ],
+        timeout=120,
+    )
+    me, pid, there, busy, comes = (
+        re.escape(text)
+        for text in found(run, r"(<[\d.]+>) (<[\d.]+>) ('\S+') (<[\d.]+>) ('\S+')")[0].groups()
+    )
     here = r"'\S+@" + there.split("@")[1]
     assert found(run, rf" *message-send-remote +{me} +{there} +{pid} +8 +20"), run
     assert found(run, rf" *message-send-remote +{me} +{there} +named +8 +1"), run
     assert found(run, rf" *process-exit_signal-remote +{me} +{there} +{pid} +0 +1"), run
-    assert found(run, rf"monitor: pid \d+, who {here}, what nodeup, node {comes}, type visible, reason undefined"), run
-    assert found(run, rf"monitor: pid \d+, who {here}, what nodedown, node {comes}, type visible, reason connection_closed"), run
-    assert found(run, rf"dist port_busy: node {here}, port #Port<[\d.]+>, remote_node {there}, blocked pid {busy}"), run
+    assert found(
+        run,
+        rf"monitor: pid \d+, who {here}, what nodeup, node {comes}, type visible, reason undefined",
+    ), run
+    assert found(
+        run,
+        rf"monitor: pid \d+, who {here}, what nodedown, node {comes}, type visible, reason connection_closed",
+    ), run
+    assert found(
+        run,
+        rf"dist port_busy: node {here}, port #Port<[\d.]+>, remote_node {there}, blocked pid {busy}",
+    ), run
     assert found(run, rf"blocked pid {busy} scheduled now, waited \d+ microseconds"), run
     assert found(run, rf" *dist-port_not_busy +{there} +\d+"), run
-    sent = [int(match[1]) for match in found(run, rf"port outputv: node \S+, port #Port<[\d.]+>, remote_node {there} bytes (\d+)")]
+    sent = [
+        int(match[1])
+        for match in found(
+            run, rf"port outputv: node \S+, port #Port<[\d.]+>, remote_node {there} bytes (\d+)"
+        )
+    ]
     assert sum(sent) > 30_000_000, run
 
 
@@ -173,10 +265,18 @@ def test_drivers(erlang, trace):
                  erlang*:::driver-call { @[probename, copyinstr(arg0), copyinstr(arg2), arg3] = count(); }
                  erlang*:::driver-init, erlang*:::driver-finish { @[probename, copyinstr(arg0), "", 1] = count(); }"""
     run = trace(program, erlang.node("drives", 20, module="vm"))
-    me, port = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) drove")[0].groups())
-    for row in (rf"driver-output +{me} +udp_inet +1 +20", rf"port-busy +{port} +1 +\d+", rf"port-not_busy +{port} +1 +\d+",
-                rf"process-port_unblocked +{me} +{port} +1 +\d+", rf"driver-call +{me} +sh -c .sleep.* +7 +1",
-                r"driver-init +no_such_driver +1 +1", r"driver-finish +no_such_driver +1 +1"):
+    me, port = (
+        re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) drove")[0].groups()
+    )
+    for row in (
+        rf"driver-output +{me} +udp_inet +1 +20",
+        rf"port-busy +{port} +1 +\d+",
+        rf"port-not_busy +{port} +1 +\d+",
+        rf"process-port_unblocked +{me} +{port} +1 +\d+",
+        rf"driver-call +{me} +sh -c .sleep.* +7 +1",
+        r"driver-init +no_such_driver +1 +1",
+        r"driver-finish +no_such_driver +1 +1",
+    ):
         assert found(run, rf" *{row}"), (row, run)
 
 
@@ -184,8 +284,12 @@ def test_functions_of_each_kind(erlang, trace):
     program = """erlang*:vm:entered:global-function-entry, erlang*:prim_file:get_cwd_nif:nif-entry, erlang*:prim_file:get_cwd_nif:nif-return,
                  erlang*:erlang:phash2:bif-return { @[probename, copyinstr(arg1)] = count(); }"""
     run = trace(program, erlang.node("sorts", 20, module="vm"))
-    for row in ("global-function-entry +vm:entered/1", "nif-entry +prim_file:get_cwd_nif/0", "nif-return +prim_file:get_cwd_nif/0",
-                "bif-return +erlang:phash2/1"):
+    for row in (
+        "global-function-entry +vm:entered/1",
+        "nif-entry +prim_file:get_cwd_nif/0",
+        "nif-return +prim_file:get_cwd_nif/0",
+        "bif-return +erlang:phash2/1",
+    ):
         assert found(run, rf" *{row} +20"), (row, run)
 
 
@@ -195,14 +299,22 @@ def test_tables(erlang, trace):
                  erlang*:::ets-return /copyinstr(arg2) == "no_such_table"/ { @[probename, copyinstr(arg0), copyinstr(arg1)] = count(); }"""
     run = trace(program, erlang.node("tables", 20, module="vm"))
     me = re.escape(found(run, r"(<[\d.]+>) stored")[0][1])
-    for row in ("ets-entry +{} +ets:insert/2 +20", "ets-entry +{} +ets:lookup/2 +20", "ets-return +{} +ets:insert/2 +20",
-                "ets-return +{} +ets:lookup/2 +21"):
+    for row in (
+        "ets-entry +{} +ets:insert/2 +20",
+        "ets-entry +{} +ets:lookup/2 +20",
+        "ets-return +{} +ets:insert/2 +20",
+        "ets-return +{} +ets:lookup/2 +21",
+    ):
         assert found(run, rf" *{row.format(me)}"), (row, run)
 
 
 def counted(run: harness.Run) -> dict[tuple[str, ...], int]:
     """The rows of an aggregation whose keys, texts without blanks in brackets, stand before the count."""
-    rows = [(match.groups()) for line in lines(run) if (match := re.fullmatch(r" *(\[.*\]) +(\d+)", line))]
+    rows = [
+        (match.groups())
+        for line in lines(run)
+        if (match := re.fullmatch(r" *(\[.*\]) +(\d+)", line))
+    ]
     return {tuple(re.findall(r"\[(.*?)\]", keys)): int(count) for keys, count in rows}
 
 
@@ -217,9 +329,19 @@ def test_servers(erlang, trace):
     run = trace(program, erlang.node("serves", 20, module="served"), "-x", "strsize=40")
     me, waits = found(run, r"(<[\d.]+>) (<[\d.]+>) served")[0].groups()
     seen = counted(run)
-    assert seen["gen_server-call-entry", me, "clerk"] == seen["gen_server-cast", me, "clerk"] == 20, run
-    assert seen["handle_call", "served", me] == seen["handle_cast", "served", ""] == seen["handle_info", "served", ""] == 20, run
-    handled = [(match[1], int(match[2]), int(match[3])) for match in found(run, r"queue (<[\d.]+>) (\d+) (\d+)")]
+    assert (
+        seen["gen_server-call-entry", me, "clerk"] == seen["gen_server-cast", me, "clerk"] == 20
+    ), run
+    assert (
+        seen["handle_call", "served", me]
+        == seen["handle_cast", "served", ""]
+        == seen["handle_info", "served", ""]
+        == 20
+    ), run
+    handled = [
+        (match[1], int(match[2]), int(match[3]))
+        for match in found(run, r"queue (<[\d.]+>) (\d+) (\d+)")
+    ]
     called = {match[1]: int(match[2]) for match in found(run, r"call (<[\d.]+>) (\d+)")}
     (_, _, slow_took), (last, queued, took) = handled[-2:]
     assert last == waits and slow_took >= 50_000_000 and 0 < queued + took <= called[waits], run
@@ -227,11 +349,18 @@ def test_servers(erlang, trace):
 
 
 def test_supervisors_and_loaded_code(erlang, trace):
-    run = trace("erlang*:::supervisor-restart { @[copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), copyinstr(arg3)] = count(); }",
-                erlang.node("restarts", 20, module="served"))
+    run = trace(
+        "erlang*:::supervisor-restart { @[copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), copyinstr(arg3)] = count(); }",
+        erlang.node("restarts", 20, module="served"),
+    )
     supervisor = re.escape(found(run, r"(<[\d.]+>) restarted")[0][1])
-    assert found(run, rf" *{supervisor} +\{{local,office\}} +clerk +gen_server:start_link/4 +20"), run
-    run = trace('erlang*:::code-load /copyinstr(arg1) == "made"/ { @[arg2] = count(); }', erlang.node("loads", 20, module="served"))
+    assert found(run, rf" *{supervisor} +\{{local,office\}} +clerk +gen_server:start_link/4 +20"), (
+        run
+    )
+    run = trace(
+        'erlang*:::code-load /copyinstr(arg1) == "made"/ { @[arg2] = count(); }',
+        erlang.node("loads", 20, module="served"),
+    )
     size = found(run, r"loaded (\d+)")[0][1]
     assert found(run, rf" *{size} +20"), run
 
@@ -245,23 +374,55 @@ INET = """erlang*:::inet-return { @[strjoin("[", strjoin(copyinstr(arg1), "]")),
 def test_sockets_that_are_ports(erlang, trace):
     """Peers of who connects, of who was accepted, of datagrams; bytes there and back; an error."""
     run = trace(INET, erlang.node("connects", 20, module="served"), "-x", "strsize=64")
-    port, mine, udp = (f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) (\d+) connected")[0].groups())
+    port, mine, udp = (
+        f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) (\d+) connected")[0].groups()
+    )
     seen = counted(run)
     for peer, sent, received in ((port, "5", "3"), (mine, "3", "5")):
-        assert seen["prim_inet:send/3", peer, sent, ""] == seen["prim_inet:recv0/3", peer, received, ""] == 20, run
-    assert seen["prim_inet:sendto/4", udp, "2", ""] == seen["prim_inet:recvfrom0/3", udp, "2", ""] == 1, run
-    assert seen["prim_inet:connect/4", port, "0", ""] == seen["prim_inet:connect/4", port, "0", "econnrefused"] == 1, run
+        assert (
+            seen["prim_inet:send/3", peer, sent, ""]
+            == seen["prim_inet:recv0/3", peer, received, ""]
+            == 20
+        ), run
+    assert (
+        seen["prim_inet:sendto/4", udp, "2", ""] == seen["prim_inet:recvfrom0/3", udp, "2", ""] == 1
+    ), run
+    assert (
+        seen["prim_inet:connect/4", port, "0", ""]
+        == seen["prim_inet:connect/4", port, "0", "econnrefused"]
+        == 1
+    ), run
     assert "no time" not in run.stdout and found(run, r" *prim_inet:accept0/3 +1"), run
 
 
 def test_sockets_of_the_module_socket(erlang, trace):
     run = trace(INET, erlang.node("sockets", 20, module="served"), "-x", "strsize=64")
-    port, udp = (f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) connected")[0].groups())
+    port, udp = (
+        f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) connected")[0].groups()
+    )
     seen = counted(run)
     assert seen["prim_socket:nif_send/4", "", "5", ""] == 20, run
-    assert sum(count for (call, _, received, error), count in seen.items() if call == "prim_socket:nif_recv/4" and received == "5") == 20, run
-    assert seen["prim_socket:nif_sendto/5", udp, "2", ""] == seen["prim_socket:nif_recvfrom/4", udp, "2", ""] == 1, run
-    assert sum(count for (call, peer, *_), count in seen.items() if call == "prim_socket:nif_connect/3" and peer == port) >= 1, run
+    assert (
+        sum(
+            count
+            for (call, _, received, error), count in seen.items()
+            if call == "prim_socket:nif_recv/4" and received == "5"
+        )
+        == 20
+    ), run
+    assert (
+        seen["prim_socket:nif_sendto/5", udp, "2", ""]
+        == seen["prim_socket:nif_recvfrom/4", udp, "2", ""]
+        == 1
+    ), run
+    assert (
+        sum(
+            count
+            for (call, peer, *_), count in seen.items()
+            if call == "prim_socket:nif_connect/3" and peer == port
+        )
+        >= 1
+    ), run
     assert "no time" not in run.stdout, run
 
 
@@ -272,15 +433,34 @@ def test_pauses_and_queues(erlang, trace, monkeypatch):
                  erlang*:::scheduler-queue /arg0 == 1 && arg1 >= 0/ { @q[probename] = count(); }"""
     run = trace(program, erlang.node("pauses", module="vm"))
     pid = re.escape(found(run, r"(<[\d.]+>) paused")[0][1])
-    for row in (rf"process-long_gc +{pid} +\d+", rf"process-long_schedule +{pid} +\d+", rf"process-large_heap +{pid} +\d+", r"scheduler-queue +\d+"):
+    for row in (
+        rf"process-long_gc +{pid} +\d+",
+        rf"process-long_schedule +{pid} +\d+",
+        rf"process-large_heap +{pid} +\d+",
+        r"scheduler-queue +\d+",
+    ):
         assert found(run, rf" *{row}"), (row, run)
 
 
 def test_a_probe_that_no_node_has_is_told(erlang, examples):
     command = " ".join(erlang.node("messages", 1, module="vm"))
-    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/messages.d", "-c", command], timeout=120)
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-qZ",
+            "-x",
+            "engine=embedded",
+            "-s",
+            f"{examples}/messages.d",
+            "-c",
+            command,
+        ],
+        timeout=120,
+    )
     told = [line for line in run.stderr.splitlines() if line.startswith("dtrace:")]
-    assert len(told) == 1 and told[0].startswith("dtrace: no Erlang node has the probe message-receive: a stock emulator"), run
+    assert len(told) == 1 and told[0].startswith(
+        "dtrace: no Erlang node has the probe message-receive: a stock emulator"
+    ), run
 
 
 def test_functions_are_places(erlang, trace):
@@ -288,10 +468,16 @@ def test_functions_are_places(erlang, trace):
     program = """erlang*:vm:entered:local-function-entry,erlang*:vm:in*:function-return,erlang*:erl[a-z]ng:phash2:bif-entry,
                  erlang*:lists:seq:global-function-entry { @[probemod, probefunc, probename, copyinstr(arg1)] = count(); }"""
     run = trace(program, erlang.node("calls", 30, module="vm"))
-    rows = [line.split() for line in run.stdout.splitlines() if re.search(r" \d+$", line) and "called" not in line]
-    assert sorted(rows) == [["erlang", "phash2", "bif-entry", "erlang:phash2/1", "30"],
-                            ["vm", "entered", "local-function-entry", "vm:entered/1", "30"],
-                            ["vm", "inside", "function-return", "vm:inside/1", "30"]], run
+    rows = [
+        line.split()
+        for line in run.stdout.splitlines()
+        if re.search(r" \d+$", line) and "called" not in line
+    ]
+    assert sorted(rows) == [
+        ["erlang", "phash2", "bif-entry", "erlang:phash2/1", "30"],
+        ["vm", "entered", "local-function-entry", "vm:entered/1", "30"],
+        ["vm", "inside", "function-return", "vm:inside/1", "30"],
+    ], run
     assert "traced by another tool" not in run.stdout + run.stderr, run
 
 
@@ -301,20 +487,32 @@ def test_names_of_elixir(erlang, trace):
                  { @[probemod, probefunc, probename, copyinstr(arg1)] = count(); }
                  erlang*:::code-load /copyinstr(arg1) == "Shop.Stock"/ { @["", "", probename, copyinstr(arg1)] = count(); }"""
     run = trace(program, erlang.node("elixir", 20, module="scripted"))
-    for row in ("Shop.Cart +add! +local-function-entry +Shop.Cart.add!/1 +20", "Shop.Cart +total +function-return +Shop.Cart.total/1 +20",
-                "erlang +phash2 +bif-entry +erlang:phash2/1 +1", "code-load +Shop.Stock +1"):
+    for row in (
+        "Shop.Cart +add! +local-function-entry +Shop.Cart.add!/1 +20",
+        "Shop.Cart +total +function-return +Shop.Cart.total/1 +20",
+        "erlang +phash2 +bif-entry +erlang:phash2/1 +1",
+        "code-load +Shop.Stock +1",
+    ):
         assert found(run, rf" *{row}"), (row, run)
 
 
 def test_no_function_of_no_module(erlang, trace):
-    run = trace("erlang*:::local-function-entry { @ = count(); }", erlang.node("calls", 30, module="vm"))
-    assert "local-function-entry of no module: name one in the clause, or modules in the option functions" in run.stdout, run
+    run = trace(
+        "erlang*:::local-function-entry { @ = count(); }", erlang.node("calls", 30, module="vm")
+    )
+    assert (
+        "local-function-entry of no module: name one in the clause, or modules in the option functions"
+        in run.stdout
+    ), run
     assert re.search(r"^ +\d+$", run.stdout, re.MULTILINE) is None, run
 
 
 def test_code_that_is_loaded_while_it_is_traced(erlang, trace):
     """New code of a traced module, and a module that was not there before."""
-    run = trace("erlang*:vm_fresh:version:local-function-entry { @ = count(); }", erlang.node("loads", 10, module="vm"))
+    run = trace(
+        "erlang*:vm_fresh:version:local-function-entry { @ = count(); }",
+        erlang.node("loads", 10, module="vm"),
+    )
     assert re.search(r"^ +30$", run.stdout, re.MULTILINE), run
 
 
@@ -328,10 +526,24 @@ def test_calls_that_never_return(erlang, trace, monkeypatch):
     run = trace(program, erlang.node("endings", 20, module="vm"))
     rows = dict(re.findall(r"^ +(\S+ +\S+) +(\d+)$", run.stdout, re.MULTILINE))
     rows = {" ".join(row.split()): int(count) for row, count in rows.items()}
-    assert not any("function-return" in row for row in rows) and "ended" in run.stdout and run.status == 0, run
-    assert [rows[row] for row in ("nap local-function-entry", "stuck local-function-entry", "slept local-function-entry",
-                                  "nap_is_over process-exit", "killed process-exit")] == [20] * 5, run
-    assert rows["vm process-hibernate"] >= 20, run  # and once for each process_info() that a sleeping process has answered
+    assert (
+        not any("function-return" in row for row in rows)
+        and "ended" in run.stdout
+        and run.status == 0
+    ), run
+    assert [
+        rows[row]
+        for row in (
+            "nap local-function-entry",
+            "stuck local-function-entry",
+            "slept local-function-entry",
+            "nap_is_over process-exit",
+            "killed process-exit",
+        )
+    ] == [20] * 5, run
+    assert rows["vm process-hibernate"] >= 20, (
+        run
+    )  # and once for each process_info() that a sleeping process has answered
 
 
 def test_files(erlang, trace, tmp_path, monkeypatch):
@@ -345,16 +557,29 @@ def test_files(erlang, trace, tmp_path, monkeypatch):
     returns = {match[1]: match[2] for match in found(run, r"return (\d+,\d+) (.*)")}
     seen = [(what, returns[number]) for number, what in entries.items() if ".beam" not in what]
     assert seen[0] == ("12 [old-name] [new-name] 0 0", "12 0 2"), run  # ENOENT
-    operations = [("1 [{0}] [] 0 0", "1"), ("4 [] [] 5 0", "4"), ("25 [] [] 1 3", "25"), ("30 [] [] 1 0", "30"), ("23 [] [] 0 0", "23"),
-                  ("11 [{0}] [] 0 0", "11")]
-    expected = [(what.format(tmp_path / f"file{i}"), f"{command} 1 0") for i in (1, 2) for what, command in operations]
+    operations = [
+        ("1 [{0}] [] 0 0", "1"),
+        ("4 [] [] 5 0", "4"),
+        ("25 [] [] 1 3", "25"),
+        ("30 [] [] 1 0", "30"),
+        ("23 [] [] 0 0", "23"),
+        ("11 [{0}] [] 0 0", "11"),
+    ]
+    expected = [
+        (what.format(tmp_path / f"file{i}"), f"{command} 1 0")
+        for i in (1, 2)
+        for what, command in operations
+    ]
     assert [row for row in seen[1:] if row[0].split()[0] not in ("19", "5")] == expected, run
 
 
 def test_returns_of_files_alone(erlang, trace, tmp_path, monkeypatch):
     """Who wants no entries is told the same of the returns."""
     monkeypatch.setenv("VM_FOLDER", str(tmp_path))
-    run = trace("erlang*:::efile_drv-return /arg3 == 30/ { @ = count(); }", erlang.node("datasyncs", 5, module="vm"))
+    run = trace(
+        "erlang*:::efile_drv-return /arg3 == 30/ { @ = count(); }",
+        erlang.node("datasyncs", 5, module="vm"),
+    )
     assert re.search(r"^ +5$", run.stdout, re.MULTILINE), run
 
 
@@ -376,7 +601,10 @@ def test_files_as_the_chapter_of_otp_shows_them(erlang, trace):
     """By the file server, for a process that has a tag; then without a tag, by the process itself."""
     run = trace(EFILE, erlang.node("renames", module="vm"))
     number = r"tag=\{(\d+,\d+)\}"
-    entries = found(run, rf"enter {number} (user tag some-user-tag|) \| RENAME \(12\) \| args: old-name new-name , 0 0 \(port \?\)")
+    entries = found(
+        run,
+        rf"enter {number} (user tag some-user-tag|) \| RENAME \(12\) \| args: old-name new-name , 0 0 \(port \?\)",
+    )
     returns = found(run, rf"return {number} (user tag some-user-tag|) \| RENAME \(12\) \| errno 2")
     assert [match.groups() for match in entries] == [match.groups() for match in returns], run
     assert [match[2] for match in entries] == ["user tag some-user-tag", ""], run
@@ -391,7 +619,7 @@ def test_terms_of_any_size(erlang, trace):
                  erlang*:::message-send { @ = max(arg2); }"""
     run = trace(program, erlang.node("huge", module="vm"), "-x", "strsize=1023", timeout=60)
     shown = {match[2]: int(match[1]) for match in found(run, r"(\d+) (.*)")}
-    assert {"'...'", "[a|b]", '[{1.500000e+00,<<98,10>>,\'it is\',-1,"text"}]'} <= set(shown), run
+    assert {"'...'", "[a|b]", "[{1.500000e+00,<<98,10>>,'it is',-1,\"text\"}]"} <= set(shown), run
     assert len(shown) >= 8 and 1000 < max(shown.values()) <= 1023, run
     assert int(found(run, r"slowest (\d+) ms")[0][1]) < 20_000, run
 
@@ -404,8 +632,17 @@ def test_the_guide_names_every_probe():
     rows = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+-[\w-]+)`", row)}
     assert named == offered, named ^ offered
-    absent = set(re.findall(r"`([\w-]+)`", guide[guide.index("A stock emulator has no place for these:"):].split("\n\n")[0]))
-    assert {name for name in erlang_vm_hints._MISSING if not name.startswith(("aio_pool", "efile_drv-int"))} == absent
+    absent = set(
+        re.findall(
+            r"`([\w-]+)`",
+            guide[guide.index("A stock emulator has no place for these:") :].split("\n\n")[0],
+        )
+    )
+    assert {
+        name
+        for name in erlang_vm_hints._MISSING
+        if not name.startswith(("aio_pool", "efile_drv-int"))
+    } == absent
 
 
 # ---- off ----
@@ -416,7 +653,10 @@ def test_nothing_is_traced_while_nobody_traces(erlang):
         "ok = pyusdt_vm:enable(#{unsafe => true, functions => [lists]}), timer:sleep(600),"
         "Flags = [erlang:trace_info(Who, flags) || Who <- [new | processes()]],"
         'io:format("~p ~p ~p ~p", [lists:usort(Flags), erlang:trace_info({lists, seq, 2}, all), erlang:system_monitor(),'
-        " maps:get(armed, pyusdt_vm:info())])", "-pa", erlang.ebin)
+        " maps:get(armed, pyusdt_vm:info())])",
+        "-pa",
+        erlang.ebin,
+    )
     assert run.stdout == "[{flags,[]}] {all,false} undefined false", run
 
 
@@ -436,14 +676,37 @@ def until(node, condition) -> list[int]:
     raise AssertionError("the node has ended")
 
 
-EVERYTHING = ",".join(f"erlang*:::{probes}" for probes in (
-    "process-*", "message-*", "gc_*", "port-*", "*function*", "ets-*", "inet-*", "gen_server-*", "supervisor-*", "code-*", "driver-*",
-    "dist-*", "efile_drv-*", "bif-*", "nif-*", "scheduler-*")) + " { @[probename] = count(); }"
+EVERYTHING = (
+    ",".join(
+        f"erlang*:::{probes}"
+        for probes in (
+            "process-*",
+            "message-*",
+            "gc_*",
+            "port-*",
+            "*function*",
+            "ets-*",
+            "inet-*",
+            "gen_server-*",
+            "supervisor-*",
+            "code-*",
+            "driver-*",
+            "dist-*",
+            "efile_drv-*",
+            "bif-*",
+            "nif-*",
+            "scheduler-*",
+        )
+    )
+    + " { @[probename] = count(); }"
+)
 
 
 def test_a_tracer_that_is_killed(waiting):
     """What it wanted, all probes, is switched off by the node itself: how long that took is printed, since a loaded machine is slow."""
-    with harness.running([harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", EVERYTHING, "-p", str(waiting.pid)]) as tracer:
+    with harness.running(
+        [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", EVERYTHING, "-p", str(waiting.pid)]
+    ) as tracer:
         assert min(until(waiting, lambda numbers: numbers[0] > 0 and numbers[2] > 0)[1:]) > 0
         since = time.monotonic()
         tracer.send_signal(signal.SIGKILL)
@@ -463,11 +726,18 @@ def recon() -> tuple[str, str]:
 @pytest.mark.parametrize("tool", ["recon", "dbg"])
 def test_two_tracers_and_another_tool(erlang, tool):
     """Each has its own; what one leaves is off when nobody wants it; the other tool's goes on, also when the last of ours was killed."""
-    with harness.running(erlang.node("beside", tool, options=recon(), module="vm")) as node, contextlib.ExitStack() as tracers:
+    with (
+        harness.running(erlang.node("beside", tool, options=recon(), module="vm")) as node,
+        contextlib.ExitStack() as tracers,
+    ):
         assert node.stdout.readline() == "ready\n"
         command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-p", str(node.pid), "-n"]
-        spawns = tracers.enter_context(harness.running([*command, "erlang*:::process-scheduled { @[probename] = count(); }"]))
-        messages = tracers.enter_context(harness.running([*command, "erlang*:::message-send { @[probename] = count(); }"]))
+        spawns = tracers.enter_context(
+            harness.running([*command, "erlang*:::process-scheduled { @[probename] = count(); }"])
+        )
+        messages = tracers.enter_context(
+            harness.running([*command, "erlang*:::message-send { @[probename] = count(); }"])
+        )
         _, flags, seen = until(node, lambda numbers: numbers[0] == 2 and numbers[2] > 0)
         assert flags > 0
         messages.send_signal(signal.SIGINT)
@@ -480,9 +750,13 @@ def test_two_tracers_and_another_tool(erlang, tool):
 
 
 def test_the_controlling_process_is_never_traced(erlang, trace):
-    program = 'erlang*:::process-scheduled, erlang*:::message-queued { @[copyinstr(arg0)] = count(); }'
+    program = (
+        "erlang*:::process-scheduled, erlang*:::message-queued { @[copyinstr(arg0)] = count(); }"
+    )
     run = trace(program, erlang.node("controller", module="vm"), timeout=60)
-    controller, *rows = run.stdout.split("\n", 1)[0].split() + re.findall(r"(<[\d.]+>) +\d+", run.stdout)
+    controller, *rows = run.stdout.split("\n", 1)[0].split() + re.findall(
+        r"(<[\d.]+>) +\d+", run.stdout
+    )
     assert controller.startswith("<") and rows and controller not in rows, run
 
 
@@ -502,46 +776,77 @@ def test_on_and_off_under_load(erlang, trace, n):
 def test_too_many_events(erlang, trace, monkeypatch):
     """All of it is switched off; the node says so, and the tracer counts a loss."""
     monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
-    run = trace('erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }', erlang.node("tsunami", 5000, module="vm"), timeout=60)
-    assert re.search(r"switched off: 100 events in \d+ us on one scheduler are more than the option rate allows", run.stdout), run
+    run = trace(
+        "erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }",
+        erlang.node("tsunami", 5000, module="vm"),
+        timeout=60,
+    )
+    assert re.search(
+        r"switched off: 100 events in \d+ us on one scheduler are more than the option rate allows",
+        run.stdout,
+    ), run
     assert int(re.search(r"vm:nap/0 +(\d+)", run.stdout)[1]) < 5000 and "drop" in run.stderr, run
 
 
 def test_too_many_events_for_who_only_counts(erlang, trace, monkeypatch):
     """A count that is too small is told, too; so is every other probe that goes off with it."""
     monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
-    run = trace("erlang*:::process-spawn { @ = count(); } erlang*:vm:number:local-function-entry { @calls = count(); }",
-                erlang.node("tsunami", 5000, module="vm"), timeout=60)
-    assert int(re.search(r"^ +(\d+)$", run.stdout, re.MULTILINE)[1]) < 5000 and "2 drops" in run.stderr, run
+    run = trace(
+        "erlang*:::process-spawn { @ = count(); } erlang*:vm:number:local-function-entry { @calls = count(); }",
+        erlang.node("tsunami", 5000, module="vm"),
+        timeout=60,
+    )
+    assert (
+        int(re.search(r"^ +(\d+)$", run.stdout, re.MULTILINE)[1]) < 5000 and "2 drops" in run.stderr
+    ), run
 
 
 def test_many_events_but_slowly(erlang, trace, monkeypatch):
     """The first ones were taken for a burst once: the emulator's time is negative."""
     monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
-    run = trace("erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }", erlang.node("drizzle", 250, module="vm"), timeout=60)
-    assert "#{armed => true,refused => none}" in run.stdout and re.search(r"vm:nap/0 +250$", run.stdout, re.MULTILINE), run
+    run = trace(
+        "erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }",
+        erlang.node("drizzle", 250, module="vm"),
+        timeout=60,
+    )
+    assert "#{armed => true,refused => none}" in run.stdout and re.search(
+        r"vm:nap/0 +250$", run.stdout, re.MULTILINE
+    ), run
     assert "drop" not in run.stderr, run
 
 
 def test_it_has_gone_on_too_long(erlang, trace, monkeypatch):
     monkeypatch.setenv("VM_OPTIONS", "#{time => 100}")
-    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("refused", module="vm"), timeout=60)
-    assert '"switched off: it has gone on for 100 ms, which the option time allows"' in run.stdout, run
+    run = trace(
+        "erlang*:::process-spawn { @ = count(); }", erlang.node("refused", module="vm"), timeout=60
+    )
+    assert (
+        '"switched off: it has gone on for 100 ms, which the option time allows"' in run.stdout
+    ), run
 
 
 @pytest.mark.parametrize("tool", ["recon", "dbg"])
 def test_another_tool_clears_everything(erlang, trace, tool):
-    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("cleared", tool, options=recon(), module="vm"), timeout=60)
+    run = trace(
+        "erlang*:::process-spawn { @ = count(); }",
+        erlang.node("cleared", tool, options=recon(), module="vm"),
+        timeout=60,
+    )
     assert '"switched off: another tool has cleared what was traced"' in run.stdout, run
 
 
 def test_what_another_tool_traces_is_left_to_it(erlang, trace):
     """Its process and its function; before OTP 27 there is one tracer for each, and what was skipped is said."""
-    run = trace('erlang*:::process-scheduled,erlang*:::local-function-entry { @ = count(); }',
-                erlang.node("shared", module="vm"), timeout=60)
+    run = trace(
+        "erlang*:::process-scheduled,erlang*:::local-function-entry { @ = count(); }",
+        erlang.node("shared", module="vm"),
+        timeout=60,
+    )
     assert "others are theirs: true" in run.stdout, run
     assert "1 processes are traced by another tool, and left to it" in run.stdout, run
-    assert "1 functions are traced by another tool, or are not there, and left out" in run.stdout, run
+    assert "1 functions are traced by another tool, or are not there, and left out" in run.stdout, (
+        run
+    )
 
 
 def test_before_25_3_only_what_is_safe(erlang):
@@ -549,8 +854,13 @@ def test_before_25_3_only_what_is_safe(erlang):
     run = erlang.evaluate(
         "ok = pyusdt_vm:enable(), #{given := Given, messages := Said} = pyusdt_vm:info(),"
         'io:format("~n~p ~p ~p ~p~n", [hd(string:lexemes(erlang:system_info(version), ".")),'
-        " lists:member('process-spawn', Given), lists:member('local-function-entry', Given), Said])", "-pa", erlang.ebin)
-    major, spawn, function, said = re.search(r'^"(\d+)" (true|false) (true|false) (\[.*?\])$', run.stdout, re.MULTILINE | re.DOTALL).groups()
+        " lists:member('process-spawn', Given), lists:member('local-function-entry', Given), Said])",
+        "-pa",
+        erlang.ebin,
+    )
+    major, spawn, function, said = re.search(
+        r'^"(\d+)" (true|false) (true|false) (\[.*?\])$', run.stdout, re.MULTILINE | re.DOTALL
+    ).groups()
     assert function == "true", run
     assert (spawn == "false") == ("older than OTP 25.3" in said), run
     assert spawn == "true" or int(major) <= 13, run
@@ -559,5 +869,10 @@ def test_before_25_3_only_what_is_safe(erlang):
 def test_options_that_can_not_be(erlang):
     run = erlang.evaluate(
         'io:format("~0p", [[pyusdt_vm:enable(Options) || Options <- [#{rate => 0}, #{modules => [lists]}, [], #{functions => lists}]]])',
-        "-pa", erlang.ebin)
-    assert run.stdout == "[{error,{badarg,[rate]}},{error,{badarg,[modules]}},{error,{badarg,[]}},{error,{badarg,[functions]}}]", run
+        "-pa",
+        erlang.ebin,
+    )
+    assert (
+        run.stdout
+        == "[{error,{badarg,[rate]}},{error,{badarg,[modules]}},{error,{badarg,[]}},{error,{badarg,[functions]}}]"
+    ), run

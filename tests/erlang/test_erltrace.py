@@ -12,9 +12,11 @@ import harness
 import mounts
 import pytest
 
-TRACED = ("{ok, H} = erltrace:open(#{%s}), ok = erltrace:compile(H, \"erlang$target:::user_trace-i4s4 { trace(arg2); @ = sum(arg2); }\"),"
-          " ok = erltrace:go(H), {links, L} = process_info(H, links),"
-          " [P] = [P || P <- L, is_port(P)], {os_pid, Pid} = erlang:port_info(P, os_pid),")
+TRACED = (
+    '{ok, H} = erltrace:open(#{%s}), ok = erltrace:compile(H, "erlang$target:::user_trace-i4s4 { trace(arg2); @ = sum(arg2); }"),'
+    " ok = erltrace:go(H), {links, L} = process_info(H, links),"
+    " [P] = [P || P <- L, is_port(P)], {os_pid, Pid} = erlang:port_info(P, os_pid),"
+)
 
 
 @pytest.fixture
@@ -40,8 +42,14 @@ def wait_until_gone(pid: int) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_orphan_of_a_killed_node(erlang, path, number):
     """pydtrace ends, and takes its session back: the run directory has none of it."""
-    command = ["erl", "-noshell", "-pa", erlang.ebin, "-eval",
-               TRACED % "" + 'io:format("~w~n", [Pid]), receive never -> ok end.']
+    command = [
+        "erl",
+        "-noshell",
+        "-pa",
+        erlang.ebin,
+        "-eval",
+        TRACED % "" + 'io:format("~w~n", [Pid]), receive never -> ok end.',
+    ]
     with harness.running(command) as node:
         tracer = int(node.stdout.readline())
         assert is_there(tracer)
@@ -65,20 +73,37 @@ def test_news_of_others_directories(erlang, path, monkeypatch, provider, told):
     monkeypatch.delenv("PYUSDT_RUNDIR")
     place = f"{mounts.empty('/dev/shm', '/tmp')} && mkdir -m 755 /dev/shm/pyusdt-54321"
     evaluated = f"true = dyntrace:available(), {NEWS % provider}, halt()."
-    run = harness.run(["unshare", "-m", "sh", "-c", f'{place} && exec "$@"', "sh",
-                       "erl", "-noshell", "-pa", erlang.ebin, "-eval", evaluated])
+    run = harness.run(
+        [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            f'{place} && exec "$@"',
+            "sh",
+            "erl",
+            "-noshell",
+            "-pa",
+            erlang.ebin,
+            "-eval",
+            evaluated,
+        ]
+    )
     assert run.stdout.startswith("1 ") and ("uid 54321" in run.stdout) == told, run
     assert told or run.stdout == "1 []\n", run
 
 
 def test_example_takes_what_comes_in_one_message(erlang, path, monkeypatch, tmp_path):
     """Each item twice, as if something else had come with it: the example waited for a message of just one."""
-    (tmp_path / "pydtrace").write_text(f"#!{sys.executable}\n" + """import sys
+    (tmp_path / "pydtrace").write_text(
+        f"#!{sys.executable}\n"
+        + """import sys
 from pydtrace.erltrace_port import port, port_session as session
 add = session.Session._add
 session.Session._add = lambda self, term: (add(self, (port.Atom("error"), "news")), add(self, term))
 sys.exit(port.main())
-""")
+"""
+    )
     (tmp_path / "pydtrace").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     run = harness.run(["escript", "examples/own_node.escript"], timeout=30, cwd=harness.ROOT)
@@ -89,10 +114,20 @@ sys.exit(port.main())
 def test_dtrace_engine(erlang, path, oracle, monkeypatch):
     """The same calls, and the same answers."""
     monkeypatch.setenv("PYUSDT_DTRACE", f"{harness.ORACLE} dtrace")
-    monkeypatch.setenv("ORACLE_BINDS", os.pathsep.join([harness.ROOT, "/tmp", os.path.dirname(erlang.ebin)]))
+    monkeypatch.setenv(
+        "ORACLE_BINDS", os.pathsep.join([harness.ROOT, "/tmp", os.path.dirname(erlang.ebin)])
+    )
     options = 'options => #{"engine" => "dtrace"}, pids => self'
     run = erlang.evaluate(
-        "true = dyntrace:available(), " + TRACED % options + " [begin dyntrace:p(7), timer:sleep(20) end || _ <- lists:seq(1, 50)],"
+        "true = dyntrace:available(), "
+        + TRACED % options
+        + " [begin dyntrace:p(7), timer:sleep(20) end || _ <- lists:seq(1, 50)],"
         " timer:sleep(500), {ok, [{probe, Probe, 7} | _]} = erltrace:consume(H), ok = erltrace:stop(H),"
-        ' {ok, [{sum, [], Sum}]} = erltrace:walk(H), io:format("~p ~p~n", [Probe, Sum rem 7])', "-pa", erlang.ebin, timeout=180)
-    assert re.fullmatch(r'\["erlang\d+",".*","user_trace-i4s4"\] 0\n', run.stdout.replace("\n ", "")), run
+        ' {ok, [{sum, [], Sum}]} = erltrace:walk(H), io:format("~p ~p~n", [Probe, Sum rem 7])',
+        "-pa",
+        erlang.ebin,
+        timeout=180,
+    )
+    assert re.fullmatch(
+        r'\["erlang\d+",".*","user_trace-i4s4"\] 0\n', run.stdout.replace("\n ", "")
+    ), run

@@ -25,8 +25,13 @@ FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
 def integers(function, data):
     """The words that an engine keeps."""
     squares = sum(x * x for x in data)
-    return aggregation_values.Number(AGGREGATIONS[function], {"count": [len(data)], "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)]}
-                         .get(function, [len(data), sum(data)]))
+    return aggregation_values.Number(
+        AGGREGATIONS[function],
+        {
+            "count": [len(data)],
+            "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)],
+        }.get(function, [len(data), sum(data)]),
+    )
 
 
 def reals(function, data):
@@ -41,7 +46,9 @@ def reals(function, data):
 def test_of_integers(function, before, came):
     old, now = integers(function, before), integers(function, before + came)
     row = AGGREGATIONS[function]
-    found = row.value((), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now))))
+    found = row.value(
+        (), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now)))
+    )
     assert found.words == integers(function, came).words
     assert old.merge(found).words == now.words
 
@@ -52,9 +59,13 @@ def test_of_integers(function, before, came):
 def test_of_floats(function, before, came):
     old, now = reals(function, before), reals(function, before + came)
     row = ROWS[function]
-    found = row.value((), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now))))
+    found = row.value(
+        (), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now)))
+    )
     assert found.n == len(came)
-    assert math.isclose(found, reals(function, came), rel_tol=1e-6, abs_tol=1e-2 if function == "stddev" else 1e-6)
+    assert math.isclose(
+        found, reals(function, came), rel_tol=1e-6, abs_tol=1e-2 if function == "stddev" else 1e-6
+    )
 
 
 @given(INTS, INTS)
@@ -66,15 +77,21 @@ def test_what_was_cleared_is_new(before, came):
 
 def test_what_is_known_of_all_only():
     """Extremes; and what dtrace tells of an avg or stddev, whatever came."""
-    for row, before, now in ((AGGREGATIONS["min"], [3, 5], [4, 2]), (ROWS["max"], [3, bits_of(1.0)], [4, bits_of(2.0)]), (AGGREGATIONS["avg"], [-1, -5], [-1, -7]),
-                             (AGGREGATIONS["stddev"], [1, 0, 4, 0], [1, 0, 9, 0])):
+    for row, before, now in (
+        (AGGREGATIONS["min"], [3, 5], [4, 2]),
+        (ROWS["max"], [3, bits_of(1.0)], [4, bits_of(2.0)]),
+        (AGGREGATIONS["avg"], [-1, -5], [-1, -7]),
+        (AGGREGATIONS["stddev"], [1, 0, 4, 0], [1, 0, 9, 0]),
+    ):
         old, new = (struct.pack(f"={len(words)}q", *words) for words in (before, now))
         assert since(row, old, new) == new
         assert since(row, None, new) == new
         assert since(row, new, new) is None
 
 
-@pytest.mark.parametrize("value, atom", [(math.nan, "nan"), (math.inf, "infinity"), (-math.inf, "-infinity")])
+@pytest.mark.parametrize(
+    "value, atom", [(math.nan, "nan"), (math.inf, "infinity"), (-math.inf, "-infinity")]
+)
 def test_floats_that_erlang_has_not(value, atom):
     """binary_to_term() refuses them: the port's reader would end."""
     assert etf.decode(etf.encode([value, 0.5])) == [etf.Atom(atom), 0.5]
@@ -97,4 +114,8 @@ def test_a_session_from_begin_to_its_end():
     session.stop()
     where = [["dtrace", "", "", name] for name in ("BEGIN", "END")]
     assert session.take(10) == [("probe", where[0], 1), ("printf", where[1], "over")]
-    assert (session.state, session.status, session.snapshot()) == ("stopped", 4, [("a", [("count", ["k"], 1)])])
+    assert (session.state, session.status, session.snapshot()) == (
+        "stopped",
+        4,
+        [("a", [("count", ["k"], 1)])],
+    )

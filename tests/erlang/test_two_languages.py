@@ -24,7 +24,11 @@ def printed(erlang, tmp_path_factory) -> str:
     tracer = [harness.PYDTRACE, "-x", "engine=embedded", "-Zqs", f"{EXAMPLE}/latency.d"]
     with harness.running(tracer, env=environment) as process:
         harness.wait_until(lambda: glob.glob(f"{folder}/*.session"))
-        shop = harness.run([sys.executable, f"{EXAMPLE}/shop.py", "--requests", str(REQUESTS)], timeout=60, env=environment)
+        shop = harness.run(
+            [sys.executable, f"{EXAMPLE}/shop.py", "--requests", str(REQUESTS)],
+            timeout=60,
+            env=environment,
+        )
         assert shop.status == 0 and shop.stdout == f"{REQUESTS} requests, 4 of them slow\n", shop
         process.send_signal(signal.SIGINT)
         run = harness.finish(process, 30)
@@ -32,28 +36,47 @@ def printed(erlang, tmp_path_factory) -> str:
     return run.stdout
 
 
-@pytest.mark.parametrize("missing, said", [("probes", "the store has no probes, since erlang_nif is not built"),
-                                           ("erlc", "there is no erlc on PATH")])
+@pytest.mark.parametrize(
+    "missing, said",
+    [
+        ("probes", "the store has no probes, since erlang_nif is not built"),
+        ("erlc", "there is no erlc on PATH"),
+    ],
+)
 def test_what_is_missing_is_told(erlang, tmp_path, missing, said):
     """After `pip install .` alone: a copy without erlang_nif, or without Erlang on PATH."""
     shutil.copytree(EXAMPLE, tmp_path / "examples" / "two_languages")
     environment = {**os.environ, **({"PATH": str(tmp_path)} if missing == "erlc" else {})}
-    shop = harness.run([sys.executable, f"{tmp_path}/examples/two_languages/shop.py"], timeout=60, env=environment)
-    assert (shop.status, shop.stdout) == (1, "") and said in shop.stderr and "Traceback" not in shop.stderr, shop
+    shop = harness.run(
+        [sys.executable, f"{tmp_path}/examples/two_languages/shop.py"], timeout=60, env=environment
+    )
+    assert (
+        (shop.status, shop.stdout) == (1, "")
+        and said in shop.stderr
+        and "Traceback" not in shop.stderr
+    ), shop
 
 
 def test_a_store_that_is_not_seen_is_not_called_quick(tmp_path):
     """The front end's events alone, those of a slow request."""
-    (tmp_path / "shop.py").write_text("import pyusdt, time\npyusdt.put_tag('request-1')\n"
-                                      "pyusdt.pn(1, 1)\ntime.sleep(0.06)\npyusdt.pn(2, 1, 'quince')\n")
+    (tmp_path / "shop.py").write_text(
+        "import pyusdt, time\npyusdt.put_tag('request-1')\n"
+        "pyusdt.pn(1, 1)\ntime.sleep(0.06)\npyusdt.pn(2, 1, 'quince')\n"
+    )
     command = f"{sys.executable} {tmp_path}/shop.py"
-    run = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-Zqs", f"{EXAMPLE}/latency.d", "-c", command])
-    assert re.search(r"^slow: request-1, quince: \d+ ms, the store was not seen$", run.stdout, re.MULTILINE), run
+    run = harness.run(
+        [harness.PYDTRACE, "-x", "engine=embedded", "-Zqs", f"{EXAMPLE}/latency.d", "-c", command]
+    )
+    assert re.search(
+        r"^slow: request-1, quince: \d+ ms, the store was not seen$", run.stdout, re.MULTILINE
+    ), run
 
 
 def counts(printed: str) -> dict[str, int]:
     """Title of each histogram: the sum of its rows."""
-    tables = re.findall(r"^  (\S.*\S), microseconds +\n +value .*\n((?: +-?\d+ \|.*\n)+)", printed, re.MULTILINE)
+    tables = re.findall(
+        r"^  (\S.*\S), microseconds +\n +value .*\n((?: +-?\d+ \|.*\n)+)", printed, re.MULTILINE
+    )
     return {title: sum(int(row.split()[-1]) for row in rows.splitlines()) for title, rows in tables}
 
 
@@ -64,7 +87,11 @@ def test_every_request_is_seen_on_both_sides(printed):
 
 
 def test_the_slow_requests_are_found_by_tag(printed):
-    slow = re.findall(r"^slow: request-(\d+), (\w+): (\d+) ms, of which the store (\d+) ms$", printed, re.MULTILINE)
+    slow = re.findall(
+        r"^slow: request-(\d+), (\w+): (\d+) ms, of which the store (\d+) ms$",
+        printed,
+        re.MULTILINE,
+    )
     found = {int(request) for request, key, whole, store in slow if key == "quince"}
     assert found == {99, 199, 299, 399}, printed
     for _, key, whole, store in slow:

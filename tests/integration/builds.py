@@ -21,7 +21,9 @@ import harness
 
 ROOM = os.path.join(harness.ROOT, "build", "pythons", "room")
 PACKAGES = ("pyusdt", "pydtrace")
-AS_PYDTRACE = "import sys; sys.path.insert(0, {!r}); from pydtrace.cli.pydtrace.main import main; main()"
+AS_PYDTRACE = (
+    "import sys; sys.path.insert(0, {!r}); from pydtrace.cli.pydtrace.main import main; main()"
+)
 KEPT = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons"))
 
 
@@ -29,11 +31,19 @@ KEPT = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pyth
 def find(version: str) -> str | None:
     """The path of a CPython of this version ("without the GIL": that build): one of pyenv's, or one that .ci/pythons gets."""
     if version == "without the GIL":
-        subprocess.run([os.path.join(harness.ROOT, ".ci", "pythons")], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [os.path.join(harness.ROOT, ".ci", "pythons")], check=True, stdout=subprocess.DEVNULL
+        )
         return next(iter(glob.glob(f"{KEPT}/3.*t/bin/python3.[0-9]*t")), None)
     if version in ("3.14", "3.15"):
-        subprocess.run([os.path.join(harness.ROOT, ".ci", "pythons"), version], check=True, stdout=subprocess.DEVNULL)
-    found = glob.glob(f"{KEPT}/{version}/usr/bin/python{version}") + glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))
+        subprocess.run(
+            [os.path.join(harness.ROOT, ".ci", "pythons"), version],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    found = glob.glob(f"{KEPT}/{version}/usr/bin/python{version}") + glob.glob(
+        os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}")
+    )
     if version == f"3.{sys.version_info[1]}":
         found = [sys.executable]
     return found[0] if found else None
@@ -59,10 +69,25 @@ def build(python: str) -> None:
         if os.path.realpath(python) == os.path.realpath(sys.executable):
             return  # its extensions are in the tree
         tools = sysconfig.get_path("purelib")  # Cython's own sources run on any
-        subprocess.run([python, "setup.py", "--quiet", "build_ext", "--build-lib", ROOM, "--build-temp",
-                        os.path.join(harness.ROOT, "build", "pythons", "temporary", os.path.basename(python))],
-                       cwd=harness.ROOT, env={**os.environ, "PYTHONPATH": tools}, check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                python,
+                "setup.py",
+                "--quiet",
+                "build_ext",
+                "--build-lib",
+                ROOM,
+                "--build-temp",
+                os.path.join(
+                    harness.ROOT, "build", "pythons", "temporary", os.path.basename(python)
+                ),
+            ],
+            cwd=harness.ROOT,
+            env={**os.environ, "PYTHONPATH": tools},
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
 
 def pydtrace(python: str = sys.executable) -> list[str]:

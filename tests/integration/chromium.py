@@ -11,8 +11,12 @@ import time
 import pytest
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-MARKS = [pytest.mark.own_processes,
-         pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")]
+MARKS = [
+    pytest.mark.own_processes,
+    pytest.mark.skipif(
+        (BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium"
+    ),
+]
 
 
 @contextlib.contextmanager
@@ -23,7 +27,14 @@ def started(*more: str):
 
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--incognito", *more):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--incognito",
+        *more,
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     made = webdriver.Chrome(options=options, service=Service(DRIVER))

@@ -42,9 +42,14 @@ def python_of():
     """python_of(VERSION): the path of a CPython of harness.VERSIONS: one of pyenv's, or one that .ci/pythons gets."""
     got = harness.run([os.path.join(harness.ROOT, ".ci", "pythons")], timeout=3600)
     assert got.status == 0, got
-    paths = got.stdout.split() + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.1[0-9]"))
+    paths = got.stdout.split() + glob.glob(
+        os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.1[0-9]")
+    )
     versions = {path: os.path.basename(path).removeprefix("python") for path in paths}
-    found = {"without the GIL" if version.endswith("t") else version: path for path, version in versions.items()}
+    found = {
+        "without the GIL" if version.endswith("t") else version: path
+        for path, version in versions.items()
+    }
 
     def find(version: str) -> str:
         if version not in found:
@@ -107,7 +112,9 @@ class User:
         self.python = os.path.join(root, ".venv/bin/python")
 
     def run(self, *command: str, timeout: float = 60) -> harness.Run:
-        return harness.run([*self.prefix, *command], timeout=timeout, cwd=self.root, env=self.environment)
+        return harness.run(
+            [*self.prefix, *command], timeout=timeout, cwd=self.root, env=self.environment
+        )
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +133,12 @@ def unprivileged():
         _keep_the_builds_tools(os.path.join(tree, "requirements-dev.txt"))
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-        environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin",
-                       "PYTHON": "/usr/bin/python3"}
+        environment = {
+            **os.environ,
+            "HOME": folder,
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PYTHON": "/usr/bin/python3",
+        }
         del environment["PYUSDT_RUNDIR"]  # root's
         user = User(tree, ["setpriv", *ids, "--"], environment)
         if not os.path.exists("/usr/bin/python3"):

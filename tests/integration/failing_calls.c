@@ -48,7 +48,8 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
         if (info->dlpi_phdr[i].p_type != PT_LOAD)
             continue;
         first = begin < first ? begin : first;
-        last = begin + info->dlpi_phdr[i].p_memsz > last ? begin + info->dlpi_phdr[i].p_memsz : last;
+        last =
+            begin + info->dlpi_phdr[i].p_memsz > last ? begin + info->dlpi_phdr[i].p_memsz : last;
     }
     return 1;
 }
@@ -92,7 +93,8 @@ void failing_calls_log(const char *path)
     char whole[64];
 
     for (int i = 0; file && i < NAMES && counted[i].name; i++)
-        fprintf(file, "%s %d\n", whole_name(whole, counted[i].name, counted[i].number), counted[i].calls);
+        fprintf(file, "%s %d\n", whole_name(whole, counted[i].name, counted[i].number),
+                counted[i].calls);
     if (file)
         fclose(file);
 }
@@ -105,11 +107,14 @@ static int fails(const void *caller, const char *name, long number)
 
     if ((uintptr_t)caller < first || (uintptr_t)caller >= last || getpid() != tracer)
         return 0;
-    for (i = 0; i < NAMES - 1 && counted[i].name && (strcmp(counted[i].name, name) != 0 || counted[i].number != number); i++)
+    for (i = 0; i < NAMES - 1 && counted[i].name &&
+                (strcmp(counted[i].name, name) != 0 || counted[i].number != number);
+         i++)
         ;
     counted[i].number = number;
     counted[i].name = name;
-    if (atomic_fetch_add(&counted[i].calls, 1) + 1 != which || strcmp(whole_name(whole, name, number), wanted) != 0)
+    if (atomic_fetch_add(&counted[i].calls, 1) + 1 != which ||
+        strcmp(whole_name(whole, name, number), wanted) != 0)
         return 0;
     errno = failure;
     return 1;
@@ -153,10 +158,11 @@ CALL(FILE *, NULL, fdopen, (int fd, const char *mode), (fd, mode))
 CALL(DIR *, NULL, fdopendir, (int fd), (fd))
 CALL(FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode))
 CALL(char *, NULL, fgets, (char *line, int size, FILE *file), (line, size, file))
-CALL(struct dirent *, NULL, readdir, (DIR *dir), (dir))
+CALL(struct dirent *, NULL, readdir, (DIR * dir), (dir))
 CALL(int, -1, flock, (int fd, int how), (fd, how))
 CALL(int, -1, fstat, (int fd, struct stat *st), (fd, st))
-CALL(int, -1, fstatat, (int dir, const char *path, struct stat *st, int flags), (dir, path, st, flags))
+CALL(int, -1, fstatat, (int dir, const char *path, struct stat *st, int flags),
+     (dir, path, st, flags))
 CALL(int, -1, stat, (const char *path, struct stat *st), (path, st))
 CALL(int, -1, fstatfs, (int fd, struct statfs *fs), (fd, fs))
 CALL(int, -1, fstatvfs, (int fd, struct statvfs *fs), (fd, fs))
@@ -170,7 +176,8 @@ CALL(int, -1, madvise, (void *at, size_t size, int advice), (at, size, advice))
 CALL(int, -1, memfd_create, (const char *name, unsigned flags), (name, flags))
 CALL(int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
 CALL(int, -1, mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode))
-CALL(void *, MAP_FAILED, mmap, (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+CALL(void *, MAP_FAILED, mmap,
+     (void *at, size_t size, int protection, int flags, int fd, off_t offset),
      (at, size, protection, flags, fd, offset))
 CALL(ssize_t, -1, pread, (int fd, void *to, size_t size, off_t at), (fd, to, size, at))
 CALL(ssize_t, -1, pwrite, (int fd, const void *from, size_t size, off_t at), (fd, from, size, at))
@@ -179,10 +186,12 @@ CALL(ssize_t, -1, write, (int fd, const void *from, size_t size), (fd, from, siz
 CALL(int, -1, unlinkat, (int dir, const char *path, int flags), (dir, path, flags))
 CALL(long, -1, sysconf, (int name), (name))
 CALL(int, -1, kill, (pid_t pid, int signal), (pid, signal))
-CALL(int, failure, pthread_create, (pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *arg),
+CALL(int, failure, pthread_create,
+     (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *), void *arg),
      (thread, how, run, arg))
 CALL(ssize_t, -1, process_vm_readv,
-     (pid_t pid, const struct iovec *here, unsigned long n, const struct iovec *there, unsigned long m, unsigned long flags),
+     (pid_t pid, const struct iovec *here, unsigned long n, const struct iovec *there,
+      unsigned long m, unsigned long flags),
      (pid, here, n, there, m, flags))
 
 int open(const char *path, int flags, ...)
@@ -204,15 +213,16 @@ int openat(int dir, const char *path, int flags, ...)
     va_end(rest);
     if (fails(__builtin_return_address(0), "openat", -1))
         return -1;
-    return ((int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat"))(dir, path, flags, mode);
+    return ((int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat"))(dir, path, flags,
+                                                                              mode);
 }
 
 int prctl(int what, ...)
 {
     va_list rest;
     va_start(rest, what);
-    unsigned long a = va_arg(rest, unsigned long), b = va_arg(rest, unsigned long), c = va_arg(rest, unsigned long),
-                  d = va_arg(rest, unsigned long);
+    unsigned long a = va_arg(rest, unsigned long), b = va_arg(rest, unsigned long),
+                  c = va_arg(rest, unsigned long), d = va_arg(rest, unsigned long);
     va_end(rest);
     if (fails(__builtin_return_address(0), "prctl", -1))
         return -1;
@@ -223,8 +233,8 @@ long syscall(long number, ...)
 {
     va_list rest;
     va_start(rest, number);
-    long a = va_arg(rest, long), b = va_arg(rest, long), c = va_arg(rest, long), d = va_arg(rest, long), e = va_arg(rest, long),
-         f = va_arg(rest, long);
+    long a = va_arg(rest, long), b = va_arg(rest, long), c = va_arg(rest, long),
+         d = va_arg(rest, long), e = va_arg(rest, long), f = va_arg(rest, long);
     va_end(rest);
     if (fails(__builtin_return_address(0), "syscall", number))
         return -1;

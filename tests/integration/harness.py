@@ -25,7 +25,16 @@ ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "without the GIL"]
 # what a fresh checkout would not have
 NOT_SOURCE = shutil.ignore_patterns(
-    ".venv", ".git", "build", "_build", "generated", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+    ".venv",
+    ".git",
+    "build",
+    "_build",
+    "generated",
+    "*.so",
+    "*.egg-info",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
 )
 
 
@@ -46,13 +55,21 @@ def finish(process: subprocess.Popen, timeout: float) -> Run:
     except subprocess.TimeoutExpired:
         process.kill()
         stdout, stderr = process.communicate()
-        raise AssertionError(f"still running after {timeout} s: {Run(process.args, -9, stdout, stderr)!r}") from None
+        raise AssertionError(
+            f"still running after {timeout} s: {Run(process.args, -9, stdout, stderr)!r}"
+        ) from None
     return Run(process.args, process.returncode, stdout, stderr)
 
 
 def start(command: list[str], **options) -> subprocess.Popen:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                            **options)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        **options,
+    )
 
 
 def run(command: list[str], timeout: float = 30, **options) -> Run:
@@ -118,7 +135,9 @@ def masked(text: str, fields: dict[str, set[int]]) -> list[str]:
             line = "#" * COLUMN_WIDTHS + line[COLUMN_WIDTHS:]
         words = line.split(" ")
         if words[0] in fields:
-            line = " ".join("#" if i in fields[words[0]] else word for i, word in enumerate(words, 1))
+            line = " ".join(
+                "#" if i in fields[words[0]] else word for i, word in enumerate(words, 1)
+            )
         lines.append(line)
     return lines
 
@@ -126,9 +145,9 @@ def masked(text: str, fields: dict[str, set[int]]) -> list[str]:
 class Script:
     """A data file of scripts/, with what its first comment says about how to run it.
 
-        program: NAME       the traced program, of programs/
-        options: …          further options for the tracer
-        masked: WORD n …    in lines that start with WORD, words n … differ from run to run
+    program: NAME       the traced program, of programs/
+    options: …          further options for the tracer
+    masked: WORD n …    in lines that start with WORD, words n … differ from run to run
     """
 
     def __init__(self, path: str):
@@ -140,5 +159,7 @@ class Script:
         self.program = next(value for key, value in said if key == "program")
         self.options = [word for key, value in said if key == "options" for word in value.split()]
         self.masked = {
-            value.split()[0]: set(map(int, value.split()[1:])) for key, value in said if key == "masked"
+            value.split()[0]: set(map(int, value.split()[1:]))
+            for key, value in said
+            if key == "masked"
         }

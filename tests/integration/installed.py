@@ -24,7 +24,24 @@ def folder_of(requirements: str, depends: bool = False) -> str:
         if not os.path.isdir(folder):
             made = folder + ".new"
             shutil.rmtree(made, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                            *["--no-deps"] * (not depends), "--only-binary", ":all:", "--target", made, "-r", requirements], check=True, timeout=300)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    *["--no-deps"] * (not depends),
+                    "--only-binary",
+                    ":all:",
+                    "--target",
+                    made,
+                    "-r",
+                    requirements,
+                ],
+                check=True,
+                timeout=300,
+            )
             os.rename(made, folder)
     return folder

@@ -31,10 +31,24 @@ def namespaces():
     with contextlib.ExitStack() as stack:
         found = []
         for number in range(1, 6):
-            words = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--net", "--time",
-                     f"--monotonic={number}00000", "sh", "-c",
-                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec cat"]
-            process = stack.enter_context(harness.running(words, stdin=subprocess.PIPE))  # it ends with us, however we do
+            words = [
+                "unshare",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount",
+                "--mount-proc",
+                "--uts",
+                "--net",
+                "--time",
+                f"--monotonic={number}00000",
+                "sh",
+                "-c",
+                f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec cat",
+            ]
+            process = stack.enter_context(
+                harness.running(words, stdin=subprocess.PIPE)
+            )  # it ends with us, however we do
             assert process.stdout.readline() == "ready\n", harness.finish(process, 10)
             with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
                 found.append(int(file.read().split()[0]))
@@ -68,8 +82,17 @@ class Session:
             self.process = subprocess.Popen([harness.PYDTRACE, *words], stdout=out, stderr=err)
 
     def wait(self, pattern, path=None, seconds=120):
-        harness.wait_until(lambda: re.search(pattern, (path or self.out).read_text()) or self.process.poll() is not None, seconds)
-        assert re.search(pattern, (path or self.out).read_text()), (self.out.read_text(), self.err.read_text())
+        harness.wait_until(
+            lambda: (
+                re.search(pattern, (path or self.out).read_text())
+                or self.process.poll() is not None
+            ),
+            seconds,
+        )
+        assert re.search(pattern, (path or self.out).read_text()), (
+            self.out.read_text(),
+            self.err.read_text(),
+        )
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
@@ -77,14 +100,20 @@ class Session:
         return self.out.read_text()
 
 
-COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); @first[host] = min(arg2); @last[host] = max(arg2); }
+COUNT = [
+    "-n",
+    """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); @first[host] = min(arg2); @last[host] = max(arg2); }
     tick-100ms { printa("%s=%@d\\n", @); printf("tick\\n"); }
-    END { printa("end %s=%@d first %@d last %@d\\n", @, @first, @last); printa("all %@d\\n", @all); }"""]
+    END { printa("end %s=%@d first %@d last %@d\\n", @, @first, @last); printa("all %@d\\n", @all); }""",
+]
 
 
 def counted(text):
     """{node: (how many events, the first's number, the last's)} at the end."""
-    found = {int(each[0]): tuple(map(int, each[1:])) for each in re.findall(r"end (\d+)=(\d+) first (\d+) last (\d+)", text)}
+    found = {
+        int(each[0]): tuple(map(int, each[1:]))
+        for each in re.findall(r"end (\d+)=(\d+) first (\d+) last (\d+)", text)
+    }
     assert f"all {sum(count for count, _, _ in found.values())}\n" in text, text
     return found
 

@@ -20,7 +20,9 @@ PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 
 
 @contextlib.contextmanager
-def server(port: int) -> Iterator[tuple[Callable[..., subprocess.CompletedProcess[str]], dict[str, str]]]:
+def server(
+    port: int,
+) -> Iterator[tuple[Callable[..., subprocess.CompletedProcess[str]], dict[str, str]]]:
     """(run(PROGRAM, ARG …) of the server's as its user, the environment by which a client finds it), while it runs."""
     if not PROGRAMS:
         pytest.skip("no postgresql")
@@ -29,15 +31,39 @@ def server(port: int) -> Iterator[tuple[Callable[..., subprocess.CompletedProces
     owner = pwd.getpwnam("postgres")
     folder = tempfile.mkdtemp(prefix="pyusdt-pg-")
     os.chown(folder, owner.pw_uid, owner.pw_gid)
-    environment = {"PGHOST": folder, "PGPORT": str(port), "PGDATABASE": "postgres", "PGUSER": "postgres"}
+    environment = {
+        "PGHOST": folder,
+        "PGPORT": str(port),
+        "PGDATABASE": "postgres",
+        "PGUSER": "postgres",
+    }
 
     def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([os.path.join(PROGRAMS[-1], program), *arguments], check=True, capture_output=True, text=True,
-                              user=owner.pw_uid, group=owner.pw_gid, cwd=folder, timeout=60, env={**os.environ, **environment})
+        return subprocess.run(
+            [os.path.join(PROGRAMS[-1], program), *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            user=owner.pw_uid,
+            group=owner.pw_gid,
+            cwd=folder,
+            timeout=60,
+            env={**os.environ, **environment},
+        )
 
     try:
         run("initdb", "-D", "data", "-A", "trust", "--no-sync")
-        run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", f"-k {folder} -p {port} -c listen_addresses= -c fsync=off", "start")
+        run(
+            "pg_ctl",
+            "-D",
+            "data",
+            "-w",
+            "-l",
+            "log",
+            "-o",
+            f"-k {folder} -p {port} -c listen_addresses= -c fsync=off",
+            "start",
+        )
         try:
             yield run, environment
         finally:

@@ -37,7 +37,15 @@ class Broker:
     """run(command, PATH) is a shell's run of one command beside the others."""
 
     def __init__(self, holder: int):
-        self._enter = ["nsenter", "-t", str(holder), "-m", "-n", "-u", f"--pid=/proc/{holder}/ns/pid_for_children"]
+        self._enter = [
+            "nsenter",
+            "-t",
+            str(holder),
+            "-m",
+            "-n",
+            "-u",
+            f"--pid=/proc/{holder}/ns/pid_for_children",
+        ]
 
     def run(self, command: str, path: str) -> harness.Run:
         environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}

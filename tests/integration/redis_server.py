@@ -24,8 +24,22 @@ def started(*options: str) -> Iterator[str]:
         pytest.skip("no redis-server")
     with tempfile.TemporaryDirectory(prefix="pyusdt-redis-") as folder:
         path = os.path.join(folder, "socket")
-        with subprocess.Popen([program, "--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", folder, *options],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            [
+                program,
+                "--unixsocket",
+                path,
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+                folder,
+                *options,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
             try:
                 harness.wait_until(lambda: os.path.exists(path), 60)
                 yield folder
@@ -49,9 +63,20 @@ def cluster() -> Iterator[int]:
         for free in (one, other):
             free.bind(("127.0.0.1", 0))
         port, bus = one.getsockname()[1], other.getsockname()[1]
-    with started("--bind", "127.0.0.1", "--port", str(port), "--cluster-enabled", "yes", "--cluster-port", str(bus)):
+    with started(
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--cluster-enabled",
+        "yes",
+        "--cluster-port",
+        str(bus),
+    ):
         client = redis.Redis(port=port)
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
-        harness.wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", 60)
+        harness.wait_until(
+            lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", 60
+        )
         client.close()
         yield port

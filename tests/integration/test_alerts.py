@@ -19,7 +19,9 @@ import urllib.request
 import harness
 import pytest
 
-pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
+pytestmark = pytest.mark.xdist_group(
+    "unattended"
+)  # ticks, and processes that are named: nothing beside them is seen
 SLOW = 'tick-20ms /n++ < 5/ { printf("route=%s took=%d", "/cart", 100 + n); @seen["/cart"] = count(); }'
 OVER = "tick-10ms /n >= 5/ { m++; }"
 
@@ -64,11 +66,23 @@ def notes(heard, *states):
 
 
 def test_a_webhook_hears_of_the_beginning_and_of_the_end():
-    with server() as found, traced("-x", "alertends=300ms", "--alert", f"tick-20ms=webhook:{found.url}", "-n", SLOW):
+    with (
+        server() as found,
+        traced("-x", "alertends=300ms", "--alert", f"tick-20ms=webhook:{found.url}", "-n", SLOW),
+    ):
         harness.wait_until(lambda: notes(found.heard, "resolved"))
         first, last = notes(found.heard)
-    assert (first["state"], first["alert"], first["labels"], first["values"]["took"]) == ("firing", "tick-20ms", {"route": "/cart"}, 101)
-    assert first["version"] == 1 and first["host"] == os.uname().nodename and first["probe"].endswith(":tick-20ms")
+    assert (first["state"], first["alert"], first["labels"], first["values"]["took"]) == (
+        "firing",
+        "tick-20ms",
+        {"route": "/cart"},
+        101,
+    )
+    assert (
+        first["version"] == 1
+        and first["host"] == os.uname().nodename
+        and first["probe"].endswith(":tick-20ms")
+    )
     assert (last["state"], last["count"], last["began"]) == ("resolved", 5, first["began"])
     assert last["last"] >= first["last"] and found.heard[0][0] == "/hook"
 
@@ -80,21 +94,45 @@ def test_evidence_is_what_was_seen_before():
         evidence = found.heard[0][1]["evidence"]
     assert [record["values"] for record in evidence["records"]] == [[i] for i in range(6, 26)]
     assert {(row["name"], *row["keys"]): row["value"] for row in evidence["aggregations"]} == {
-        ("a", 0): sum(range(2, 25, 2)), ("a", 1): sum(range(1, 26, 2))}
+        ("a", 0): sum(range(2, 25, 2)),
+        ("a", 1): sum(range(1, 26, 2)),
+    }
 
 
 def test_the_stacks_of_the_process_where_asked_for(tmp_path):
     program = tmp_path / "app.py"
-    program.write_text("import pyusdt, time\ndef spins():\n    pyusdt.p(1)\n    time.sleep(60)\nspins()\n")
-    with server() as found, traced("-x", "alertstacks", "--alert", f"user_trace-i4s4=webhook:{found.url}",
-                                   "-n", 'pyusdt$target:::user_trace-i4s4 { printf("late"); }', "-c", f"{sys.executable} {program}"):
+    program.write_text(
+        "import pyusdt, time\ndef spins():\n    pyusdt.p(1)\n    time.sleep(60)\nspins()\n"
+    )
+    with (
+        server() as found,
+        traced(
+            "-x",
+            "alertstacks",
+            "--alert",
+            f"user_trace-i4s4=webhook:{found.url}",
+            "-n",
+            'pyusdt$target:::user_trace-i4s4 { printf("late"); }',
+            "-c",
+            f"{sys.executable} {program}",
+        ),
+    ):
         harness.wait_until(lambda: found.heard, 60)
         assert "spins (" in found.heard[0][1]["evidence"]["stacks"]
 
 
 def test_what_lasts_is_told_again():
-    with server() as found, traced("-x", "alertrepeat=100ms", "--alert", f"tick-10ms=webhook:{found.url}",
-                                   "-n", 'tick-10ms { printf("on"); }'):
+    with (
+        server() as found,
+        traced(
+            "-x",
+            "alertrepeat=100ms",
+            "--alert",
+            f"tick-10ms=webhook:{found.url}",
+            "-n",
+            'tick-10ms { printf("on"); }',
+        ),
+    ):
         harness.wait_until(lambda: len(found.heard) > 3)
         counts = [note["count"] for note in notes(found.heard, "firing")]
     assert counts == sorted(set(counts)) and counts[0] == 1
@@ -103,7 +141,17 @@ def test_what_lasts_is_told_again():
 def test_alerts_that_differ_in_a_text_are_two():
     script = 'BEGIN { printf("route=%s n=%d", "/a", 1); } END { printf("route=%s n=%d", "/b", 2); } tick-1s { exit(0); }'
     with server() as found:
-        shown = harness.run([harness.PYDTRACE, "-qn", script, "--alert", f"BEGIN=webhook:{found.url}", "--alert", f"END=webhook:{found.url}"])
+        shown = harness.run(
+            [
+                harness.PYDTRACE,
+                "-qn",
+                script,
+                "--alert",
+                f"BEGIN=webhook:{found.url}",
+                "--alert",
+                f"END=webhook:{found.url}",
+            ]
+        )
         assert shown.status == 0, shown
         assert [note["labels"]["route"] for note in notes(found.heard)] == ["/a", "/b"]
 
@@ -111,11 +159,20 @@ def test_alerts_that_differ_in_a_text_are_two():
 def test_a_program_reads_the_note(tmp_path):
     """Its arguments are the user's: no value of a traced process is among them, nor is there a shell."""
     program = tmp_path / "told"
-    program.write_text(f"#!{sys.executable}\nimport json, sys\nopen({str(tmp_path / 'said')!r}, 'w').write("
-                       "json.dumps([sys.argv[1:], json.load(sys.stdin)]))\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport json, sys\nopen({str(tmp_path / 'said')!r}, 'w').write("
+        "json.dumps([sys.argv[1:], json.load(sys.stdin)]))\n"
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    shown = harness.run([harness.PYDTRACE, "-qn", 'BEGIN { printf("x=%s", "$(touch /x); -rf"); exit(0); }',
-                         "--alert", f"BEGIN=exec:{program} 'a b' $HOME"])
+    shown = harness.run(
+        [
+            harness.PYDTRACE,
+            "-qn",
+            'BEGIN { printf("x=%s", "$(touch /x); -rf"); exit(0); }',
+            "--alert",
+            f"BEGIN=exec:{program} 'a b' $HOME",
+        ]
+    )
     assert shown.status == 0, shown
     arguments, note = json.loads((tmp_path / "said").read_text())
     assert arguments == ["a b", "$HOME"] and note["labels"] == {"x": "$(touch /x); -rf"}
@@ -125,8 +182,17 @@ def test_a_program_reads_the_note(tmp_path):
 def test_a_receiver_that_refuses(answers, told):
     """What may pass is tried again; what does not is said with its reason. A redirection is followed nowhere."""
     with server(*answers) as found:
-        shown = harness.run([harness.PYDTRACE, "-qn", 'BEGIN { printf("x"); } tick-7s { exit(0); }' if told > 1 else
-                             'BEGIN { printf("x"); exit(0); }', "--alert", f"BEGIN=webhook:{found.url}"])
+        shown = harness.run(
+            [
+                harness.PYDTRACE,
+                "-qn",
+                'BEGIN { printf("x"); } tick-7s { exit(0); }'
+                if told > 1
+                else 'BEGIN { printf("x"); exit(0); }',
+                "--alert",
+                f"BEGIN=webhook:{found.url}",
+            ]
+        )
         assert [path for path, _ in found.heard] == ["/hook"] * told
     said = f"1 notes of alerts could not be delivered; {found.url}: it answered {answers[0]}"
     assert (said in shown.stderr) == (told == 1), shown
@@ -138,9 +204,22 @@ def test_nobody_waits_for_a_receiver_that_does_not_answer():
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
         script = 'tick-1ms /i++ < 300/ { printf("n=%s\\n", lltostr(i)); } tick-10ms /i > 300/ { exit(0); }'
         began = time.monotonic()
-        shown = harness.run([harness.PYDTRACE, "-q", "-x", "alertrate=1000", "-n", script, "--alert", f"1=webhook:{url}"])
+        shown = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-x",
+                "alertrate=1000",
+                "-n",
+                script,
+                "--alert",
+                f"1=webhook:{url}",
+            ]
+        )
     assert shown.status == 0 and shown.stdout.count("n=") == 300, shown
-    assert int(re.search(r"(\d+) notes of alerts could not be delivered", shown.stderr)[1]) == 300, shown
+    assert (
+        int(re.search(r"(\d+) notes of alerts could not be delivered", shown.stderr)[1]) == 300
+    ), shown
     assert time.monotonic() - began < 40
 
 
@@ -160,64 +239,163 @@ def test_the_traced_program_never_notices(tmp_path):
         pyusdt$target:::user_trace-i4s4 /arg2 < 20/ { printf("begin=%s", copyinstr(arg7)); }
         END { printa("counted %@d\\n", @n); }"""
     with contextlib.ExitStack() as stack:
-        deaf, nobody = stack.enter_context(socket.create_server(("127.0.0.1", 0))), stack.enter_context(socket.socket())
+        deaf, nobody = (
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))),
+            stack.enter_context(socket.socket()),
+        )
         nobody.bind(("127.0.0.1", 0))  # it does not listen
         at = [f"127.0.0.1:{each.getsockname()[1]}" for each in (deaf, nobody)]
-        receivers = [f"webhook:http://{at[0]}", f"alertmanager:http://{at[0]}", f"alertmanager:http://{at[1]}", f"exec:{tmp_path}/slow"]
+        receivers = [
+            f"webhook:http://{at[0]}",
+            f"alertmanager:http://{at[0]}",
+            f"alertmanager:http://{at[1]}",
+            f"exec:{tmp_path}/slow",
+        ]
         words = [word for each in receivers for word in ("--alert", f"2={each}")]
-        process = stack.enter_context(harness.running(
-            [harness.PYDTRACE, "-q", "--metrics=0", "-x", "metric=n name=n", "-x", "metric=q name=q labels=x", "-x", "alertrate=1000", *words, "--otlp",
-             f"http://{at[0]}", "-x", "otlpinterval=10ms", "--spans", f"grpc://{at[1]}", "-n", script, "-c", f"{sys.executable} {tmp_path}/program.py"]))
+        process = stack.enter_context(
+            harness.running(
+                [
+                    harness.PYDTRACE,
+                    "-q",
+                    "--metrics=0",
+                    "-x",
+                    "metric=n name=n",
+                    "-x",
+                    "metric=q name=q labels=x",
+                    "-x",
+                    "alertrate=1000",
+                    *words,
+                    "--otlp",
+                    f"http://{at[0]}",
+                    "-x",
+                    "otlpinterval=10ms",
+                    "--spans",
+                    f"grpc://{at[1]}",
+                    "-n",
+                    script,
+                    "-c",
+                    f"{sys.executable} {tmp_path}/program.py",
+                ]
+            )
+        )
         port = int(re.search(r":(\d+)/metrics", process.stderr.readline())[1])
         for _ in range(20):  # they ask for nothing
             with contextlib.suppress(OSError):
                 stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         shown = harness.finish(process, 120)
-    assert shown.status == 0 and "fired 20000\n" in shown.stdout and "counted 20000\n" in shown.stdout and "drop" not in shown.stderr, shown
-    assert "80 notes of alerts could not be delivered" in shown.stderr and "taken nothing for" in shown.stderr, shown
+    assert (
+        shown.status == 0
+        and "fired 20000\n" in shown.stdout
+        and "counted 20000\n" in shown.stdout
+        and "drop" not in shown.stderr
+    ), shown
+    assert (
+        "80 notes of alerts could not be delivered" in shown.stderr
+        and "taken nothing for" in shown.stderr
+    ), shown
     assert "--spans: 20 spans have begun and not ended" in shown.stderr, shown
 
 
 def test_more_than_there_may_be_are_counted():
-    script = 'tick-1ms /i++ < 50/ { printf("n=%s\\n", lltostr(i)); } tick-10ms /i > 50/ { exit(0); }'
+    script = (
+        'tick-1ms /i++ < 50/ { printf("n=%s\\n", lltostr(i)); } tick-10ms /i > 50/ { exit(0); }'
+    )
     with server() as found:
-        shown = harness.run([harness.PYDTRACE, "-q", "-x", "alertrate=10", "-n", script, "--alert", f"1=webhook:{found.url}"])
+        shown = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-x",
+                "alertrate=10",
+                "-n",
+                script,
+                "--alert",
+                f"1=webhook:{found.url}",
+            ]
+        )
         told = len(found.heard)
     assert 10 <= told < 50, shown
-    assert f"{50 - told} notes of alerts could not be delivered, {50 - told} of them beyond -x alertrate" in shown.stderr, shown
+    assert (
+        f"{50 - told} notes of alerts could not be delivered, {50 - told} of them beyond -x alertrate"
+        in shown.stderr
+    ), shown
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ("nosuch=exec:true", "no clause is called 'nosuch'"), ("BEGIN", "CLAUSE=RECEIVER is needed"), ("2=exec:true", "no clause is called '2'"),
-    ("BEGIN=exec:/no/such", "there is no such program"), ("BEGIN=mail:me", "exec:PROGRAM, webhook:URL or alertmanager:URL is needed"),
-    ("BEGIN=webhook:file:///etc/passwd", "a URL that begins with http:// or https:// is needed"), ("BEGIN=exec:'", "there is no such program"),
-    ("1=exec:true", "the clause records nothing"),
-])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nosuch=exec:true", "no clause is called 'nosuch'"),
+        ("BEGIN", "CLAUSE=RECEIVER is needed"),
+        ("2=exec:true", "no clause is called '2'"),
+        ("BEGIN=exec:/no/such", "there is no such program"),
+        ("BEGIN=mail:me", "exec:PROGRAM, webhook:URL or alertmanager:URL is needed"),
+        (
+            "BEGIN=webhook:file:///etc/passwd",
+            "a URL that begins with http:// or https:// is needed",
+        ),
+        ("BEGIN=exec:'", "there is no such program"),
+        ("1=exec:true", "the clause records nothing"),
+    ],
+)
 def test_what_can_not_be_is_refused_before_anything_is_traced(given, said):
-    script = "BEGIN { x = 1; } tick-10ms { exit(0); }" if given.startswith("1") else 'BEGIN { trace("fired"); exit(0); }'
+    script = (
+        "BEGIN { x = 1; } tick-10ms { exit(0); }"
+        if given.startswith("1")
+        else 'BEGIN { trace("fired"); exit(0); }'
+    )
     shown = harness.run([harness.PYDTRACE, "-qn", script, "--alert", given])
     assert shown.status == 1 and said in shown.stderr and "fired" not in shown.stdout, shown
 
 
 def test_stacks_are_of_processes_that_are_here():
     """Not of one that has the number of another host's."""
-    shown = harness.run([harness.PYDTRACE, "-q", "--hosts", "a", "--via", f"env HOST={{host}} {harness.PYDTRACE} --serve", "-x", "alertstacks", "-n",
-                         'BEGIN { printf("x"); exit(0); } made { printf("y"); }', "-Z", "--alert", "1=exec:true"], 60)
-    assert shown.status == 1 and "-x alertstacks can not be had with --hosts and --replay" in shown.stderr, shown
+    shown = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "--hosts",
+            "a",
+            "--via",
+            f"env HOST={{host}} {harness.PYDTRACE} --serve",
+            "-x",
+            "alertstacks",
+            "-n",
+            'BEGIN { printf("x"); exit(0); } made { printf("y"); }',
+            "-Z",
+            "--alert",
+            "1=exec:true",
+        ],
+        60,
+    )
+    assert (
+        shown.status == 1
+        and "-x alertstacks can not be had with --hosts and --replay" in shown.stderr
+    ), shown
 
 
 # ---- a real Alertmanager ----
+
 
 @contextlib.contextmanager
 def alertmanager(tmp_path, hook, program="prometheus-alertmanager"):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = tmp_path / "alertmanager.yml"
-    config.write_text("route: {receiver: hook, group_by: [alertname, route], group_wait: 0s, group_interval: 1s}\n"
-                      f"receivers: [{{name: hook, webhook_configs: [{{url: '{hook}', send_resolved: true}}]}}]\n")
+    config.write_text(
+        "route: {receiver: hook, group_by: [alertname, route], group_wait: 0s, group_interval: 1s}\n"
+        f"receivers: [{{name: hook, webhook_configs: [{{url: '{hook}', send_resolved: true}}]}}]\n"
+    )
     process = subprocess.Popen(
-        [program, f"--config.file={config}", f"--storage.path={tmp_path / 'data'}", "--cluster.listen-address=",
-         f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        [
+            program,
+            f"--config.file={config}",
+            f"--storage.path={tmp_path / 'data'}",
+            "--cluster.listen-address=",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         url = f"http://127.0.0.1:{port}"
         harness.wait_until(lambda: is_ready(url))
@@ -228,12 +406,18 @@ def alertmanager(tmp_path, hook, program="prometheus-alertmanager"):
 
 
 def is_ready(url):
-    with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/-/ready", timeout=10) as answer:
+    with (
+        contextlib.suppress(OSError),
+        urllib.request.urlopen(f"{url}/-/ready", timeout=10) as answer,
+    ):
         return answer.status == 200
     return False
 
 
-NEEDED = pytest.mark.skipif(shutil.which("prometheus-alertmanager") is None and "CI" not in os.environ, reason="host: no Alertmanager")
+NEEDED = pytest.mark.skipif(
+    shutil.which("prometheus-alertmanager") is None and "CI" not in os.environ,
+    reason="host: no Alertmanager",
+)
 
 
 @NEEDED
@@ -245,12 +429,24 @@ def test_a_real_alertmanager(tmp_path):
         first, last = hook.heard[0][1], hook.heard[-1][1]
     assert first["status"] == "firing" and last["status"] == "resolved"
     [alert] = first["alerts"]
-    assert {**alert["labels"], "host": ""} == {"alertname": "tick-20ms", "route": "/cart", "host": ""}
+    assert {**alert["labels"], "host": ""} == {
+        "alertname": "tick-20ms",
+        "route": "/cart",
+        "host": "",
+    }
     assert alert["annotations"]["took"] == "101"
     assert json.loads(alert["annotations"]["evidence"])["aggregations"][0]["name"] == "seen"
 
 
-HOSTILE = [*(bytes([byte]) for byte in (*range(1, 48), *range(127, 160))), b"\xff\xfe", b'"} 1\nevil 1\n#', b"\\", "\u2028\U0001f600".encode(), b"\xed\xa0\x80", b"x" * 255]
+HOSTILE = [
+    *(bytes([byte]) for byte in (*range(1, 48), *range(127, 160))),
+    b"\xff\xfe",
+    b'"} 1\nevil 1\n#',
+    b"\\",
+    "\u2028\U0001f600".encode(),
+    b"\xed\xa0\x80",
+    b"x" * 255,
+]
 
 
 @NEEDED
@@ -260,17 +456,37 @@ def test_hostile_bytes_reach_it(tmp_path):
 
 @pytest.mark.long
 def test_hostile_bytes_reach_that_of_today(tmp_path):
-    folder = subprocess.run([os.path.join(harness.ROOT, ".ci", "monitoring")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    folder = subprocess.run(
+        [os.path.join(harness.ROOT, ".ci", "monitoring")],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.strip()
     alertmanager_takes_hostile_bytes(tmp_path, f"{folder}/prometheus-alertmanager")
 
 
 def alertmanager_takes_hostile_bytes(tmp_path, *program):
     """Whatever a traced process puts into a text: one alert for each that is shown differently, none refused."""
-    (tmp_path / "app.py").write_text(f"import pyusdt\nfor name in {HOSTILE!r}: pyusdt.p(1, 1, name)\n")
+    (tmp_path / "app.py").write_text(
+        f"import pyusdt\nfor name in {HOSTILE!r}: pyusdt.p(1, 1, name)\n"
+    )
     script = 'pyusdt$target:::user_trace-i4s4 { printf("route=%s", copyinstr(arg6)); }'
     with server() as hook, alertmanager(tmp_path, hook.url, *program) as url:
-        shown = harness.run([harness.PYDTRACE, "-q", "-x", "alertrate=1000", "-n", script, "--alert", f"1=alertmanager:{url}", "-c",
-                             f"{sys.executable} {tmp_path}/app.py"], 120)
+        shown = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-x",
+                "alertrate=1000",
+                "-n",
+                script,
+                "--alert",
+                f"1=alertmanager:{url}",
+                "-c",
+                f"{sys.executable} {tmp_path}/app.py",
+            ],
+            120,
+        )
         assert shown.status == 0 and shown.stderr == "", shown
         with urllib.request.urlopen(f"{url}/api/v2/alerts", timeout=30) as answer:
             routes = [alert["labels"].get("route") for alert in json.load(answer)]

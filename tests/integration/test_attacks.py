@@ -12,8 +12,10 @@ from pathlib import Path
 import harness
 import pytest
 
-pytestmark = [pytest.mark.xdist_group("users"),
-              pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's process")]
+pytestmark = [
+    pytest.mark.xdist_group("users"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's process"),
+]
 ALICE = 54001
 
 # Maps a file that is named like a process's control file, removes it with its directories, and puts a link in their place: what is
@@ -41,7 +43,9 @@ def all_that_is_made_in(folder, seen, end):
         seen.update(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("number, said", [("1", "can not be traced"), ("", "its control file was removed")])
+@pytest.mark.parametrize(
+    "number, said", [("1", "can not be traced"), ("", "its control file was removed")]
+)
 def test_a_deleted_mapping_is_no_path(number, said):
     """Of another process's number (it wrote 00.session into the directory of root's, each time), and of its own."""
     environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
@@ -53,17 +57,42 @@ def test_a_deleted_mapping_is_no_path(number, said):
         Path(folder).chmod(0o711)
         os.chown(writable, ALICE, ALICE)
         before = private.stat()
-        with subprocess.Popen([sys.executable, "-c", PROGRAM, str(ALICE), writable / "base", victim, number], text=True,
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(ALICE), writable / "base", victim, number],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as process:
             pid, seen, end = process.stdout.readline().strip(), set(), threading.Event()
             watcher = threading.Thread(target=all_that_is_made_in, args=(private, seen, end))
             watcher.start()
-            got = subprocess.run([harness.PYDTRACE, "-q", "-x", "engine=embedded", "-Z", "-p", pid, "-n", "tick-100ms { exit(0); }",
-                                  "-n", "pyusdt*:::user_trace-i4s4"],
-                                 stdin=subprocess.DEVNULL, env=environment, capture_output=True, text=True, timeout=60, check=False)
+            got = subprocess.run(
+                [
+                    harness.PYDTRACE,
+                    "-q",
+                    "-x",
+                    "engine=embedded",
+                    "-Z",
+                    "-p",
+                    pid,
+                    "-n",
+                    "tick-100ms { exit(0); }",
+                    "-n",
+                    "pyusdt*:::user_trace-i4s4",
+                ],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
             end.set()
             watcher.join()
             process.stdin.close()
         after = private.stat()
-        assert seen == {"1-1-0.ctl"} and (after.st_mtime_ns, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns)
+        assert seen == {"1-1-0.ctl"} and (after.st_mtime_ns, after.st_ctime_ns) == (
+            before.st_mtime_ns,
+            before.st_ctime_ns,
+        )
     assert number or said in got.stderr, got

@@ -75,7 +75,11 @@ def test_zero_probes_may_be_allowed(way, pydtrace, tmp_path):
     assert pydtrace("-q", *arguments).status == 2
 
 
-@pytest.mark.parametrize("arguments", [["-s", "/proc/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], ["-q"]], ids=str)
+@pytest.mark.parametrize(
+    "arguments",
+    [["-s", "/proc/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], ["-q"]],
+    ids=str,
+)
 def test_wrong_options(arguments, pydtrace, oracle):
     want, got = oracle.dtrace(*arguments), pydtrace(*arguments)
     assert got.status == want.status, got
@@ -104,19 +108,37 @@ def test_each_wrong_process_has_its_message(pydtrace, root, unprivileged):
     assert len(set(texts.values())) == 3, texts
     assert re.search(r"no such process", texts["dead"], re.IGNORECASE)
     assert "pyusdt" in texts["without pyusdt"]
-    assert re.search(r"permi|allowed|another user|not yours|root", texts["another user's"], re.IGNORECASE)
+    assert re.search(
+        r"permi|allowed|another user|not yours|root", texts["another user's"], re.IGNORECASE
+    )
 
 
 def test_a_kernel_engine_that_can_not_be_used(root):
     """Root without capabilities, as in a container: what stands in the way is said, not that root is needed."""
-    got = harness.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", harness.PYDTRACE, "-n", "syscall::read:entry { }"])
+    got = harness.run(
+        [
+            "setpriv",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            harness.PYDTRACE,
+            "-n",
+            "syscall::read:entry { }",
+        ]
+    )
     assert got.status == 1, got
-    assert re.search(r"^hint: such probes need another engine, which can not be used: kernel engine: .*CAP_BPF", got.stderr, re.MULTILINE), got
+    assert re.search(
+        r"^hint: such probes need another engine, which can not be used: kernel engine: .*CAP_BPF",
+        got.stderr,
+        re.MULTILINE,
+    ), got
 
 
 @pytest.mark.parametrize(
     "command, reason",
-    [("/proc/nonexistent/command", "No such file or directory"), ("/etc/passwd", "Permission denied")],
+    [
+        ("/proc/nonexistent/command", "No such file or directory"),
+        ("/etc/passwd", "Permission denied"),
+    ],
 )
 def test_command_that_can_not_be_started(command, reason, pydtrace):
     got = pydtrace("-n", "BEGIN { }", "-c", command)
@@ -136,17 +158,28 @@ def test_nobody_to_trace(pydtrace, tmp_path):
     assert (got.status, got.stdout.strip()) == (0, "over"), got
 
 
-
-
 LACK = "has its probes from `import pyusdt` on"
 
 
 def test_a_command_without_pyusdt_is_told(pydtrace):
     """Its probes match, since it might load pyusdt; that it did not is known at the end."""
-    got = pydtrace("-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", f"{sys.executable} -c pass")
-    assert got.status == 0 and f"nothing of pyusdt was seen in {sys.executable}: a program {LACK}" in got.stderr, got
-    loads = pydtrace("-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", harness.program("events.py"))
-    assert LACK not in loads.stderr and pydtrace("-qn", "BEGIN { exit(0); }", "-c", "true").stderr == "", loads
+    got = pydtrace(
+        "-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", f"{sys.executable} -c pass"
+    )
+    assert (
+        got.status == 0
+        and f"nothing of pyusdt was seen in {sys.executable}: a program {LACK}" in got.stderr
+    ), got
+    loads = pydtrace(
+        "-qn",
+        "pyusdt$target:::user_trace-i4s4 { @ = count(); }",
+        "-c",
+        harness.program("events.py"),
+    )
+    assert (
+        LACK not in loads.stderr
+        and pydtrace("-qn", "BEGIN { exit(0); }", "-c", "true").stderr == ""
+    ), loads
 
 
 @pytest.mark.parametrize("probe", ["pyusdt$target:::user_trace-i4s4", "pyusdt$target:::"])
@@ -155,6 +188,9 @@ def test_a_process_without_pyusdt_is_told(pydtrace, probe):
     with harness.running(["sleep", "60"]) as process:
         for arguments in ["-qx", "engine=embedded"], ["-q"]:
             got = pydtrace(*arguments, "-n", probe, "-p", str(process.pid))
-            assert got.status == 1 and f"process {process.pid} has no pyusdt in it: a program {LACK}" in got.stderr, got
+            assert (
+                got.status == 1
+                and f"process {process.pid} has no pyusdt in it: a program {LACK}" in got.stderr
+            ), got
         other = pydtrace("-qn", "nosuch$target:::x", "-p", str(process.pid))
     assert other.status == 1 and (LACK not in other.stderr or os.geteuid() != 0), other

@@ -58,15 +58,27 @@ def test_a_request_is_followed_over_hosts(nodes, tmp_path, pydtrace):
     program.write_text(STATION)
     for i in range(1, 5):
         os.mkfifo(tmp_path / str(i))
-    words = shlex.join(["sh", "-c", f"n=$(hostname); exec {sys.executable} {program} $((${{n#web}} - 1)) 4 {tmp_path} {COUNT}"])
+    words = shlex.join(
+        [
+            "sh",
+            "-c",
+            f"n=$(hostname); exec {sys.executable} {program} $((${{n#web}} - 1)) 4 {tmp_path} {COUNT}",
+        ]
+    )
     done = pydtrace(*options(nodes, *CENTRAL, "-n", JOINED, "-c", words), timeout=120)
     lines = done.stdout.split("\n")
     assert done.status == 0 and "was not at" not in done.stdout, done
     hops = [f"{a} -> {b} {COUNT}" for a, b in itertools.pairwise(nodes)]
     assert sorted(line for line in lines if " -> " in line) == sorted(hops), done
-    assert f"all {4 * COUNT}" in lines and f"within {5 * COUNT}" in lines and "end .." in lines, done
-    assert sorted(line for line in lines if line.startswith("thread")) == sorted(f"thread of {node} {COUNT}" for node in nodes), done
-    assert sorted(line for line in lines if line.startswith("task")) == sorted(f"task of {node} {COUNT}" for node in nodes), done
+    assert f"all {4 * COUNT}" in lines and f"within {5 * COUNT}" in lines and "end .." in lines, (
+        done
+    )
+    assert sorted(line for line in lines if line.startswith("thread")) == sorted(
+        f"thread of {node} {COUNT}" for node in nodes
+    ), done
+    assert sorted(line for line in lines if line.startswith("task")) == sorted(
+        f"task of {node} {COUNT}" for node in nodes
+    ), done
     assert 50_000_000 < int(re.search(r"least (\d+)", done.stdout)[1]) < 60_000_000_000, done
 
 
@@ -76,25 +88,59 @@ def test_counts_are_those_of_one_session(pydtrace):
         pyusdt$target:::user_trace-i4s4 /n % 100 == 0/ { printf("%d ", n); printa("%@d\\n", @n); }
         pyusdt$target:::user_trace-i4s4 /n == 900/ { exit(0); }
         END { printf("n %d\\n", n); printa("s %@d\\n", @s); printa("%s %s %@d\\n", @by); }"""
-    done = pydtrace("-q", *PATIENT, "--hosts", "a,b,c", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, "-c", LOAD]), timeout=120)
+    done = pydtrace(
+        "-q",
+        *PATIENT,
+        "--hosts",
+        "a,b,c",
+        *VIA,
+        *CENTRAL,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, "-c", LOAD]),
+        timeout=120,
+    )
     lines = [line for line in done.stdout.split("\n") if line]
-    assert done.status == 0 and lines[:11] == [*(f"{n} {n}" for n in range(100, 1000, 100)), "n 900", f"s {3 * sum(range(300))}"], done
-    assert sorted(lines[11:]) == sorted(f"key {i} {host} 60" for i in range(5) for host in "abc"), done
+    assert done.status == 0 and lines[:11] == [
+        *(f"{n} {n}" for n in range(100, 1000, 100)),
+        "n 900",
+        f"s {3 * sum(range(300))}",
+    ], done
+    assert sorted(lines[11:]) == sorted(f"key {i} {host} 60" for i in range(5) for host in "abc"), (
+        done
+    )
 
 
 def test_stacks_have_the_names_of_their_hosts(pydtrace, tmp_path):
     """As keys, in records and cut; an address that is none of a frame is not looked for in a process of this machine."""
     program = tmp_path / "stacks.py"
-    program.write_text("import pyusdt\ndef inner(i):\n    pyusdt.p(i, 7)\ndef outer(i):\n    inner(i)\nfor i in range(20):\n    outer(i)\n")
+    program.write_text(
+        "import pyusdt\ndef inner(i):\n    pyusdt.p(i, 7)\ndef outer(i):\n    inner(i)\nfor i in range(20):\n    outer(i)\n"
+    )
     script = f"""pyusdt$target:::user_trace-i4s4 {{ @[host, jstack()] = count(); @at[usym({id(print)}), umod({id(print)})] = count(); }}
         pyusdt$target:::user_trace-i4s4 /arg2 == 3/ {{ ustack(2); printf("%a\\n", {id(print)}); }}
         END {{ printa("%s %k %@d\\n", @); printa("%A %A %@d\\n", @at); }}"""
-    done = pydtrace("-q", *PATIENT, "--hosts", "a,b", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
+    done = pydtrace(
+        "-q",
+        *PATIENT,
+        "--hosts",
+        "a,b",
+        *VIA,
+        *CENTRAL,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, str(program)]),
+        timeout=120,
+    )
     frames = [f"inner ({program}:3)", f"outer ({program}:5)", f"<module> ({program}:7)"]
     lines = [line.strip() for line in done.stdout.split("\n") if line.strip()]
     plain = f"0x{id(print):x}"
     assert done.status == 0 and sorted(lines[:6]) == sorted(2 * [*frames[:2], plain]), done
-    assert lines[6:] == ["a", *frames, "20", "b", *frames, "20", f"{plain} {plain} 40"], done  # what prints alike is one key
+    assert lines[6:] == ["a", *frames, "20", "b", *frames, "20", f"{plain} {plain} 40"], (
+        done
+    )  # what prints alike is one key
 
 
 def test_samples_of_the_hosts(pydtrace, tmp_path):
@@ -114,11 +160,28 @@ for work in first, second:
         profile-97 /self->on/ { @[host, self->at, task->at, jstack(2)] = count(); @others[host] = sum(pid != $target || execname == ""); }
         BEGIN, END { printf("target %d\\n", $target); }
         END { printa("%s in %s, %s%k %@d\\n", @); printa("others of %s %@d\\n", @others); }"""
-    done = pydtrace("-q", *PATIENT, "--hosts", "a,b", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
+    done = pydtrace(
+        "-q",
+        *PATIENT,
+        "--hosts",
+        "a,b",
+        *VIA,
+        *CENTRAL,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, str(program)]),
+        timeout=120,
+    )
     assert done.status == 0 and "profile-n has no samples" not in done.stderr, done
-    assert done.stdout.count("target 0\n") == 2 and all(f"others of {host} 0\n" in done.stdout for host in "ab"), done
+    assert done.stdout.count("target 0\n") == 2 and all(
+        f"others of {host} 0\n" in done.stdout for host in "ab"
+    ), done
     for host, (name, line) in itertools.product("ab", [("first", 4), ("second", 5)]):
-        found = re.search(rf"{host} in {name}, {name}\nspin \({program}:3\)\n{name} \({program}:{line}\)\n (\d+)", done.stdout)
+        found = re.search(
+            rf"{host} in {name}, {name}\nspin \({program}:3\)\n{name} \({program}:{line}\)\n (\d+)",
+            done.stdout,
+        )
         assert found and int(found[1]) > 5, (host, name, done)
 
 
@@ -134,7 +197,9 @@ def test_a_host_is_killed(tmp_path):
     mark = f"central{os.getpid()}-"
     via = ["--via", f"env HOST={mark}{{host}} {harness.PYDTRACE} --serve"]
     with harness.running([sys.executable, str(program), str(end)]) as load:
-        session = Session(tmp_path, "-q", *PATIENT, "--hosts", "a,b", *via, *CENTRAL, "-Z", "-n", script)
+        session = Session(
+            tmp_path, "-q", *PATIENT, "--hosts", "a,b", *via, *CENTRAL, "-Z", "-n", script
+        )
         for host in "ab":
             session.wait(rf"{host}=[1-9]")
         os.kill(serving(f"{mark}a"), signal.SIGKILL)
@@ -146,7 +211,10 @@ def test_a_host_is_killed(tmp_path):
         fired = int(harness.finish(load, 60).stdout)
         session.wait("tick\n(.*\n)*tick\n")
         text = session.end()
-    ends = {host: tuple(map(int, rest)) for host, *rest in re.findall(r"end (\w)=(\d+) first (\d+) last (\d+)", text)}
+    ends = {
+        host: tuple(map(int, rest))
+        for host, *rest in re.findall(r"end (\w)=(\d+) first (\d+) last (\d+)", text)
+    }
     count, first, last = ends["b"]
     assert count == last - first + 1 and last == fired - 1, (ends, fired, text)
     count, first, last = ends["a"]
@@ -156,38 +224,106 @@ def test_a_host_is_killed(tmp_path):
 
 def test_hosts_that_lie_spoil_only_their_own(pydtrace):
     """What is no event, and what nobody has asked for."""
-    lies = {"events-that-are-none": "its events can not be read: it is no recording", "events-no-text": "a line of type 'events' that is none",
-            "samples-unasked": "nobody has asked for samples", "long-value": "of a clause that hosts do not have", "events-cut": "its events can not be read", "keys-without-end": "'_'"}
+    lies = {
+        "events-that-are-none": "its events can not be read: it is no recording",
+        "events-no-text": "a line of type 'events' that is none",
+        "samples-unasked": "nobody has asked for samples",
+        "long-value": "of a clause that hosts do not have",
+        "events-cut": "its events can not be read",
+        "keys-without-end": "'_'",
+    }
     script = """int n; BEGIN { printf("begin\\n"); } pyusdt*:::user_trace-i4s4, lie { n++; @[copyinstr(arg6)] = count(); printf("%s", ""); }
         END { printf("n %d\\n", n); printa("%s=%@d\\n", @); }"""
     via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
-    done = pydtrace("-q", "--hosts", ",".join(["honest", *lies]), "--via", via, *PATIENT, *CENTRAL, "-Z", "-n", script, "-c",
-                    shlex.join([sys.executable, "-c", LOAD]), timeout=120)
-    assert done.status == 0 and "n 300\n" in done.stdout and all(f"key {i}=60\n" in done.stdout for i in range(5)), done
+    done = pydtrace(
+        "-q",
+        "--hosts",
+        ",".join(["honest", *lies]),
+        "--via",
+        via,
+        *PATIENT,
+        *CENTRAL,
+        "-Z",
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, "-c", LOAD]),
+        timeout=120,
+    )
+    assert (
+        done.status == 0
+        and "n 300\n" in done.stdout
+        and all(f"key {i}=60\n" in done.stdout for i in range(5))
+    ), done
     assert "honest is given up" not in done.stderr and "lie=" not in done.stdout, done
     for name, why in lies.items():
         assert re.search(rf"{name} is given up at .*{re.escape(why)}", done.stderr), (name, done)
 
 
-@pytest.mark.parametrize(("script", "more", "message"), [
-    ("user_trace-n1 { n++; trace(n); }", [], "with --hosts, n is assigned and read by the hosts: each its own, or one for all?"),
-    ("user_trace-n1 { a[arg2] = 1; } user_trace-n2 /a[arg2]/ { @ = count(); }", [], "a is assigned and read by the hosts"),
-    ("user_trace-n1 { @[$$target] = count(); }", CENTRAL, "$$target is not known when the script is compiled"),
-    ("user_trace-n1 { $target = 5; }", CENTRAL, "$target can not be assigned"),
-    ("user_trace-n1 { @[ppid] = count(); }", CENTRAL, "with -x hostmode=central, ppid can not be had"),
-    ("user_trace-n1 { @[errno] = count(); }", CENTRAL, "with -x hostmode=central, errno can not be had"),
-    ("pyusdt$target:::a, pyusdt*:::b { @ = count(); }", CENTRAL, "probes of $target and of others can not be had together"),
-    ('user_trace-n1 { host = "x"; }', CENTRAL, "host can not be assigned"),
-    ('user_trace-n1 { system("x"); }', CENTRAL, "system() of what fires on the hosts can not be had"),
-    ("user_trace-n1 { @ = count(); }", [*CENTRAL, "--relay", "b"], "-x hostmode=central can not be had with --relay"),
-    ("user_trace-n1 { @ = count(); }", [*CENTRAL, "-x", "engine=kernel"], "and only with -x engine=embedded"),
-])
+@pytest.mark.parametrize(
+    ("script", "more", "message"),
+    [
+        (
+            "user_trace-n1 { n++; trace(n); }",
+            [],
+            "with --hosts, n is assigned and read by the hosts: each its own, or one for all?",
+        ),
+        (
+            "user_trace-n1 { a[arg2] = 1; } user_trace-n2 /a[arg2]/ { @ = count(); }",
+            [],
+            "a is assigned and read by the hosts",
+        ),
+        (
+            "user_trace-n1 { @[$$target] = count(); }",
+            CENTRAL,
+            "$$target is not known when the script is compiled",
+        ),
+        ("user_trace-n1 { $target = 5; }", CENTRAL, "$target can not be assigned"),
+        (
+            "user_trace-n1 { @[ppid] = count(); }",
+            CENTRAL,
+            "with -x hostmode=central, ppid can not be had",
+        ),
+        (
+            "user_trace-n1 { @[errno] = count(); }",
+            CENTRAL,
+            "with -x hostmode=central, errno can not be had",
+        ),
+        (
+            "pyusdt$target:::a, pyusdt*:::b { @ = count(); }",
+            CENTRAL,
+            "probes of $target and of others can not be had together",
+        ),
+        ('user_trace-n1 { host = "x"; }', CENTRAL, "host can not be assigned"),
+        (
+            'user_trace-n1 { system("x"); }',
+            CENTRAL,
+            "system() of what fires on the hosts can not be had",
+        ),
+        (
+            "user_trace-n1 { @ = count(); }",
+            [*CENTRAL, "--relay", "b"],
+            "-x hostmode=central can not be had with --relay",
+        ),
+        (
+            "user_trace-n1 { @ = count(); }",
+            [*CENTRAL, "-x", "engine=kernel"],
+            "and only with -x engine=embedded",
+        ),
+    ],
+)
 def test_what_can_not_be_had(script, more, message, pydtrace):
     done = pydtrace("--hosts", "a", "--via", "false {host}", *more, "-n", script, timeout=120)
     assert done.status == 1 and message in done.stderr, done
 
 
-@pytest.mark.parametrize("script", ["user_trace-n1 { n++; } user_trace-n2 { n = 5; } BEGIN { exit(0); }", "user_trace-n1 { this->n = 1; trace(this->n); } BEGIN { exit(0); }"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "user_trace-n1 { n++; } user_trace-n2 { n = 5; } BEGIN { exit(0); }",
+        "user_trace-n1 { this->n = 1; trace(this->n); } BEGIN { exit(0); }",
+    ],
+)
 def test_what_needs_no_choice(script, pydtrace):
     """What nobody reads, and what lasts no longer than a clause."""
     assert pydtrace("-q", "--hosts", "a", *VIA, "-Z", "-n", script, timeout=120).status == 0
@@ -201,7 +337,8 @@ def test_a_policy_of_scripts_sends_no_events(line, allowed, tmp_path, pydtrace):
     (tmp_path / "policy").write_text(f"audit: no\n{line.replace('SCRIPT', str(script))}\n")
     via = f"env HOST={{host}} {harness.PYDTRACE} --serve={tmp_path}/policy"
     for mode in ([], CENTRAL):
-        done = pydtrace("-q", "--hosts", "a", "--via", via, *mode, "-Z", "-s", str(script), timeout=120)
+        done = pydtrace(
+            "-q", "--hosts", "a", "--via", via, *mode, "-Z", "-s", str(script), timeout=120
+        )
         assert (done.status == 0) == (allowed or not mode), done
     assert ("so that no events are sent" in done.stderr) != allowed, done
-

@@ -19,7 +19,11 @@ SCRIPT = 'BEGIN { n = 1; } END { printf("traced\\n"); }'
 
 def tracer_of(which: str, *arguments: object, script: str = SCRIPT) -> list[str]:
     command = harness.program("ends_slowly.py", *arguments)
-    return [harness.PYDTRACE, "-qn", script, "-c", command] if which == "pydtrace" else [PYUSDT, "profile", "--rate", "20", "--", *command.split()]
+    return (
+        [harness.PYDTRACE, "-qn", script, "-c", command]
+        if which == "pydtrace"
+        else [PYUSDT, "profile", "--rate", "20", "--", *command.split()]
+    )
 
 
 class Terminal:
@@ -27,7 +31,9 @@ class Terminal:
 
     def __init__(self, command: list[str]):
         self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(["setsid", "--ctty", *command], stdin=slave, stdout=slave, stderr=slave)
+        self.process = subprocess.Popen(
+            ["setsid", "--ctty", *command], stdin=slave, stdout=slave, stderr=slave
+        )
         os.close(slave)
         self.said = ""
 
@@ -73,8 +79,14 @@ def test_ctrl_c_of_the_terminal_is_all_that_the_command_gets(which):
         time.sleep(0.5)
         screen.type("\x03")
         assert screen.finish() == 0
-    assert screen.said.count("got ") == 1 and "got SIGINT\n" in screen.said and "clean\n" in screen.said, screen.said
-    assert "waiting for process" in screen.said and "Ctrl-C ends it at once" in screen.said, screen.said
+    assert (
+        screen.said.count("got ") == 1
+        and "got SIGINT\n" in screen.said
+        and "clean\n" in screen.said
+    ), screen.said
+    assert "waiting for process" in screen.said and "Ctrl-C ends it at once" in screen.said, (
+        screen.said
+    )
     assert which == "profile" or "traced\n" in screen.said
 
 
@@ -87,7 +99,9 @@ def test_a_second_ctrl_c_hurries(which):
         began = time.monotonic()
         screen.type("\x03")
         status = screen.finish()
-        assert status == 0 or (which == "profile" and "interrupted before a Python was seen" in screen.said), screen.said
+        assert status == 0 or (
+            which == "profile" and "interrupted before a Python was seen" in screen.said
+        ), screen.said
         assert time.monotonic() - began < 10
     assert "clean" not in screen.said
 
@@ -101,7 +115,9 @@ def test_a_signal_to_the_tracer_alone(which, number):
         time.sleep(0.3)
         process.send_signal(number)
         run = harness.finish(process, 30)
-    assert run.status == 0 and run.stdout.count("got ") == 1 and "got SIGTERM\nclean\n" in run.stdout, run
+    assert (
+        run.status == 0 and run.stdout.count("got ") == 1 and "got SIGTERM\nclean\n" in run.stdout
+    ), run
     assert which == "profile" or "traced\n" in run.stdout
 
 
@@ -110,7 +126,12 @@ def test_a_signal_to_the_tracer_alone(which, number):
 def test_by_timeout(which, name):
     """timeout(1) sends the tracer two signals, one by its number and one to the group: it is one, and the command gets no other."""
     run = harness.run(["timeout", "-s", name, "2", *tracer_of(which, 0.8)])
-    assert run.status == 124 and run.stdout.count("got ") == 1 and f"got SIG{name}\n" in run.stdout and "clean\n" in run.stdout, run
+    assert (
+        run.status == 124
+        and run.stdout.count("got ") == 1
+        and f"got SIG{name}\n" in run.stdout
+        and "clean\n" in run.stdout
+    ), run
     assert which == "profile" or "traced\n" in run.stdout
 
 
@@ -123,14 +144,18 @@ def test_by_timeout_without_a_command():
 
 def test_exit_gives_it_time(pydtrace):
     run = pydtrace("-qn", "tick-600ms { exit(3); }", "-c", harness.program("ends_slowly.py", 0.8))
-    assert run.status == 3 and run.stdout.count("got ") == 1 and "got SIGTERM\nclean\n" in run.stdout, run
+    assert (
+        run.status == 3 and run.stdout.count("got ") == 1 and "got SIGTERM\nclean\n" in run.stdout
+    ), run
     assert "dtrace: waiting 10 s at most for process" in run.stderr, run
 
 
 def test_sighup_ends_it_as_exit_does(tmp_path):
     """END, whole files and the command's end, as at Ctrl-C."""
     command = harness.program("ends_slowly.py", 0)
-    with harness.running([harness.PYDTRACE, "-q", f"--html={tmp_path}/out.html", "-c", command, "-n", SCRIPT]) as process:
+    with harness.running(
+        [harness.PYDTRACE, "-q", f"--html={tmp_path}/out.html", "-c", command, "-n", SCRIPT]
+    ) as process:
         assert process.stdout.readline() == "up\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGHUP)
@@ -141,6 +166,7 @@ def test_sighup_ends_it_as_exit_does(tmp_path):
 
 def test_nothing_of_ours_is_left():
     """The process that sees which signals the group gets ends with a tracer that is killed, too."""
+
     def of_group(group: int) -> list[str]:
         return harness.run(["ps", "-o", "args=", "-g", str(group)]).stdout.split("\n")
 
@@ -163,4 +189,8 @@ def test_ctrl_c_of_a_program_that_traces():
         time.sleep(0.3)
         screen.type("\x03")
         screen.finish()
-    assert screen.said.count("got ") == 1 and "got SIGINT\n" in screen.said and "clean\n" in screen.said, screen.said
+    assert (
+        screen.said.count("got ") == 1
+        and "got SIGINT\n" in screen.said
+        and "clean\n" in screen.said
+    ), screen.said

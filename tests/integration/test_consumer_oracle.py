@@ -80,9 +80,16 @@ def aggregations(rng):
     for number in range(12):
         function = rng.choice(["count", "sum", "min", "max", "avg", "quantize", "quantize"])
         keys = [rng.choice(["string", *INTEGERS]) for _ in range(rng.randrange(4))]
-        pool = [[(k, text(rng, True) if k == "string" else integer(rng, k)) for k in keys] for _ in range(6)]
+        pool = [
+            [(k, text(rng, True) if k == "string" else integer(rng, k)) for k in keys]
+            for _ in range(6)
+        ]
         for _ in range(12):
-            value = None if function == "count" else rng.choice([0, rng.randrange(-9, 9), integer(rng, "long") >> 6])
+            value = (
+                None
+                if function == "count"
+                else rng.choice([0, rng.randrange(-9, 9), integer(rng, "long") >> 6])
+            )
             statements.append(Aggregate(f"a{number}", rng.choice(pool), function, value))
     return [statements[at : at + 12] for at in range(0, len(statements), 12)]
 
@@ -99,4 +106,6 @@ def test_random_values_print_the_same(oracle, formatter, tmp_path, make, options
     script = tmp_path / "random.d"
     script.write_text(case.source(), encoding="ascii")
     expected = ask_oracle(str(script), options)
-    assert consumer_harness.print_case(formatter, case, NAMES) == expected, f"PYUSDT_TEST_SEED={SEED}"
+    assert consumer_harness.print_case(formatter, case, NAMES) == expected, (
+        f"PYUSDT_TEST_SEED={SEED}"
+    )

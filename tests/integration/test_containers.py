@@ -17,9 +17,13 @@ from pathlib import Path
 import harness
 import pytest
 
-pytestmark = [pytest.mark.xdist_group("users"),
-              pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter", "setpriv") is not None,
-                                 reason="needs root, unshare, nsenter and setpriv: namespaces")]
+pytestmark = [
+    pytest.mark.xdist_group("users"),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or harness.tools("unshare", "nsenter", "setpriv") is not None,
+        reason="needs root, unshare, nsenter and setpriv: namespaces",
+    ),
+]
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 COUNT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[pid, arg2] = count(); } END { printa("%d %d %@d\\n", @); }'
 PROGRAM = """
@@ -43,13 +47,21 @@ KINDS = {"mounts": ["unshare", "-m"], "pids": ["unshare", "-mpf", "--mount-proc"
 class Host:
     def __init__(self):
         self.started = []
-        self.environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+        self.environment = {
+            name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"
+        }
         self.holder = self.popen([*KINDS["pids"], "sh", "-c", f"{SHM} echo made && exec sleep 600"])
         assert self.holder.stdout.readline() == "made\n"
 
     def popen(self, command, **more):
-        process = subprocess.Popen([str(word) for word in command], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, **{"env": self.environment, **more})
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **{"env": self.environment, **more},
+        )
         self.started.append(process)
         return process
 
@@ -61,7 +73,9 @@ class Host:
         """(process, its pid on this host): kind: of a container."""
         container = [*KINDS[kind], "sh", "-c", f'{SHM}{setup} exec "$@"', "-"] if kind else []
         mark = f"host-{os.getpid()}-{self.holder.pid}-{len(self.started)}"
-        process = self.start(*container, sys.executable, "-c", PROGRAM, mark, env={**self.environment, **environment})
+        process = self.start(
+            *container, sys.executable, "-c", PROGRAM, mark, env={**self.environment, **environment}
+        )
         line = process.stdout.readline()
         assert line.strip().isdigit(), process.communicate()
         return process, self.pid_of(mark, int(line))
@@ -74,12 +88,19 @@ class Host:
                 command = (status.parent / "cmdline").read_bytes().split(b"\0")
             except (OSError, TypeError):
                 continue
-            if len(words) > 1 and int(words[-1]) == inner and command[-2:] == [mark.encode(), b""] and b"-c" in command[:2]:
+            if (
+                len(words) > 1
+                and int(words[-1]) == inner
+                and command[-2:] == [mark.encode(), b""]
+                and b"-c" in command[:2]
+            ):
                 return int(words[1])
         raise AssertionError(f"no process {mark}, {inner}")
 
     def trace(self, *arguments, script=COUNT):
-        process = self.start(harness.PYDTRACE, "-q", "-x", "engine=embedded", *arguments, "-n", script)
+        process = self.start(
+            harness.PYDTRACE, "-q", "-x", "engine=embedded", *arguments, "-n", script
+        )
         line = process.stdout.readline()
         assert line == "begun\n" or process.stdout.readline() == "begun\n", process.communicate()
         return process
@@ -111,7 +132,11 @@ def ended(tracer, mark=7):
     # its parent in the other pid namespace, nsenter, does not hand signals on
     subprocess.run(["pkill", "-INT", "-P", str(tracer.pid)], check=True)
     out, err = tracer.communicate(timeout=30)
-    rows = [tuple(map(int, line.split())) for line in out.splitlines() if re.fullmatch(r"\d+ \d+ \d+", line)]
+    rows = [
+        tuple(map(int, line.split()))
+        for line in out.splitlines()
+        if re.fullmatch(r"\d+ \d+ \d+", line)
+    ]
     return {pid: count for pid, marked, count in rows if marked == mark}, err
 
 
@@ -159,13 +184,21 @@ def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
     tracer = host.trace()
     harness.wait_until(lambda: fire(first, 1) == 100)
     _, err = ended(tracer)
-    assert len(re.findall(r"process \d+ of uid 0 can not be traced", err)) == 3 and "dtrace: the same for 2 more: " in err, (err, hidden)
-    for arguments, script in ((("-p", pid), COUNT.replace("pyusdt*", "pyusdt$target")), ((), 'BEGIN { printf("begun\\n"); } tick-1s { exit(0); }')):
+    assert (
+        len(re.findall(r"process \d+ of uid 0 can not be traced", err)) == 3
+        and "dtrace: the same for 2 more: " in err
+    ), (err, hidden)
+    for arguments, script in (
+        (("-p", pid), COUNT.replace("pyusdt*", "pyusdt$target")),
+        ((), 'BEGIN { printf("begun\\n"); } tick-1s { exit(0); }'),
+    ):
         _, err = ended(host.trace(*arguments, script=script))
         assert "can not be traced" not in err and "the same for" not in err, err
 
 
-@pytest.mark.parametrize("setup", ["", "umount /dev/shm;"])  # in a run directory of its own, and in the host's
+@pytest.mark.parametrize(
+    "setup", ["", "umount /dev/shm;"]
+)  # in a run directory of its own, and in the host's
 def test_one_that_is_named(host, setup):
     """$target is its pid on the host, where it was named, though it is another one where it runs."""
     process, pid = host.process("pids", setup)
@@ -192,8 +225,12 @@ def test_top_shows_who_traces_them(host):
     out, err = host.start(PYUSDT, "top", "--once", "-i", "0.1").communicate(timeout=60)
     lines = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
     rows = {int(line[0]): dict(zip(lines[0], line)) for line in lines[1:]}
-    assert all(rows[pid]["TRACED BY"].isdigit() and rows[pid]["LOST"] == "0" for _, pid in processes), (out, err)
-    assert len({rows[pid]["TRACED BY"] for _, pid in processes}) == 1 and len(rows) == len(lines) - 1
+    assert all(
+        rows[pid]["TRACED BY"].isdigit() and rows[pid]["LOST"] == "0" for _, pid in processes
+    ), (out, err)
+    assert (
+        len({rows[pid]["TRACED BY"] for _, pid in processes}) == 1 and len(rows) == len(lines) - 1
+    )
     ended(tracer)
 
 
@@ -205,7 +242,10 @@ def test_a_file_that_a_container_left(host):
     host.start("kill", "-KILL", pid).communicate(timeout=60)  # the first of its namespace, 1
     process.wait()
     out, err = host.start(PYUSDT, "list").communicate(timeout=60)
-    assert re.search(r"^pyusdt1 +python\S* \(in another pid namespace\)  ", out, re.MULTILINE), (out, err)
+    assert re.search(r"^pyusdt1 +python\S* \(in another pid namespace\)  ", out, re.MULTILINE), (
+        out,
+        err,
+    )
 
 
 def test_a_container_that_ends_is_let_go(host):
@@ -235,8 +275,21 @@ def test_gunicorn_in_a_container(host, tmp_path):
     (tmp_path / "web.py").write_text(WEB)
     first, pid = host.process()
     gunicorn = os.path.join(os.path.dirname(sys.executable), "gunicorn")
-    server = host.start(*KINDS["pids"], "sh", "-c", f'{SHM} exec "$@"', "-", gunicorn, "-w", "2", "-b", "127.0.0.1:0",
-                        "--chdir", tmp_path, "web:application")
+    server = host.start(
+        *KINDS["pids"],
+        "sh",
+        "-c",
+        f'{SHM} exec "$@"',
+        "-",
+        gunicorn,
+        "-w",
+        "2",
+        "-b",
+        "127.0.0.1:0",
+        "--chdir",
+        tmp_path,
+        "web:application",
+    )
     port = None
     while port is None:
         line = server.stderr.readline()

@@ -22,11 +22,15 @@ def traced(pydtrace, tmp_path, script, *options):
 
 
 def test_counts_are_exact(pydtrace, tmp_path):
-    done = traced(pydtrace, tmp_path, """
+    done = traced(
+        pydtrace,
+        tmp_path,
+        """
         pyusdt$target::: { @[probename] = count(); @sum[execname] = sum(3); }
         pyusdt$target:::user_trace-i4s4 { @mean = avg(5); }
         pyusdt$target:::user_trace-n1 { seen++; }
-        END { printa("%s %@d\\n", @); printa("%@d\\n", @sum); printa("%@d\\n", @mean); printf("%d\\n", seen); }""")
+        END { printa("%s %@d\\n", @); printa("%@d\\n", @sum); printa("%@d\\n", @mean); printf("%d\\n", seen); }""",
+    )
     assert done.status == 0, done
     names = [f"user_trace-n{i} {N // 15}" for i in range(5)] + [f"user_trace-i4s4 {N}"]
     assert done.stdout.split("\n")[:9] == [*names, str(3 * (N + N // 3)), "5", str(N // 15)], done
@@ -35,16 +39,25 @@ def test_counts_are_exact(pydtrace, tmp_path):
 def test_probes_that_take_turns_are_counted_exactly(pydtrace, tmp_path):
     """More than have a place of their own in c/tracer/tally.h at once: 950, each four times, and what looks at events in between."""
     program = tmp_path / "turns.py"
-    program.write_text("import pyusdt\nfor i in range(4 * 950):\n    pyusdt.pn(i % 950, i)\n    if i % 7 == 0:\n        pyusdt.p(i)\n")
-    done = pydtrace("-q", "-n", """pyusdt$target:::user_trace-n* { @[probename] = count(); @all = sum(2); }
+    program.write_text(
+        "import pyusdt\nfor i in range(4 * 950):\n    pyusdt.pn(i % 950, i)\n    if i % 7 == 0:\n        pyusdt.p(i)\n"
+    )
+    done = pydtrace(
+        "-q",
+        "-n",
+        """pyusdt$target:::user_trace-n* { @[probename] = count(); @all = sum(2); }
         pyusdt$target:::user_trace-i4s4 { last = arg2; seen++; @all = sum(1); }
         END { printf("%d %d\\n", seen, last); printa("%@d\\n", @all); printa("%s %@d\\n", @); }""",
-                    "-c", f"{sys.executable} {program}")
+        "-c",
+        f"{sys.executable} {program}",
+    )
     assert (done.status, done.stderr) == (0, ""), done
     lines = done.stdout.split()
     others = len(range(0, 4 * 950, 7))
     assert lines[:3] == [str(others), str(range(0, 4 * 950, 7)[-1]), str(2 * 4 * 950 + others)]
-    assert sorted(zip(lines[3::2], lines[4::2])) == sorted((f"user_trace-n{i}", "4") for i in range(950))
+    assert sorted(zip(lines[3::2], lines[4::2])) == sorted(
+        (f"user_trace-n{i}", "4") for i in range(950)
+    )
 
 
 def test_verbose_tells(pydtrace, tmp_path):
@@ -83,19 +96,30 @@ del words
 I4S4 = 1  # the probe's index in its table
 
 
-@pytest.mark.parametrize("clause, more, of, said, seen", [
-    ("@i = count();", 7, I4S4, "", "7"),  # as if it had fired, which is its own to say
-    ("@i = count();", 1 << 47, I4S4, "which can not be: what it counts is left out", ""),
-    ("printf(\"an event\");", 7, I4S4, "", ""),
-    ("@i = sum(arg2);", 7, I4S4, "", ""),
-])
+@pytest.mark.parametrize(
+    "clause, more, of, said, seen",
+    [
+        ("@i = count();", 7, I4S4, "", "7"),  # as if it had fired, which is its own to say
+        ("@i = count();", 1 << 47, I4S4, "which can not be: what it counts is left out", ""),
+        ('printf("an event");', 7, I4S4, "", ""),
+        ("@i = sum(arg2);", 7, I4S4, "", ""),
+    ],
+)
 def test_what_a_process_says_that_it_has_counted(pydtrace, tmp_path, clause, more, of, said, seen):
     """It is bounded, and never taken for events of a clause that has to see them: docs/internals/ring.md, "Counting"."""
     program = tmp_path / "lies.py"
     program.write_text(LIES)
     script = f"python$target:::function-entry {{ @c = count(); }} pyusdt$target:::user_trace-i4s4 {{ {clause} }}"
     ends = ' END { printa("%@d\\n", @i); }' if "@i" in clause else ""
-    done = pydtrace("-q", "-o", tmp_path / "out", "-n", script + ends, "-c", f"{sys.executable} {program} {more} {of}")
+    done = pydtrace(
+        "-q",
+        "-o",
+        tmp_path / "out",
+        "-n",
+        script + ends,
+        "-c",
+        f"{sys.executable} {program} {more} {of}",
+    )
     assert done.status == 0 and said in done.stderr and ("count" in done.stderr) == bool(said), done
     lines = (tmp_path / "out").read_text().split("\n")
     assert lines[0] == seen and "an event" not in lines, lines

@@ -30,7 +30,9 @@ def test_whole_demo_without_root(unprivileged):
     check(unprivileged.run("make", "--no-print-directory", "demo", timeout=300))
 
 
-@pytest.mark.parametrize("wrong", [lambda text: text.replace("@ 1", "@ 2", 1), lambda text: text.rsplit("\n", 3)[0]])
+@pytest.mark.parametrize(
+    "wrong", [lambda text: text.replace("@ 1", "@ 2", 1), lambda text: text.rsplit("\n", 3)[0]]
+)
 def test_a_wrong_count_is_seen(wrong):
     """read_histograms counts what is printed: another count, or a missing row, changes what it finds."""
     text = """

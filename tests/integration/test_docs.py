@@ -34,7 +34,11 @@ import harness
 import pytest
 import rabbitmq
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/**/*.md", root_dir=harness.ROOT, recursive=True))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(glob.glob("docs/**/*.md", root_dir=harness.ROOT, recursive=True)),
+]
 
 
 class Block:
@@ -85,7 +89,10 @@ def path(tmp_path_factory):
     perf has a cache of its own, and no event of a run that was killed: of several files with a probe it takes any.
     """
     folder = tmp_path_factory.mktemp("bin")
-    for name, script in (("dtrace", f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n'), ("pgrep", PGREP)):
+    for name, script in (
+        ("dtrace", f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n'),
+        ("pgrep", PGREP),
+    ):
         (folder / name).write_text(script)
         (folder / name).chmod(0o755)
     (folder / "perfconfig").write_text(f"[buildid]\ndir = {folder}/debug\n")
@@ -115,7 +122,11 @@ STARTED: set[tuple[str, str]] = set()  # (page, command) of what runs in the bac
 def start_what_is_needed(block: Block, path: str) -> None:
     """What the page has started before this block: where the block is run alone, that did not happen."""
     for earlier in BLOCKS:
-        if earlier.page == block.page and earlier.line < block.line and earlier.kind.startswith("console"):
+        if (
+            earlier.page == block.page
+            and earlier.line < block.line
+            and earlier.kind.startswith("console")
+        ):
             for command, _ in steps(earlier):
                 if command.endswith("&") and (block.page, command) not in STARTED:
                     shell(command, path)
@@ -124,8 +135,10 @@ def start_what_is_needed(block: Block, path: str) -> None:
 
 def pattern(expected: str) -> str:
     """A regular expression for output in which "..." stands for anything."""
-    lines = [".*(?:\n.*)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*")
-             for line in expected.split("\n")]
+    lines = [
+        ".*(?:\n.*)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*")
+        for line in expected.split("\n")
+    ]
     return "\n".join(lines)
 
 
@@ -172,8 +185,20 @@ def check_python_test(block: Block, path: str) -> None:
         module = os.path.join(folder, "test_example.py")
         with open(module, "w") as file:
             file.write(block.text)
-        run = harness.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, module],
-                          cwd=folder)
+        run = harness.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--rootdir",
+                folder,
+                module,
+            ],
+            cwd=folder,
+        )
     assert run.status == 0 and "1 passed" in run.stdout, run
 
 
@@ -208,9 +233,17 @@ def check_erlang(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
-CHECKS = {"console": check_console, "console root": check_console, "console rabbitmq": check_rabbitmq,
-          "python": check_python, "python test": check_python_test, "d": check_d,
-          "erlang": check_erlang, "sh": check_setup, "sh syntax": check_syntax}
+CHECKS = {
+    "console": check_console,
+    "console root": check_console,
+    "console rabbitmq": check_rabbitmq,
+    "python": check_python,
+    "python test": check_python_test,
+    "d": check_d,
+    "erlang": check_erlang,
+    "sh": check_setup,
+    "sh syntax": check_syntax,
+}
 
 
 def test_every_block_is_of_a_kind_that_is_run():
@@ -237,8 +270,17 @@ def test_example(block, path, request):
 
 def prose(text: str) -> list[tuple[int, str]]:
     """(number, line) of a page but for code, tables, pictures and comments, which can not be broken."""
-    without = re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
-    return [(n, line) for n, line in enumerate(without.split("\n"), 1) if not line.startswith(("|", "    ", "![", "<!--"))]
+    without = re.sub(
+        r"^```.*?^```$",
+        lambda block: "\n" * block[0].count("\n"),
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    return [
+        (n, line)
+        for n, line in enumerate(without.split("\n"), 1)
+        if not line.startswith(("|", "    ", "![", "<!--"))
+    ]
 
 
 @pytest.mark.parametrize("page", ["CHANGELOG.md", *PAGES])
@@ -258,24 +300,40 @@ def test_readme_names_the_test_command():
 
 
 def test_readme_has_three_examples_that_run():
-    assert sum(block.page == "README.md" and block.kind in ("console", "python") for block in BLOCKS) >= 3
+    assert (
+        sum(block.page == "README.md" and block.kind in ("console", "python") for block in BLOCKS)
+        >= 3
+    )
 
 
 NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *PAGES]
 # A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG
 # stand for any.
-NAMED = re.compile(r"(?<![\w./$-])(?:c|docs|src|tests|include|examples|scripts|benchmarks|erlang_nif|\.ci|\.github)"
-                   r"/[\w./*-]*[\w*]")
+NAMED = re.compile(
+    r"(?<![\w./$-])(?:c|docs|src|tests|include|examples|scripts|benchmarks|erlang_nif|\.ci|\.github)"
+    r"/[\w./*-]*[\w*]"
+)
 MADE = re.compile(r"^c/generated/|^erlang_nif/(?:ebin|priv)\b|NAME|TAG|what\.")
 
 
 def missing(page: str, text: str) -> list[str]:
     """What a page with this text names, and is not there."""
     beside = os.path.dirname(page)
-    links = [os.path.join(beside, link) for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
-    paths = [path for path in NAMED.findall(re.sub(r"\]\([^)]*\)", "", text)) if not MADE.search(path)]
+    links = [
+        os.path.join(beside, link)
+        for link in re.findall(r"\]\(([^)#\s]+)", text)
+        if "://" not in link
+    ]
+    paths = [
+        path for path in NAMED.findall(re.sub(r"\]\([^)]*\)", "", text)) if not MADE.search(path)
+    ]
     # a program may be named without its ending: `pgrep -f examples/ticking`
-    found = {path for path in links + paths for end in ("", ".*") if glob.glob(path + end, root_dir=harness.ROOT)}
+    found = {
+        path
+        for path in links + paths
+        for end in ("", ".*")
+        if glob.glob(path + end, root_dir=harness.ROOT)
+    }
     return [path for path in links + paths if path not in found]
 
 
@@ -288,7 +346,11 @@ def test_what_a_page_names_is_there(page):
 def headings(page: str) -> set[str]:
     """What a link may name of a page behind its #, as GitHub makes it."""
     with open(os.path.join(harness.ROOT, page)) as file:
-        found = [line.lstrip("#").strip().lower() for _, line in prose(file.read()) if re.match("#+ ", line)]
+        found = [
+            line.lstrip("#").strip().lower()
+            for _, line in prose(file.read())
+            if re.match("#+ ", line)
+        ]
     return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in found}
 
 
@@ -296,7 +358,10 @@ def headings(page: str) -> set[str]:
 def test_what_a_link_names_of_a_page_is_a_heading(page):
     with open(os.path.join(harness.ROOT, page)) as file:
         links = re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", file.read())
-    there = [(os.path.join(os.path.dirname(page), other) if other else page, heading) for other, heading in links]
+    there = [
+        (os.path.join(os.path.dirname(page), other) if other else page, heading)
+        for other, heading in links
+    ]
     assert [(other, heading) for other, heading in there if heading not in headings(other)] == []
 
 
@@ -304,21 +369,38 @@ def test_every_page_is_in_the_index():
     with open(os.path.join(harness.ROOT, "docs", "README.md")) as file:
         links = re.findall(r"\]\(([^)#\s]+)", file.read())
     linked = {os.path.normpath(os.path.join("docs", link)) for link in links}
-    assert [page for page in PAGES if page.startswith("docs/") and page not in {*linked, "docs/README.md"}] == []
+    assert [
+        page
+        for page in PAGES
+        if page.startswith("docs/") and page not in {*linked, "docs/README.md"}
+    ] == []
 
 
 def test_missing_finds_links_and_paths():
-    text = ("[a](api.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
-            "c/generated/x.h")
+    text = (
+        "[a](api.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
+        "c/generated/x.h"
+    )
     assert missing("docs/guide/page.md", text) == ["docs/guide/nowhere.md", "c/target/no.c"]
 
 
 def test_pages_that_code_names_are_there():
     """In comments and in messages, where a user looks for more."""
-    found = harness.run(["git", "grep", "-ohIE", r"\bdocs/[A-Za-z/-]+\.md", "--",
-                         ":!tests/integration/test_docs.py"], cwd=harness.ROOT).stdout.split()
+    found = harness.run(
+        [
+            "git",
+            "grep",
+            "-ohIE",
+            r"\bdocs/[A-Za-z/-]+\.md",
+            "--",
+            ":!tests/integration/test_docs.py",
+        ],
+        cwd=harness.ROOT,
+    ).stdout.split()
     assert "docs/internals/ring.md" in found
-    assert [page for page in sorted({*found}) if not os.path.exists(os.path.join(harness.ROOT, page))] == []
+    assert [
+        page for page in sorted({*found}) if not os.path.exists(os.path.join(harness.ROOT, page))
+    ] == []
 
 
 def test_the_pictured_session_is_what_the_commands_print():
@@ -327,7 +409,9 @@ def test_the_pictured_session_is_what_the_commands_print():
     with open(os.path.join(harness.ROOT, "docs", "images", "session.svg")) as file:
         picture = file.read()
     drawn = made["lines"](made["outputs"]())
-    shown = [made["unbroken"](text) for _, text in drawn if text and not re.match(r" *\d+ \|", text)]
+    shown = [
+        made["unbroken"](text) for _, text in drawn if text and not re.match(r" *\d+ \|", text)
+    ]
     assert len(shown) > 15 and [text for text in shown if f">{text}<" not in picture] == []
 
 

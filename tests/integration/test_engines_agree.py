@@ -20,44 +20,67 @@ SCRIPTS = {
     "default-action": P,
     "strings": P + " { trace(#); trace(copyinstr(arg6)); trace(copyinstr(arg1)); }",
     "printf": P + r' { trace(#); printf("a=%d b=%x c=%s\n", arg2, arg3, copyinstr(arg6)); }',
-    "wide-integers": P + " { trace(#); trace(arg4); trace(arg5); trace((int)arg5); trace((char)arg2); }",
+    "wide-integers": P
+    + " { trace(#); trace(arg4); trace(arg5); trace((int)arg5); trace((char)arg2); }",
     "predicate": P + ' /arg2 > 5 && copyinstr(arg7) == "even"/ { trace(#); trace(arg2); }',
-    "arithmetic": P + " { trace(#); trace(arg2 * 7 - arg3); trace(arg2 << 3 | 1); trace(arg4 / (arg2 + 1)); }",
+    "arithmetic": P
+    + " { trace(#); trace(arg2 * 7 - arg3); trace(arg2 << 3 | 1); trace(arg4 / (arg2 + 1)); }",
     "global": "int64_t g#; " + P + " { g# += arg2; trace(#); trace(g#); }",
     "array": P + " { seen#[copyinstr(arg1)]++; trace(#); trace(seen#[copyinstr(arg1)]); }",
-    "thread-local": "self int64_t last#; " + P + " /self->last#/ { trace(#); trace(self->last#); } "
-                    + P + " { self->last# = arg2; }",
+    "thread-local": "self int64_t last#; "
+    + P
+    + " /self->last#/ { trace(#); trace(self->last#); } "
+    + P
+    + " { self->last# = arg2; }",
     "clause-local": P + " { this->x# = arg2 + 1; trace(#); trace(this->x# * this->x#); }",
-    "several-clauses": P + " { trace(#); trace(1); } " + P + " /arg2 == 3/ { trace(#); trace(2); } END { trace(#); trace(3); }",
+    "several-clauses": P
+    + " { trace(#); trace(1); } "
+    + P
+    + " /arg2 == 3/ { trace(#); trace(2); } END { trace(#); trace(3); }",
     "other-probes": "pyusdt$target:::user_trace-n1,pyusdt$target:::user_trace-n950 "
-                    r'{ trace(#); printf("%d %s", arg2, copyinstr(arg6)); } '
-                    r"pyusdt$target:::user_trace-s1 { trace(#); trace(copyinstr(arg0)); }",
+    r'{ trace(#); printf("%d %s", arg2, copyinstr(arg6)); } '
+    r"pyusdt$target:::user_trace-s1 { trace(#); trace(copyinstr(arg0)); }",
     "count": P + " { @n# = count(); @by#[copyinstr(arg1)] = count(); }",
-    "sums": P + " { @s# = sum(arg2); @lo# = min(arg5); @hi# = max(arg4); @a# = avg(arg2); @d# = stddev(arg2); }",
-    "quantize": P + " { @q# = quantize(arg2); @k#[copyinstr(arg7), arg2 % 3] = quantize(arg4); @m# = quantize(arg5); }",
-    "lquantize": P + " { @l# = lquantize(arg2, 2, 9, 3); @k#[copyinstr(arg1)] = lquantize(arg3, -5, 5, 1); }",
-    "llquantize": P + " { @l# = llquantize(arg2, 10, 0, 6, 20); @k#[copyinstr(arg7)] = llquantize(arg5, 10, 0, 6, 10); }",
-    "begin-and-end": P + " { c#++; } BEGIN { c# = 100; trace(#); trace(c#); } END { trace(#); trace(c#); @e# = sum(c#); }",
+    "sums": P
+    + " { @s# = sum(arg2); @lo# = min(arg5); @hi# = max(arg4); @a# = avg(arg2); @d# = stddev(arg2); }",
+    "quantize": P
+    + " { @q# = quantize(arg2); @k#[copyinstr(arg7), arg2 % 3] = quantize(arg4); @m# = quantize(arg5); }",
+    "lquantize": P
+    + " { @l# = lquantize(arg2, 2, 9, 3); @k#[copyinstr(arg1)] = lquantize(arg3, -5, 5, 1); }",
+    "llquantize": P
+    + " { @l# = llquantize(arg2, 10, 0, 6, 20); @k#[copyinstr(arg7)] = llquantize(arg5, 10, 0, 6, 10); }",
+    "begin-and-end": P
+    + " { c#++; } BEGIN { c# = 100; trace(#); trace(c#); } END { trace(#); trace(c#); @e# = sum(c#); }",
     "faults": P + " { trace(#); trace(12 / (arg2 - 3)); }",
-    "printa": P + r""" { @p#[copyinstr(arg1), arg2] = sum(arg2); @c#[copyinstr(arg1), arg2] = count(); }
+    "printa": P
+    + r""" { @p#[copyinstr(arg1), arg2] = sum(arg2); @c#[copyinstr(arg1), arg2] = count(); }
         END { printa("# %-8s %3d %@5d %@d\n", @p#, @c#); trace(#); trace(4); }""",
-    "trunc-and-normalize": P + r""" { @t#[copyinstr(arg1)] = sum(arg2); @h#[copyinstr(arg7)] = quantize(arg2); }
+    "trunc-and-normalize": P
+    + r""" { @t#[copyinstr(arg1)] = sum(arg2); @h#[copyinstr(arg7)] = quantize(arg2); }
         END { trunc(@t#, 2); normalize(@t#, 2); printa("# %s %@d\n", @t#); denormalize(@t#); printa("# %s %@d\n", @t#); clear(@h#); }
         END { printa("# %s%@d", @h#); }""",
-    "speculation": "self int s#; " + P + " /arg2 % 4 == 1/ { self->s# = speculation(); } " + P
-                   + " /self->s#/ { speculate(self->s#); trace(#); trace(arg2); } "
-                   + P + " /self->s# && arg2 % 4 == 3/ { commit(self->s#); self->s# = 0; }",
+    "speculation": "self int s#; "
+    + P
+    + " /arg2 % 4 == 1/ { self->s# = speculation(); } "
+    + P
+    + " /self->s#/ { speculate(self->s#); trace(#); trace(arg2); } "
+    + P
+    + " /self->s# && arg2 % 4 == 3/ { commit(self->s#); self->s# = 0; }",
     "structs": "struct s# { char text[5]; }; "
-               + P + " { trace(#); trace(*(struct s# *)copyin(arg6, 5)); print((struct s# *)copyin(arg6, 5)); }",
+    + P
+    + " { trace(#); trace(*(struct s# *)copyin(arg6, 5)); print((struct s# *)copyin(arg6, 5)); }",
     "own-provider": 'told$target:::placed { trace(#); trace(arg0); printf("what=%s", copyinstr(arg1)); '
-                    "@o#[copyinstr(arg1)] = sum(arg0); }",
+    "@o#[copyinstr(arg1)] = sum(arg0); }",
 }
 STACKS = {  # of a traced process the embedded engine has none
-    "stacks": P + ' { trace(#); ustack(2); trace(arg2); @u#[ustack(2), arg2 % 3, "text"] = count(); }',
-    "symbols": P + " { trace(#); usym(ucaller); umod(ucaller); @y#[usym(ucaller), arg2 % 3] = quantize(arg4); "
-                   "@m#[umod(ucaller)] = sum(arg2); }",
-    "symbols-and-strings": P + r''' /arg7/ { trace(#); @a#[usym(ucaller), arg2 % 2, copyinstr(arg7)] = sum(arg2);
-        @b#[umod(ucaller), strjoin(copyinstr(arg7), "\n\1   7"), arg2 % 3, copyinstr(arg7)] = quantize(arg2); } ''',
+    "stacks": P
+    + ' { trace(#); ustack(2); trace(arg2); @u#[ustack(2), arg2 % 3, "text"] = count(); }',
+    "symbols": P
+    + " { trace(#); usym(ucaller); umod(ucaller); @y#[usym(ucaller), arg2 % 3] = quantize(arg4); "
+    "@m#[umod(ucaller)] = sum(arg2); }",
+    "symbols-and-strings": P
+    + r""" /arg7/ { trace(#); @a#[usym(ucaller), arg2 % 2, copyinstr(arg7)] = sum(arg2);
+        @b#[umod(ucaller), strjoin(copyinstr(arg7), "\n\1   7"), arg2 % 3, copyinstr(arg7)] = quantize(arg2); } """,
 }
 NUMBERS = {name: 100 + i for i, name in enumerate([*SCRIPTS, *STACKS])}
 ENGINES = ("embedded", "kernel", "dtrace")
@@ -68,7 +91,9 @@ def run(engine):
     with harness.running(harness.program("told.py"), stdin=subprocess.PIPE) as program:
         assert program.stdout.readline() == "ready\n"
         scripts = SCRIPTS if engine == "embedded" else {**SCRIPTS, **STACKS}
-        whole = "\n".join(script.replace("#", str(NUMBERS[name])) for name, script in scripts.items())
+        whole = "\n".join(
+            script.replace("#", str(NUMBERS[name])) for name, script in scripts.items()
+        )
         with pyusdt.trace(whole, pid=program.pid, engine=engine, nspec=8) as t:
             program.stdin.write("go\n")
             program.stdin.flush()
@@ -80,11 +105,19 @@ def run(engine):
 
 
 def of_script(number, name, t, records):
-    own = [(rec.probe.name, rec.names, rec.values) for rec in records
-           if (str(rec[0]) == number if rec.values else name == "default-action")]
-    aggregations = {called: {key: value.buckets if hasattr(value, "buckets") else int(value)
-                             for key, value in aggregation.items()}
-                    for called, aggregation in t.aggregations.items() if called.endswith(number)}
+    own = [
+        (rec.probe.name, rec.names, rec.values)
+        for rec in records
+        if (str(rec[0]) == number if rec.values else name == "default-action")
+    ]
+    aggregations = {
+        called: {
+            key: value.buckets if hasattr(value, "buckets") else int(value)
+            for key, value in aggregation.items()
+        }
+        for called, aggregation in t.aggregations.items()
+        if called.endswith(number)
+    }
     texts = [line for text in t.printed for line in text.split("\n") if line.startswith(number)]
     return own, aggregations, texts, len(t.faults) if name == "faults" else 0
 

@@ -17,7 +17,7 @@ import harness
 import pytest
 
 pytestmark = pytest.mark.own_processes
-TOLD = 'pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }'
+TOLD = "pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }"
 
 
 def records(run: harness.Run) -> list[list]:
@@ -28,20 +28,39 @@ def records(run: harness.Run) -> list[list]:
 
 def wrong(rows: list[list]) -> list[list]:
     """Those whose stack is not the one that the program had."""
-    return [row for row in rows if zlib.crc32("\n".join(row[2]).encode()) != row[0] or len(row[2]) != row[1]]
+    return [
+        row
+        for row in rows
+        if zlib.crc32("\n".join(row[2]).encode()) != row[0] or len(row[2]) != row[1]
+    ]
 
 
 @pytest.fixture
 def traced(pydtrace):
-    def run(script: str, *arguments: object, options: tuple[str, ...] = (), python: str = sys.executable, **more) -> harness.Run:
+    def run(
+        script: str,
+        *arguments: object,
+        options: tuple[str, ...] = (),
+        python: str = sys.executable,
+        **more,
+    ) -> harness.Run:
         program = harness.program("own_stacks.py", *arguments).replace(sys.executable, python, 1)
-        return pydtrace("-q", "-x", "engine=embedded", *options, "-n", script, "-c", program, **more)
+        return pydtrace(
+            "-q", "-x", "engine=embedded", *options, "-n", script, "-c", program, **more
+        )
 
     return run
 
 
 def compare(traced, events: int, **more) -> None:
-    run = traced(TOLD, events, 12, options=("--json", "-x", "bufsize=64m"), timeout=30 + events // 500, **more)
+    run = traced(
+        TOLD,
+        events,
+        12,
+        options=("--json", "-x", "bufsize=64m"),
+        timeout=30 + events // 500,
+        **more,
+    )
     rows = records(run)
     assert "drop" not in run.stderr, run
     assert len(rows) >= events
@@ -60,8 +79,17 @@ def test_many_stacks(version, other, traced):
 
 def test_python_provider(traced):
     """The function that is entered is its own innermost frame, and who called it stands behind it."""
-    run = traced("python$target::recursive:function-entry { @[jstack(2)] = count(); }", 300, 4, options=("--json",))
-    keys = [row["keys"][0] for row in map(json.loads, run.stdout.splitlines()) if row["type"] == "aggregation"]
+    run = traced(
+        "python$target::recursive:function-entry { @[jstack(2)] = count(); }",
+        300,
+        4,
+        options=("--json",),
+    )
+    keys = [
+        row["keys"][0]
+        for row in map(json.loads, run.stdout.splitlines())
+        if row["type"] == "aggregation"
+    ]
     assert keys
     for inner, outer in keys:
         assert inner.startswith("recursive ("), keys
@@ -73,23 +101,44 @@ def test_shown_everywhere(traced, tmp_path):
     from pyarrow import parquet
 
     kept = str(tmp_path / "kept")
-    run = traced('pyusdt$target:::user_trace-i4s4 { printf("%k", ustack(4)); @[jstack(1)] = count(); }', 40, 1,
-                 options=("--record", kept))
+    run = traced(
+        'pyusdt$target:::user_trace-i4s4 { printf("%k", ustack(4)); @[jstack(1)] = count(); }',
+        40,
+        1,
+        options=("--record", kept),
+    )
     assert run.status == 0, run
     assert run.stdout.count("fire (") >= 20, run
-    again = harness.run([harness.PYDTRACE, "-q", "--json", "--replay", kept, "-n", TOLD.replace("$target", "*")])
+    again = harness.run(
+        [harness.PYDTRACE, "-q", "--json", "--replay", kept, "-n", TOLD.replace("$target", "*")]
+    )
     rows = records(again)
     assert len(rows) >= 40
-    assert all(row[2][0].startswith(("fire (", "generator (")) and len(row[2]) <= 4 for row in rows), again
+    assert all(
+        row[2][0].startswith(("fire (", "generator (")) and len(row[2]) <= 4 for row in rows
+    ), again
 
     script = TOLD.replace("$target", "*") + " pyusdt*:::user_trace-i4s4 { @[jstack(1)] = count(); }"
-    run = harness.run([harness.PYDTRACE, "-q", "--parquet", str(tmp_path / "t.parquet"), "--replay", kept, "-n", script])
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "--parquet",
+            str(tmp_path / "t.parquet"),
+            "--replay",
+            kept,
+            "-n",
+            script,
+        ]
+    )
     assert run.status == 0, run
     tables = [parquet.read_table(path).to_pylist() for path in sorted(tmp_path.glob("t*.parquet"))]
     (aggregated,) = (table for table in tables if "keys" in table[0])
     (recorded,) = (table for table in tables if "keys" not in table[0])
     assert [json.loads(row["jstack(120)"]) for row in recorded] == [row[2] for row in rows]
-    assert {tuple(json.loads(row["keys"][0])): row["value"] for row in aggregated} == Counter(tuple(row[2][:1]) for row in rows)
+    assert {tuple(json.loads(row["keys"][0])): row["value"] for row in aggregated} == Counter(
+        tuple(row[2][:1]) for row in rows
+    )
 
 
 def test_flight_recorder(tmp_path):
@@ -101,7 +150,17 @@ def test_flight_recorder(tmp_path):
         kept = str(tmp_path / f"kept{frames}")
         done = harness.run([sys.executable, "-c", "import sys; " + program, kept], env=environment)
         assert done.status == 0, done
-        run = harness.run([harness.PYDTRACE, "-q", "--json", "--replay", kept, "-n", "pyusdt*:::user_trace-i4s4 { jstack(); }"])
+        run = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "--json",
+                "--replay",
+                kept,
+                "-n",
+                "pyusdt*:::user_trace-i4s4 { jstack(); }",
+            ]
+        )
         found[frames] = records(run)
     assert found[""] == [[[]]]
     assert found["20"] == [[["<lambda> (<string>:1)", "<module> (<string>:1)"]]]
@@ -110,14 +169,24 @@ def test_flight_recorder(tmp_path):
 def test_deep(pydtrace, tmp_path):
     """What is left out of a stack that was to be whole is told; who asks for a part gets it without a word."""
     program = tmp_path / "deep.py"
-    program.write_text("import sys, threading, pyusdt\n"
-                       "def deep(n):\n    deep(n - 1) if n else pyusdt.p()\n"
-                       "sys.setrecursionlimit(20000); threading.stack_size(512 << 20)\n"
-                       "thread = threading.Thread(target=deep, args=(10000,)); thread.start(); thread.join()\n")
+    program.write_text(
+        "import sys, threading, pyusdt\n"
+        "def deep(n):\n    deep(n - 1) if n else pyusdt.p()\n"
+        "sys.setrecursionlimit(20000); threading.stack_size(512 << 20)\n"
+        "thread = threading.Thread(target=deep, args=(10000,)); thread.start(); thread.join()\n"
+    )
 
     def run(call):
-        return pydtrace("-q", "--json", "-x", "engine=embedded", "-n", f"pyusdt$target:::user_trace-i4s4 {{ {call}; }}",
-                        "-c", f"{sys.executable} {program}")
+        return pydtrace(
+            "-q",
+            "--json",
+            "-x",
+            "engine=embedded",
+            "-n",
+            f"pyusdt$target:::user_trace-i4s4 {{ {call}; }}",
+            "-c",
+            f"{sys.executable} {program}",
+        )
 
     whole, part = run("jstack()"), run("jstack(3)")
     assert records(whole)[0][0][0] == f"deep ({program}:3)"

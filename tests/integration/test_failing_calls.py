@@ -20,8 +20,14 @@ PROGRAMS = {
 SCRIPTS = {  # name -> (script, program)
     "one": ("pyusdt$target:::user_trace-i4s4 { @ = count(); }", "fires.py"),
     "all": ("pyusdt*:::user_trace-i4s4 { @ = count(); }", "fires.py"),
-    "places": ("python$target:__main__:work:function-entry { @[probefunc] = count(); }", "calls.py"),
-    "records": ("pyusdt$target:::user_trace-i4s4 { @ = count(); @last[arg2 < 0] = max(arg2); } END { printa(@); }", "fires.py"),
+    "places": (
+        "python$target:__main__:work:function-entry { @[probefunc] = count(); }",
+        "calls.py",
+    ),
+    "records": (
+        "pyusdt$target:::user_trace-i4s4 { @ = count(); @last[arg2 < 0] = max(arg2); } END { printa(@); }",
+        "fires.py",
+    ),
 }
 ALLOCATIONS = ("malloc", "calloc", "realloc", "strdup", "strndup")
 ERRORS = {"kill": ["EPERM"], "getrandom": ["EAGAIN"], "pthread_create": ["EAGAIN"]}
@@ -34,22 +40,53 @@ class Tracer:
 
     def __init__(self, folder, name):
         self._folder, calls = folder, f"{folder}/failing_calls.so"
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", calls,
-                        os.path.join(harness.HERE, "failing_calls.c"), "-ldl"], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-shared",
+                "-fPIC",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-o",
+                calls,
+                os.path.join(harness.HERE, "failing_calls.c"),
+                "-ldl",
+            ],
+            check=True,
+        )
         script, program = SCRIPTS[name]
         for file, text in PROGRAMS.items():
             (folder / file).write_text(text)
         rundir = folder / "run"
         rundir.mkdir(mode=0o700)
-        self._variables = {} if name == "all" and os.geteuid() == 0 else {"PYUSDT_RUNDIR": str(rundir)}
-        self._words = ["pydtrace", "--strict", "-x", "engine=embedded", "-Zqn", script, "-c", f"{sys.executable} {folder}/{program}"]
-        self._process = subprocess.Popen([sys.executable, os.path.join(harness.HERE, "failing_tracer.py"), calls],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                         env={**os.environ, "LD_PRELOAD": calls, "FAILING_OBJECT": "_tracer"})
+        self._variables = (
+            {} if name == "all" and os.geteuid() == 0 else {"PYUSDT_RUNDIR": str(rundir)}
+        )
+        self._words = [
+            "pydtrace",
+            "--strict",
+            "-x",
+            "engine=embedded",
+            "-Zqn",
+            script,
+            "-c",
+            f"{sys.executable} {folder}/{program}",
+        ]
+        self._process = subprocess.Popen(
+            [sys.executable, os.path.join(harness.HERE, "failing_tracer.py"), calls],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LD_PRELOAD": calls, "FAILING_OBJECT": "_tracer"},
+        )
 
     def run(self, failing=None, log=None):
         outputs = [str(self._folder / "out"), str(self._folder / "err")]
-        self._process.stdin.write(json.dumps([failing, self._words, self._variables, outputs, log]) + "\n")
+        self._process.stdin.write(
+            json.dumps([failing, self._words, self._variables, outputs, log]) + "\n"
+        )
         self._process.stdin.flush()
         status = json.loads(self._process.stdout.readline())
         texts = []
@@ -116,12 +153,16 @@ def test_the_reason_is_told_and_strict_fails(tracer_of):
     """The ring of the process can not be mapped at first; what it has is read later."""
     tracer = tracer_of("one")
     last = tracer.calls()["mmap"]
-    for number in range(last + 1, last - 5, -1):  # how many there are before it depends on who comes first
+    for number in range(
+        last + 1, last - 5, -1
+    ):  # how many there are before it depends on who comes first
         got = tracer.run(f"mmap:{number}:{errno.ENOMEM}")
         if "its ring can not be read" in got.stderr:
             break
     assert got.status == 3 and str(FIRED) in got.stdout.split(), got
-    assert re.search(r"process \d+: its ring can not be read: Cannot allocate memory", got.stderr), got
+    assert re.search(
+        r"process \d+: its ring can not be read: Cannot allocate memory", got.stderr
+    ), got
     assert "1 failure to read a traced process" in got.stderr, got
 
 
@@ -129,6 +170,12 @@ def test_the_reason_is_told_and_strict_fails(tracer_of):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_each_call_fails_once(tracer_of, name):
     tracer = tracer_of(name)
-    check(tracer, [(function, number, error) for function, count in tracer.calls().items()
-                   for error in (["ENOMEM"] if function in ALLOCATIONS else ERRORS.get(function, COMMON))
-                   for number in range(1, count + 1)])
+    check(
+        tracer,
+        [
+            (function, number, error)
+            for function, count in tracer.calls().items()
+            for error in (["ENOMEM"] if function in ALLOCATIONS else ERRORS.get(function, COMMON))
+            for number in range(1, count + 1)
+        ],
+    )

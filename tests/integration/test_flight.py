@@ -29,11 +29,19 @@ os.kill(os.getpid(), int(sys.argv[1]))
 """
 
 
-def fly(rundir: Path, size: str = "64k", end: int = signal.SIGKILL, **more: str) -> subprocess.CompletedProcess:
+def fly(
+    rundir: Path, size: str = "64k", end: int = signal.SIGKILL, **more: str
+) -> subprocess.CompletedProcess:
     rundir.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, "PYUSDT_RUNDIR": str(rundir), "PYUSDT_FLIGHT": size, **more}
-    return subprocess.run([sys.executable, "-c", PROGRAM, str(int(end))], env=environment, capture_output=True, text=True,
-                          timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(int(end))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +62,37 @@ def flown(rundir):
 
 
 def test_the_last_events_of_a_killed_process(flown):
-    got = replay(flown, "-qn", 'pyusdt*:::user_trace-i4s4 { printf("%d %s %s\\n", arg2, copyinstr(arg1), copyinstr(arg6)); }')
+    got = replay(
+        flown,
+        "-qn",
+        'pyusdt*:::user_trace-i4s4 { printf("%d %s %s\\n", arg2, copyinstr(arg1), copyinstr(arg6)); }',
+    )
     lines = [line.split() for line in got.stdout.splitlines() if line]
-    assert [int(line[0]) for line in lines] == list(range(3000 - len(lines), 3000)) and len(lines) > 300
-    assert {line[1] for line in lines} == {"flown"} and lines[-1] == ["2999", "flown", "text", "2999"]
+    assert [int(line[0]) for line in lines] == list(range(3000 - len(lines), 3000)) and len(
+        lines
+    ) > 300
+    assert {line[1] for line in lines} == {"flown"} and lines[-1] == [
+        "2999",
+        "flown",
+        "text",
+        "2999",
+    ]
 
 
 def test_probes_of_run_time(flown):
-    got = replay(flown, "-qn", 'flight$target:::late { printf("%d %s\\n", arg0, copyinstr(arg1)); }')
+    got = replay(
+        flown, "-qn", 'flight$target:::late { printf("%d %s\\n", arg0, copyinstr(arg1)); }'
+    )
     assert got.stdout.split() == ["7", "seven"], got
 
 
 def test_times_are_of_then(flown):
     begun = flown.stat().st_mtime
-    got = replay(flown, "-qn", 'BEGIN { printf("%d\\n", walltimestamp / 1000000000); } END { printf("%d\\n", pid); }')
+    got = replay(
+        flown,
+        "-qn",
+        'BEGIN { printf("%d\\n", walltimestamp / 1000000000); } END { printf("%d\\n", pid); }',
+    )
     assert abs(int(got.stdout.split()[0]) - begun) < 60, got
 
 
@@ -80,7 +105,9 @@ def test_replay_leaves_it(flown):
 @pytest.mark.parametrize("size", ["12x", "k", "-1", "1kk"])
 def test_a_size_that_is_none(rundir, size):
     run = fly(rundir, size)
-    assert "no flight recorder (PYUSDT_FLIGHT): Invalid argument" in run.stderr and run.stdout == "", run
+    assert (
+        "no flight recorder (PYUSDT_FLIGHT): Invalid argument" in run.stderr and run.stdout == ""
+    ), run
 
 
 @pytest.mark.parametrize("size", ["", "0"])
@@ -90,7 +117,9 @@ def test_not_asked_for(rundir, size):
 
 
 def test_never_on_a_disk(tmp_path):
-    kind = subprocess.run(["stat", "-fc", "%T", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
+    kind = subprocess.run(
+        ["stat", "-fc", "%T", tmp_path], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if kind == "tmpfs":
         pytest.skip("host: the temporary directory is in memory")
     run = fly(tmp_path / "run")
@@ -110,18 +139,30 @@ def test_while_it_is_written(rundir):
         for _ in range(3):
             got = replay(path, "-qn", 'pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }')
             numbers = [int(line) for line in got.stdout.split()]
-            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[-1] > last, got
+            assert (
+                numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[-1] > last
+            ), got
             last = numbers[-1]
         process.kill()
 
 
 # What an attacker writes: anywhere in the header, the table, the area (offsets of c/shared/layout.h), the first ring.
-PLACES = st.one_of(st.integers(0, 400), st.integers(36992, 37400), st.integers(168064, 168700),
-                   st.integers(1220608, 1220608 + 3000), st.integers(1257472, 1257472 + 65536))
-WORDS = st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 8, bytes(8), b"\x08" + bytes(7), b"\xff" * 4]))
+PLACES = st.one_of(
+    st.integers(0, 400),
+    st.integers(36992, 37400),
+    st.integers(168064, 168700),
+    st.integers(1220608, 1220608 + 3000),
+    st.integers(1257472, 1257472 + 65536),
+)
+WORDS = st.one_of(
+    st.binary(min_size=1, max_size=8),
+    st.sampled_from([b"\xff" * 8, bytes(8), b"\x08" + bytes(7), b"\xff" * 4]),
+)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
 @given(st.lists(st.tuples(PLACES, WORDS), min_size=1, max_size=6), st.integers(0, 2**32))
 def test_hostile_files(flown, replayer, mutations, cut):  # noqa: F811
     """Whatever a stranger changes: an error, or a replay of what makes sense."""

@@ -25,9 +25,19 @@ call(2)
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
 def test_calls_are_indented_and_told_by_arrows(pydtrace, root, tmp_path, engine):
     (tmp_path / "calls.py").write_text(PROGRAM)
-    got = pydtrace("-F", "-Z", "-x", f"engine={engine}", "-n", "flowing$target:::call-* { trace(arg0); } flowing$target:::step { }",
-                   "-c", f"{sys.executable} {tmp_path / 'calls.py'}")
-    heading, *lines = [line[3:] for line in got.stdout[got.stdout.index("CPU") :].splitlines() if line]
+    got = pydtrace(
+        "-F",
+        "-Z",
+        "-x",
+        f"engine={engine}",
+        "-n",
+        "flowing$target:::call-* { trace(arg0); } flowing$target:::step { }",
+        "-c",
+        f"{sys.executable} {tmp_path / 'calls.py'}",
+    )
+    heading, *lines = [
+        line[3:] for line in got.stdout[got.stdout.index("CPU") :].splitlines() if line
+    ]
     assert heading == f" {'FUNCTION':41}"
     shown = [(re.match(r" *(->|<-|\|)", line)[0], line[42:].strip()) for line in lines]
     assert shown == [("  ->", "2"), ("    ->", "1"), ("      ->", "0"), ("       |", ""), ("      <-", "0"), ("     |", ""),

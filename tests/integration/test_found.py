@@ -17,18 +17,38 @@ import pytest
 from test_docs import BLOCKS, MARK, check_step, path, steps  # noqa: F401  (path is a fixture)
 
 pytestmark = pytest.mark.own_processes
-EXAMPLES = {"a spinning function": "hot.py", "a dead lock": "dead_lock.py", "a blocked event loop": "blocked_loop.py", "a slow query": "slow_sql.py"}
-OF_DJANGO = "django", "asgiref", "sqlparse", "typing_extensions"  # written in Python, so that each version can have them
+EXAMPLES = {
+    "a spinning function": "hot.py",
+    "a dead lock": "dead_lock.py",
+    "a blocked event loop": "blocked_loop.py",
+    "a slow query": "slow_sql.py",
+}
+OF_DJANGO = (
+    "django",
+    "asgiref",
+    "sqlparse",
+    "typing_extensions",
+)  # written in Python, so that each version can have them
 UNPRIVILEGED = "setpriv", "--inh-caps=-all", "--bounding-set=-all"
 
 
 def block_of(example: str):
     """The first of the page that runs it."""
-    return next(each for each in BLOCKS if each.page == "docs/guide/stacks.md" and each.kind == "console" and f"python examples/{example}" in each.text)
+    return next(
+        each
+        for each in BLOCKS
+        if each.page == "docs/guide/stacks.md"
+        and each.kind == "console"
+        and f"python examples/{example}" in each.text
+    )
 
 
-@pytest.fixture(params=[pytest.param(version, marks=() if version == "3.14" else pytest.mark.long)
-                        for version in ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")])
+@pytest.fixture(
+    params=[
+        pytest.param(version, marks=() if version == "3.14" else pytest.mark.long)
+        for version in ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
+    ]
+)
 def environment(request, path, tmp_path):  # noqa: F811
     """Of the commands: `python` is that version, and finds Django.  (test_docs runs them with the project's own.)"""
     python = builds.find(request.param)
@@ -41,7 +61,12 @@ def environment(request, path, tmp_path):  # noqa: F811
         found = Path(importlib.util.find_spec(name).origin)
         found = found.parent if found.name == "__init__.py" else found
         (tmp_path / "packages" / found.name).symlink_to(found)
-    return {**os.environ, "PATH": f"{tmp_path / 'bin'}:{path}", "PYTHONPATH": str(tmp_path / "packages"), **dict([MARK.split("=")])}
+    return {
+        **os.environ,
+        "PATH": f"{tmp_path / 'bin'}:{path}",
+        "PYTHONPATH": str(tmp_path / "packages"),
+        **dict([MARK.split("=")]),
+    }
 
 
 def ours() -> list[int]:
@@ -49,7 +74,9 @@ def ours() -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if b"examples/" in (folder / "cmdline").read_bytes() and MARK.encode() in (folder / "environ").read_bytes().split(b"\0"):
+            if b"examples/" in (folder / "cmdline").read_bytes() and MARK.encode() in (
+                folder / "environ"
+            ).read_bytes().split(b"\0"):
                 found.append(int(folder.name))
         except OSError:
             continue
@@ -59,7 +86,9 @@ def ours() -> list[int]:
 @pytest.mark.parametrize("trouble", EXAMPLES)
 def test_one_command_finds(trouble, environment):
     def shell(command: str) -> harness.Run:
-        return harness.run([*UNPRIVILEGED, "bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment)
+        return harness.run(
+            [*UNPRIVILEGED, "bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment
+        )
 
     try:
         for command, expected in steps(block_of(EXAMPLES[trouble])):

@@ -42,8 +42,13 @@ def free_port() -> int:
 def server(command: str, **surroundings: str):
     """A server with all of its processes, while the block runs."""
     program, *arguments = command.split()
-    with subprocess.Popen([f"{BIN}/pyusdt", "run", f"{BIN}/{program}", *arguments], start_new_session=True, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, env={**os.environ, **surroundings}) as process:
+    with subprocess.Popen(
+        [f"{BIN}/pyusdt", "run", f"{BIN}/{program}", *arguments],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **surroundings},
+    ) as process:
         try:
             yield process
         finally:
@@ -90,21 +95,39 @@ def load(port: int, halfway=lambda: None) -> list[tuple[str, int, int]]:
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         first = list(pool.map(lambda number: ask(port, number), range(REQUESTS // 2)))
         halfway()
-        return first + list(pool.map(lambda number: ask(port, number), range(REQUESTS // 2, REQUESTS)))
+        return first + list(
+            pool.map(lambda number: ask(port, number), range(REQUESTS // 2, REQUESTS))
+        )
 
 
 def expected(answers: list[tuple[str, int, int]], routes: dict[str, str]) -> set[str]:
     kinds = {each[:2] for each in answers}
-    return {f"started {len(answers)}", f"bytes {sum(size for *_, size in answers)}",
-            *(f"{routes[route]} {status} {sum(each[:2] == (route, status) for each in answers)}" for route, status in kinds)}
+    return {
+        f"started {len(answers)}",
+        f"bytes {sum(size for *_, size in answers)}",
+        *(
+            f"{routes[route]} {status} {sum(each[:2] == (route, status) for each in answers)}"
+            for route, status in kinds
+        ),
+    }
 
 
 SERVERS = {
-    "gunicorn": ("gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 hooks_django:application", "item/<int:number>", "bad"),
-    "gunicorn, few requests each": ("gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 --max-requests 20 hooks_flask:application",
-                                    "/item/<int:number>", "/bad"),
-    "uvicorn": ("uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --workers 2 hooks_starlette:application",
-                "/item/{number}", "/bad"),
+    "gunicorn": (
+        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 hooks_django:application",
+        "item/<int:number>",
+        "bad",
+    ),
+    "gunicorn, few requests each": (
+        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 --max-requests 20 hooks_flask:application",
+        "/item/<int:number>",
+        "/bad",
+    ),
+    "uvicorn": (
+        "uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --workers 2 hooks_starlette:application",
+        "/item/{number}",
+        "/bad",
+    ),
 }
 
 
@@ -112,7 +135,10 @@ SERVERS = {
 def test_requests(name):
     command, item, bad = SERVERS[name]
     port = free_port()
-    with server(command.replace("{port}", str(port)).replace("{programs}", harness.PROGRAMS)), tracer(COUNTS) as tracing:
+    with (
+        server(command.replace("{port}", str(port)).replace("{programs}", harness.PROGRAMS)),
+        tracer(COUNTS) as tracing,
+    ):
         harness.wait_until(lambda: is_up(port), 60)
         answers = load(port)
         found = end(tracing, REQUESTS)
@@ -123,22 +149,33 @@ def test_requests(name):
 
 def test_gunicorn_reloads():
     port = free_port()
-    command = SERVERS["gunicorn"][0].replace("{port}", str(port)).replace("{programs}", harness.PROGRAMS)
+    command = (
+        SERVERS["gunicorn"][0].replace("{port}", str(port)).replace("{programs}", harness.PROGRAMS)
+    )
     with server(command) as process, tracer(COUNTS) as tracing:
         harness.wait_until(lambda: is_up(port), 60)
         answers = load(port, lambda: process.send_signal(signal.SIGHUP))
         found = end(tracing, REQUESTS)
     assert {line for line in found if not line.startswith("pid ")} == expected(
-        answers, {"item": "item/<int:number>", "bad": "bad", "": ""}), found
+        answers, {"item": "item/<int:number>", "bad": "bad", "": ""}
+    ), found
 
 
 def test_celery_prefork(tmp_path):
     tasks = 60
     surroundings = {"HOOKS_BROKER": str(tmp_path), "PYTHONPATH": harness.PROGRAMS}
-    with server("celery -A hooks_celery worker -c 2 -P prefork --without-gossip --without-mingle", **surroundings), \
-            tracer(TASKS) as tracing:
-        sent = harness.run([sys.executable, os.path.join(harness.PROGRAMS, "hooks_celery.py"), str(tasks)], timeout=60,
-                           env={**os.environ, **surroundings})
+    with (
+        server(
+            "celery -A hooks_celery worker -c 2 -P prefork --without-gossip --without-mingle",
+            **surroundings,
+        ),
+        tracer(TASKS) as tracing,
+    ):
+        sent = harness.run(
+            [sys.executable, os.path.join(harness.PROGRAMS, "hooks_celery.py"), str(tasks)],
+            timeout=60,
+            env={**os.environ, **surroundings},
+        )
         assert sent.status == 0, sent
         found = end(tracing, tasks)
     assert found == [f"started {tasks}", "shop.order FAILURE 20", "shop.order SUCCESS 40"]

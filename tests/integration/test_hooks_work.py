@@ -14,8 +14,18 @@ COUNT = 5
 
 
 def trace(script: str, name: str, *arguments: object, part: str) -> list[str]:
-    run = harness.run([harness.PYDTRACE, "-Zq", "-n", script, "-c", f"{PYUSDT} run {harness.program(name, *arguments)}"], timeout=120,
-                      env={**os.environ, "PYUSDT_INSTRUMENT": part})
+    run = harness.run(
+        [
+            harness.PYDTRACE,
+            "-Zq",
+            "-n",
+            script,
+            "-c",
+            f"{PYUSDT} run {harness.program(name, *arguments)}",
+        ],
+        timeout=120,
+        env={**os.environ, "PYUSDT_INSTRUMENT": part},
+    )
     assert run.status == 0, run
     return sorted(filter(None, run.stdout.split("\n")))
 
@@ -29,8 +39,18 @@ def test_commands_of_redis():
     """Of both clients; a pipeline is one command; what AUTH carries is not told."""
     with redis_server.server() as socket:
         lines = trace(CACHE, "hooks_redis.py", socket, COUNT, part="redis")
-    each = ["GET [here] 1 []", "GET [nowhere] 0 []", "HGET [shelf] 0 []", "LPUSH [here] -1 [ResponseError]", "SET [here] -1 []"]
-    once = ["AUTH [] -1 [AuthenticationError] 1", f"PIPELINE [] -1 [] {2 * COUNT}", f"started {len(each) * COUNT + 2 * COUNT + 1}"]
+    each = [
+        "GET [here] 1 []",
+        "GET [nowhere] 0 []",
+        "HGET [shelf] 0 []",
+        "LPUSH [here] -1 [ResponseError]",
+        "SET [here] -1 []",
+    ]
+    once = [
+        "AUTH [] -1 [AuthenticationError] 1",
+        f"PIPELINE [] -1 [] {2 * COUNT}",
+        f"started {len(each) * COUNT + 2 * COUNT + 1}",
+    ]
     assert lines == sorted([*(f"{line} {COUNT}" for line in each), *once])
 
 
@@ -38,9 +58,17 @@ def test_commands_of_a_cluster_of_redis():
     """What its clients ask the nodes for themselves, the cluster's slots, is there as well."""
     with redis_server.cluster() as port:
         lines = trace(CACHE, "hooks_redis_cluster.py", port, COUNT, part="redis")
-    each = ["GET [here] 1 []", "GET [nowhere] 0 []", "HGET [shelf] 0 []", "LPUSH [here] -1 [ResponseError]", "SET [here] -1 []"]
+    each = [
+        "GET [here] 1 []",
+        "GET [nowhere] 0 []",
+        "HGET [shelf] 0 []",
+        "LPUSH [here] -1 [ResponseError]",
+        "SET [here] -1 []",
+    ]
     asked = [line for line in lines if not line.startswith(("COMMAND ", "CLUSTER ", "started "))]
-    assert asked == sorted([*(f"{line} {COUNT}" for line in each), f"PIPELINE [] -1 [] {2 * COUNT}"]), lines
+    assert asked == sorted(
+        [*(f"{line} {COUNT}" for line in each), f"PIPELINE [] -1 [] {2 * COUNT}"]
+    ), lines
 
 
 ARGUMENTS = """task*:::start { @arguments[copyinstr(arg2)] = count(); } END { printa("of %s %@d\\n", @arguments); }"""
@@ -52,8 +80,12 @@ END { printa("start %s %@d\\n", @started); printa("%s %s %@d\\n", @); }"""
 def test_jobs_of_rq():
     with redis_server.server() as socket:
         lines = trace(TASKS + ARGUMENTS, "hooks_rq.py", socket, 6, part="rq")
-    assert lines == ["hooks_rq.order FAILURE 2", "hooks_rq.order SUCCESS 4",
-                     *(f"of hooks_rq.order({number}) 1" for number in range(6)), "start hooks_rq.order 6"]
+    assert lines == [
+        "hooks_rq.order FAILURE 2",
+        "hooks_rq.order SUCCESS 4",
+        *(f"of hooks_rq.order({number}) 1" for number in range(6)),
+        "start hooks_rq.order 6",
+    ]
 
 
 POOLS = """pool*:::call-start /arg1 > 0/ { @started[copyinstr(arg0)] = count(); }
@@ -67,11 +99,19 @@ END { printa("start %s %@d\\n", @started); printa("%s [%s] %@d\\n", @); printa("
 def test_calls_of_pools():
     """ProcessPoolExecutor.map() hands over chunks; multiprocessing's pools hand over function by function."""
     lines = trace(POOLS, "hooks_pools.py", COUNT, part="pools")
-    of_a_pool = COUNT - 1 + 2  # by map, imap_unordered and starmap; a spawned process calls the main module __mp_main__
-    assert lines == ["__main__.order [ZeroDivisionError] 3", f"__main__.order [] {COUNT - 1 + of_a_pool}",
-                     "__mp_main__.order [ZeroDivisionError] 1", f"__mp_main__.order [] {of_a_pool}",
-                     f"concurrent.futures.process._process_chunk [] {COUNT - 1}", f"start __main__.order {COUNT - 1 + of_a_pool + 3}",
-                     f"start __mp_main__.order {of_a_pool + 1}", f"start concurrent.futures.process._process_chunk {COUNT - 1}"]
+    of_a_pool = (
+        COUNT - 1 + 2
+    )  # by map, imap_unordered and starmap; a spawned process calls the main module __mp_main__
+    assert lines == [
+        "__main__.order [ZeroDivisionError] 3",
+        f"__main__.order [] {COUNT - 1 + of_a_pool}",
+        "__mp_main__.order [ZeroDivisionError] 1",
+        f"__mp_main__.order [] {of_a_pool}",
+        f"concurrent.futures.process._process_chunk [] {COUNT - 1}",
+        f"start __main__.order {COUNT - 1 + of_a_pool + 3}",
+        f"start __mp_main__.order {of_a_pool + 1}",
+        f"start concurrent.futures.process._process_chunk {COUNT - 1}",
+    ]
 
 
 def test_processes():
@@ -102,7 +142,10 @@ def test_slow_callbacks_of_requests():
 
 def test_calls_of_anyio():
     assert trace(POOLS, "hooks_anyio.py", COUNT, part="pools") == [
-        f"__main__.order [ZeroDivisionError] {COUNT}", f"__main__.order [] {COUNT}", f"start __main__.order {2 * COUNT}"]
+        f"__main__.order [ZeroDivisionError] {COUNT}",
+        f"__main__.order [] {COUNT}",
+        f"start __main__.order {2 * COUNT}",
+    ]
 
 
 @pytest.mark.parametrize("line", ["pools.py 2", "loop.py"])

@@ -55,7 +55,10 @@ ROUNDS = 6
 def test_clocks_that_differ(nodes, tmp_path, pydtrace, mode):
     """Counts are exact; what was fired one after the other stands so, or is marked as uncertain; times are the coordinator's."""
     (tmp_path / "skewed.c").write_text(SKEWED % ", ".join(map(str, SKEWS)))
-    subprocess.run(["gcc", "-shared", "-fPIC", tmp_path / "skewed.c", "-o", tmp_path / "skewed.so", "-ldl"], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", tmp_path / "skewed.c", "-o", tmp_path / "skewed.so", "-ldl"],
+        check=True,
+    )
     program = tmp_path / "turns.py"
     program.write_text(TURNS.replace("SKEWS", str(SKEWS)))
     pipes = tmp_path / "pipes"
@@ -65,16 +68,34 @@ def test_clocks_that_differ(nodes, tmp_path, pydtrace, mode):
     script = """BEGIN { printf("begin %d %d", timestamp, walltimestamp); }
         pyusdt$target:::user_trace-i4s4 { printf("turn %s %d %d %d %d", host, arg2, arg3, timestamp, walltimestamp); @[host] = count(); }
         END { printf("end %d %d\\n", timestamp, walltimestamp); printa("count %s %@d\\n", @); }"""
-    words = options(nodes, *mode, "-n", script, "-c", shlex.join([sys.executable, str(program), str(pipes), str(ROUNDS)]))
-    words[words.index("--via") + 1] = words[words.index("--via") + 1].replace(harness.PYDTRACE, f"env LD_PRELOAD={tmp_path}/skewed.so {harness.PYDTRACE}")
+    words = options(
+        nodes,
+        *mode,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, str(program), str(pipes), str(ROUNDS)]),
+    )
+    words[words.index("--via") + 1] = words[words.index("--via") + 1].replace(
+        harness.PYDTRACE, f"env LD_PRELOAD={tmp_path}/skewed.so {harness.PYDTRACE}"
+    )
     words.remove("-q")
     done = pydtrace(*words, timeout=120)
     lines = [line.split() for line in done.stdout.split("\n")]
-    (begin,) = [tuple(map(int, line[line.index("begin") + 1:])) for line in lines if "begin" in line]
-    (end,) = [tuple(map(int, line[line.index("end") + 1:])) for line in lines if "end" in line]
-    turns = [(line[0].endswith("~") or "~" in line[:3], *map(int, line[line.index("turn") + 1:])) for line in lines if "turn" in line]
+    (begin,) = [
+        tuple(map(int, line[line.index("begin") + 1 :])) for line in lines if "begin" in line
+    ]
+    (end,) = [tuple(map(int, line[line.index("end") + 1 :])) for line in lines if "end" in line]
+    turns = [
+        (line[0].endswith("~") or "~" in line[:3], *map(int, line[line.index("turn") + 1 :]))
+        for line in lines
+        if "turn" in line
+    ]
     assert done.status == 0 and len(turns) == 5 * ROUNDS, done
-    assert sorted(line[-1] for line in lines if "count" in line) == [str(ROUNDS)] * 5 and f"count {nodes[0]} {ROUNDS}" in done.stdout, done
+    assert (
+        sorted(line[-1] for line in lines if "count" in line) == [str(ROUNDS)] * 5
+        and f"count {nodes[0]} {ROUNDS}" in done.stdout
+    ), done
     wanted = [(nodes[me], me, i) for i in range(ROUNDS) for me in range(5)]
     found = [turn[1:4] for turn in turns]
     if not any(uncertain for uncertain, *_ in turns):

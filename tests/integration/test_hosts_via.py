@@ -41,20 +41,39 @@ os.execvp(command[0], command)
 def templates():
     """Those of the user's page."""
     text = Path(harness.ROOT, "docs/guide/hosts.md").read_text()
-    return {row.split()[0]: row for row in re.findall(r"\| `((?:kubectl|docker|srun) [^`]*)`", text)}
+    return {
+        row.split()[0]: row for row in re.findall(r"\| `((?:kubectl|docker|srun) [^`]*)`", text)
+    }
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_template_is_what_its_tool_takes(name, tmp_path, pydtrace):
     """Each host is reached, its name stands where the tool has it, and the bytes go both ways."""
     stand_in = tmp_path / name
-    stand_in.write_text(STAND_IN.format(python=sys.executable, pattern=TOOLS[name], name=name, reads=name != "srun"))
+    stand_in.write_text(
+        STAND_IN.format(python=sys.executable, pattern=TOOLS[name], name=name, reads=name != "srun")
+    )
     stand_in.chmod(0o755)
     path = os.pathsep.join([str(tmp_path), os.path.dirname(harness.PYDTRACE), os.environ["PATH"]])
-    script = 'pyusdt$target:::user_trace-i4s4 { @[host] = count(); } END { printa("%s %@d\\n", @); }'
-    words = ["-q", *PATIENT, "-n", script, "-c", shlex.join([sys.executable, "-c", LOAD]), "--hosts", "web-1,web-2", "--via"]
+    script = (
+        'pyusdt$target:::user_trace-i4s4 { @[host] = count(); } END { printa("%s %@d\\n", @); }'
+    )
+    words = [
+        "-q",
+        *PATIENT,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, "-c", LOAD]),
+        "--hosts",
+        "web-1,web-2",
+        "--via",
+    ]
     done = pydtrace(*words, templates()[name], timeout=120, env={**os.environ, "PATH": path})
-    assert done.status == 0 and sorted(done.stdout.split("\n"))[-2:] == ["web-1 100", "web-2 100"], done
+    assert done.status == 0 and sorted(done.stdout.split("\n"))[-2:] == [
+        "web-1 100",
+        "web-2 100",
+    ], done
     broken = templates()[name].replace("{host}", "--no-such-option {host}")
     done = pydtrace(*words, broken, timeout=120, env={**os.environ, "PATH": path})
     assert done.status == 1 and f"{name} (a stand-in): usage" in done.stderr, done
@@ -79,7 +98,20 @@ def test_multiprocessing_needs_nothing(tmp_path, pydtrace):
     via = f"env HOST={{host}} {harness.PYDTRACE} --serve"
     script = """pyusdt*:::user_trace-i4s4 /copyinstr(arg6) == host/ { @[host] = count(); @s = sum(arg2); }
         END { printa("%s %@d\\n", @); printa("sum %@d\\n", @s); }"""
-    done = pydtrace("-q", *PATIENT, "-Z", "--hosts", "a,b", "--via", via, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
+    done = pydtrace(
+        "-q",
+        *PATIENT,
+        "-Z",
+        "--hosts",
+        "a,b",
+        "--via",
+        via,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, str(program)]),
+        timeout=120,
+    )
     lines = sorted(line for line in done.stdout.split("\n") if line)
     assert done.status == 0 and lines == ["a 300", "b 300", f"sum {6 * sum(range(100))}"], done
 
@@ -121,7 +153,19 @@ def test_gunicorn_needs_nothing(tmp_path, pydtrace):
     via = f"env HOST={{host}} {harness.PYDTRACE} --serve"
     script = """pyusdt*:::user_trace-i4s4 /copyinstr(arg6) == host/ { @[host] = count(); @s = sum(arg2); }
         END { printa("%s %@d\\n", @); printa("sum %@d\\n", @s); }"""
-    done = pydtrace("-q", *PATIENT, "-Z", "--hosts", "a,b", "--via", via, "-n", script, "-c",
-                    shlex.join([sys.executable, str(program), str(tmp_path)]), timeout=120)
+    done = pydtrace(
+        "-q",
+        *PATIENT,
+        "-Z",
+        "--hosts",
+        "a,b",
+        "--via",
+        via,
+        "-n",
+        script,
+        "-c",
+        shlex.join([sys.executable, str(program), str(tmp_path)]),
+        timeout=120,
+    )
     lines = sorted(line for line in done.stdout.split("\n") if line)
     assert done.status == 0 and lines == ["a 60", "b 60", f"sum {2 * sum(range(60))}"], done

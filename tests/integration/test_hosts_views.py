@@ -58,6 +58,7 @@ def ready(process):
 
 def until(fire, look):
     """Fire until it is seen, since some hosts may begin later."""
+
     def seen():
         fire(10)
         return look()
@@ -77,43 +78,86 @@ def test_metrics(fire):
     def scraped():
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             text = answer.read().decode()
-        return [{host: int(float(number)) for host, number in re.findall(pattern, text)} for pattern in (
-            r'dtrace_n_total\{key1="key",key2="(web\d)"\} (\S+)', r'dtrace_first\{key1="(web\d)"\} (\S+)', r'dtrace_last\{key1="(web\d)"\} (\S+)')]
+        return [
+            {host: int(float(number)) for host, number in re.findall(pattern, text)}
+            for pattern in (
+                r'dtrace_n_total\{key1="key",key2="(web\d)"\} (\S+)',
+                r'dtrace_first\{key1="(web\d)"\} (\S+)',
+                r'dtrace_last\{key1="(web\d)"\} (\S+)',
+            )
+        ]
 
-    with harness.running([harness.PYDTRACE, *HOSTS, "--metrics", f"127.0.0.1:{port}", "--ready", "-n", SCRIPT]) as traced:
+    with harness.running(
+        [harness.PYDTRACE, *HOSTS, "--metrics", f"127.0.0.1:{port}", "--ready", "-n", SCRIPT]
+    ) as traced:
         ready(traced)
         until(fire, lambda: len(scraped()[0]) == 3)
         last = fire(1000) - 1
         harness.wait_until(lambda: [*scraped()[2].values()] == [last] * 3, 60)
         counts, firsts, _ = scraped()
-        assert counts == {host: last - first + 1 for host, first in firsts.items()} and len(counts) == 3
+        assert (
+            counts == {host: last - first + 1 for host, first in firsts.items()}
+            and len(counts) == 3
+        )
         traced.send_signal(signal.SIGINT)
         assert harness.finish(traced, 120).status == 0
 
 
 def test_web(fire):
     with harness.running([harness.PYDTRACE, *HOSTS, "--web", "--ready", "-n", SCRIPT]) as traced:
-        address = next(match[0] for line in traced.stderr if (match := re.search(r"http://127\.0\.0\.1:\d+/\S+/", line)))
+        address = next(
+            match[0]
+            for line in traced.stderr
+            if (match := re.search(r"http://127\.0\.0\.1:\d+/\S+/", line))
+        )
         with urllib.request.urlopen(address + "events", timeout=60) as events:
-            until(fire, lambda: all(f"web{i}" in events.readline().decode() + events.readline().decode() for i in (1, 2, 3)))
+            until(
+                fire,
+                lambda: all(
+                    f"web{i}" in events.readline().decode() + events.readline().decode()
+                    for i in (1, 2, 3)
+                ),
+            )
         traced.send_signal(signal.SIGINT)
         assert harness.finish(traced, 120).status == 0
 
 
 def test_parquet_and_json(fire, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="host: no pyarrow")
-    command = shlex.join([sys.executable, "-c", "import pyusdt\nfor i in range(100): pyusdt.p(i, 0, 0, 0, 'key')"])
-    path, words = tmp_path / "o.parquet", [harness.PYDTRACE, *HOSTS, "-n", SCRIPT.replace("pyusdt*", "pyusdt$target"), "-c", command]
+    command = shlex.join(
+        [sys.executable, "-c", "import pyusdt\nfor i in range(100): pyusdt.p(i, 0, 0, 0, 'key')"]
+    )
+    path, words = (
+        tmp_path / "o.parquet",
+        [harness.PYDTRACE, *HOSTS, "-n", SCRIPT.replace("pyusdt*", "pyusdt$target"), "-c", command],
+    )
     done = harness.run([*words, "--parquet", str(path)], 120)
     assert done.status == 0, done
     records = parquet.read_table(path).to_pylist()
-    assert sorted((row["host"], row["seven"]) for row in records) == [(f"web{i}", 7) for i in (1, 2, 3)]
-    rows = [row for row in parquet.read_table(tmp_path / "o.aggregations.parquet").to_pylist() if row["aggregation"] == "n"]
-    assert sorted((row["keys"][1], row["value"]) for row in rows) == [(f"web{i}", 100) for i in (1, 2, 3)]
+    assert sorted((row["host"], row["seven"]) for row in records) == [
+        (f"web{i}", 7) for i in (1, 2, 3)
+    ]
+    rows = [
+        row
+        for row in parquet.read_table(tmp_path / "o.aggregations.parquet").to_pylist()
+        if row["aggregation"] == "n"
+    ]
+    assert sorted((row["keys"][1], row["value"]) for row in rows) == [
+        (f"web{i}", 100) for i in (1, 2, 3)
+    ]
     done = harness.run([*words, "--json"], 120)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert sorted(line["values"][0] for line in lines if line["type"] == "record") == ["web1", "web2", "web3"]
-    assert {(line["name"], line["n"]) for line in lines if line["type"] == "aggregation"} == {("n", 100), ("first", 100), ("last", 100), ("lat", 100)}
+    assert sorted(line["values"][0] for line in lines if line["type"] == "record") == [
+        "web1",
+        "web2",
+        "web3",
+    ]
+    assert {(line["name"], line["n"]) for line in lines if line["type"] == "aggregation"} == {
+        ("n", 100),
+        ("first", 100),
+        ("last", 100),
+        ("lat", 100),
+    }
 
 
 def test_live(fire, tmp_path):
@@ -122,9 +166,14 @@ def test_live(fire, tmp_path):
     (tmp_path / "script.d").write_text(SCRIPT)
     shown = Terminal(tmp_path, 120, 40)
     try:
-        shown.type(f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {shlex.join([harness.PYDTRACE, *HOSTS])} --live -s script.d; echo status $?", "Enter")
+        shown.type(
+            f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {shlex.join([harness.PYDTRACE, *HOSTS])} --live -s script.d; echo status $?",
+            "Enter",
+        )
         shown.until("^00:0")
-        until(fire, lambda: all(re.search(rf"key +web{i}|web{i}", shown.screen()) for i in (1, 2, 3)))
+        until(
+            fire, lambda: all(re.search(rf"key +web{i}|web{i}", shown.screen()) for i in (1, 2, 3))
+        )
         shown.type("q")
         shown.until("status 0")
     finally:

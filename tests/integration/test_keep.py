@@ -31,8 +31,13 @@ def world():
 
 def start(world, *arguments: str):
     """A pydtrace that has begun; its process."""
-    process = subprocess.Popen([harness.PYDTRACE, *arguments], env=world[0], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen(
+        [harness.PYDTRACE, *arguments],
+        env=world[0],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while (line := process.stdout.readline()) != "begun\n":
         assert line.strip() == "" and process.poll() is None, process.communicate()
     time.sleep(0.1)  # it starts its session right after BEGIN
@@ -53,7 +58,9 @@ def trace(world, *arguments: str, until=0, end=signal.SIGINT):
 
 
 def fire(world, first, last):
-    subprocess.run([sys.executable, "-c", FIRE, str(first), str(last)], env=world[0], check=True, timeout=30)
+    subprocess.run(
+        [sys.executable, "-c", FIRE, str(first), str(last)], env=world[0], check=True, timeout=30
+    )
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
@@ -65,8 +72,19 @@ def test_comes_back_for_what_was_fired_meanwhile(world, end):
     assert seen == [0, 1, 2] and "goes on from where it was left" in err
     fire(world, 3, 5)
     assert trace(world, "boot", until=4)[0] == [3, 4]
-    got = harness.run([harness.PYDTRACE, "-Zq", "--keep", "boot", "-n", "pyusdt*:::user_trace-i4s4 { printf(\"%d\\n\", arg2); }",
-                       "-n", "tick-100ms { exit(0); }"], env=world[0])
+    got = harness.run(
+        [
+            harness.PYDTRACE,
+            "-Zq",
+            "--keep",
+            "boot",
+            "-n",
+            'pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }',
+            "-n",
+            "tick-100ms { exit(0); }",
+        ],
+        env=world[0],
+    )
     assert got.status == 0 and list(world[1].iterdir()) == [], got
 
 
@@ -75,8 +93,17 @@ def test_others_leave_it_alone(world):
     trace(world, "boot")
     fire(world, 0, 2)
     for _ in range(2):
-        got = harness.run([harness.PYDTRACE, "-q", "-n", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c",
-                           f"{sys.executable} {harness.ROOT}/tests/integration/programs/events.py"], env=world[0])
+        got = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-n",
+                "pyusdt$target:::user_trace-i4s4 { @ = count(); }",
+                "-c",
+                f"{sys.executable} {harness.ROOT}/tests/integration/programs/events.py",
+            ],
+            env=world[0],
+        )
         assert got.status == 0, got
     process = start(world, "-Zq", "-n", PRINT)
     process.send_signal(signal.SIGINT)
@@ -87,10 +114,19 @@ def test_others_leave_it_alone(world):
 def test_its_time_is_bounded(world):
     """When it is over, a process that fires undoes it, and the next tracer removes what is left."""
     trace(world, "short,1s")
-    with harness.running([sys.executable, "-c", "import pyusdt, time\nwhile True:\n pyusdt.p(1); time.sleep(0.01)\n"],
-                         env=world[0]):
+    with harness.running(
+        [
+            sys.executable,
+            "-c",
+            "import pyusdt, time\nwhile True:\n pyusdt.p(1); time.sleep(0.01)\n",
+        ],
+        env=world[0],
+    ):
         deadline = time.monotonic() + 20
-        while any(path.name.endswith("ring0") for path in world[1].iterdir()) or time.monotonic() < deadline - 18.5:
+        while (
+            any(path.name.endswith("ring0") for path in world[1].iterdir())
+            or time.monotonic() < deadline - 18.5
+        ):
             assert time.monotonic() < deadline
             time.sleep(0.05)
     fire(world, 0, 2)
@@ -113,7 +149,10 @@ def test_its_memory_is_bounded(world):
 
 def test_another_script_can_not_have_it(world):
     trace(world, "boot")
-    got = harness.run([harness.PYDTRACE, "-Zq", "--keep", "boot", "-n", "pyusdt*:::user_trace-s1 { exit(0); }"], env=world[0])
+    got = harness.run(
+        [harness.PYDTRACE, "-Zq", "--keep", "boot", "-n", "pyusdt*:::user_trace-s1 { exit(0); }"],
+        env=world[0],
+    )
     assert got.status == 1 and "was left by another script" in got.stderr, got
     assert [path.name for path in world[1].iterdir()] == ["00.session"]
 
@@ -126,13 +165,18 @@ def test_it_has_one_tracer(world):
     assert got.status == 1 and "session 'boot' has a tracer" in got.stderr, got
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--keep", "", "-n", "BEGIN"], "needs a name"), (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
-    (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
-    (["--keep", "a", "-p", "1", "-n", "BEGIN"], "can not be used with -c, -p"),
-    (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "", "-n", "BEGIN"], "needs the id"),
-    (["--wait", "a", "-c", "true", "-n", "BEGIN"], "can not be used with -c"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--keep", "", "-n", "BEGIN"], "needs a name"),
+        (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
+        (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
+        (["--keep", "a", "-p", "1", "-n", "BEGIN"], "can not be used with -c, -p"),
+        (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"),
+        (["--wait", "", "-n", "BEGIN"], "needs the id"),
+        (["--wait", "a", "-c", "true", "-n", "BEGIN"], "can not be used with -c"),
+    ],
+)
 def test_wrong_usage(pydtrace, arguments, message):
     got = pydtrace(*arguments)
     assert got.status == 1 and message in got.stderr, got
@@ -154,10 +198,24 @@ LATE = "import sys; sys.stdin.readline(); sys.argv = ['', '0', '4']\n" + FIRE
 
 def test_waits_for_a_process_by_its_id(world):
     """One that has not loaded pyusdt; -p could not have it. Others do not join, whatever the description matches."""
-    process = subprocess.Popen([sys.executable, "-c", LATE], env=world[0], stdin=subprocess.PIPE, text=True)
-    refused = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-p", str(process.pid), "-Zn", "pyusdt*:::"], env=world[0])
+    process = subprocess.Popen(
+        [sys.executable, "-c", LATE], env=world[0], stdin=subprocess.PIPE, text=True
+    )
+    refused = harness.run(
+        [harness.PYDTRACE, "-x", "engine=embedded", "-p", str(process.pid), "-Zn", "pyusdt*:::"],
+        env=world[0],
+    )
     assert refused.status == 1 and "has no pyusdt in it" in refused.stderr, refused
-    tracer = start(world, "-q", "--wait", str(process.pid), "-n", PRINT, "-n", 'END { printf("%d\\n", $target); }')
+    tracer = start(
+        world,
+        "-q",
+        "--wait",
+        str(process.pid),
+        "-n",
+        PRINT,
+        "-n",
+        'END { printf("%d\\n", $target); }',
+    )
     fire(world, 90, 95)
     process.communicate("go\n", timeout=30)
     out, err = tracer.communicate(timeout=30)
@@ -183,14 +241,30 @@ def test_killed_after_it_has_printed(world):
 def test_the_same_command_has_it_when_its_processes_have_ended(world):
     """Without -Z: what a kept session knows is matched, by the processes that have fired for it and are no more."""
     named = ["-q", "--keep", "boot", "-n", PRINT]
-    with harness.running([sys.executable, "-c", "import time, pyusdt; time.sleep(60)"], env=world[0]):
-        harness.wait_until(lambda: harness.run([harness.PYDTRACE, "-ln", "pyusdt*:::"], env=world[0]).stdout.count("\n") > 900)
+    with harness.running(
+        [sys.executable, "-c", "import time, pyusdt; time.sleep(60)"], env=world[0]
+    ):
+        harness.wait_until(
+            lambda: (
+                harness.run([harness.PYDTRACE, "-ln", "pyusdt*:::"], env=world[0]).stdout.count(
+                    "\n"
+                )
+                > 900
+            )
+        )
         process = start(world, *named)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     fire(world, 0, 3)
-    done = harness.run([harness.PYDTRACE, "--keep", "boot", "-n", PRINT, "-n", "tick-100ms { exit(0); }"], env=world[0])
-    assert done.status == 0 and re.findall(r":user_trace-i4s4 (\d+)", done.stdout) == ["0", "1", "2"], done
+    done = harness.run(
+        [harness.PYDTRACE, "--keep", "boot", "-n", PRINT, "-n", "tick-100ms { exit(0); }"],
+        env=world[0],
+    )
+    assert done.status == 0 and re.findall(r":user_trace-i4s4 (\d+)", done.stdout) == [
+        "0",
+        "1",
+        "2",
+    ], done
     # BEGIN, and the probe of the process that fired (of the killed one, too, where the first tracer had not noticed its end)
     assert re.search("description 'BEGIN ' matched [23] probes", done.stderr), done
 
@@ -198,36 +272,70 @@ def test_the_same_command_has_it_when_its_processes_have_ended(world):
 def test_a_kept_session_that_nobody_has_fired_for_is_not_refused(world):
     """Its probes were accepted when it began; own ones too, that no process has now."""
     wanted = "shop*:::order { } tick-100ms { exit(0); }"
-    process = start(world, "-Zq", "--keep", "shop", "-n", 'BEGIN { printf("begun\\n"); }', "-n", "shop*:::order { }")
+    process = start(
+        world,
+        "-Zq",
+        "--keep",
+        "shop",
+        "-n",
+        'BEGIN { printf("begun\\n"); }',
+        "-n",
+        "shop*:::order { }",
+    )
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     again = harness.run([harness.PYDTRACE, "-q", "--keep", "shop", "-n", wanted], env=world[0])
     assert again.status == 0 and "goes on from where it was left" in again.stderr, again
     other = harness.run([harness.PYDTRACE, "-q", "--keep", "other", "-n", wanted], env=world[0])
-    assert other.status == 1 and "probe description shop*:::order does not match any probes" in other.stderr, other
+    assert (
+        other.status == 1
+        and "probe description shop*:::order does not match any probes" in other.stderr
+    ), other
 
 
 WAITS = "no process has pyusdt in it yet: waiting"
 
 
-@pytest.mark.parametrize("probe", ["pyusdt*:::user_trace-i4s4", "user_trace-i4s4", "p*:::user*i4s4"])
+@pytest.mark.parametrize(
+    "probe", ["pyusdt*:::user_trace-i4s4", "user_trace-i4s4", "p*:::user*i4s4"]
+)
 def test_what_every_process_has_is_waited_for(world, probe):
     """Without -Z, as README.md and scripts/ print it."""
-    process = start(world, "-qx", "engine=embedded", "-n", f'BEGIN {{ printf("begun\\n"); }} {probe} {{ printf("%d\\n", arg2); }}',
-                    "-n", f"{probe} /arg2 == 2/ {{ exit(0); }}")
+    process = start(
+        world,
+        "-qx",
+        "engine=embedded",
+        "-n",
+        f'BEGIN {{ printf("begun\\n"); }} {probe} {{ printf("%d\\n", arg2); }}',
+        "-n",
+        f"{probe} /arg2 == 2/ {{ exit(0); }}",
+    )
     fire(world, 0, 3)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out.split(), err.count(WAITS)) == (0, ["0", "1", "2"], 1), err
 
 
-@pytest.mark.parametrize("arguments", [["-n", "pyusdt*:::user_trace-i4s5"], ["-n", "pyusdt*:libx::user_trace-i4s4"], ["-n", "shop*:::user_trace-i4s4"],
-                                       ["-n", "pyusdt1*:::user_trace-s1"], ["-n", "pyusdt$1:::user_trace-s1", "4194303"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-n", "pyusdt*:::user_trace-i4s5"],
+        ["-n", "pyusdt*:libx::user_trace-i4s4"],
+        ["-n", "shop*:::user_trace-i4s4"],
+        ["-n", "pyusdt1*:::user_trace-s1"],
+        ["-n", "pyusdt$1:::user_trace-s1", "4194303"],
+    ],
+)
 def test_what_no_process_may_ever_have_is_refused(world, arguments):
     """As by dtrace: a name may be misspelt."""
     got = harness.run([harness.PYDTRACE, "-x", "engine=embedded", *arguments], env=world[0])
-    assert got.status == 1 and "does not match any probes" in got.stderr and WAITS not in got.stderr, got
+    assert (
+        got.status == 1 and "does not match any probes" in got.stderr and WAITS not in got.stderr
+    ), got
 
 
 def test_who_says_that_he_waits_is_told_nothing(world):
-    got = harness.run([harness.PYDTRACE, "-Zqn", "pyusdt*:::user_trace-s1", "-n", "tick-1 { exit(0); }"], env=world[0])
+    got = harness.run(
+        [harness.PYDTRACE, "-Zqn", "pyusdt*:::user_trace-s1", "-n", "tick-1 { exit(0); }"],
+        env=world[0],
+    )
     assert (got.status, got.stderr) == (0, ""), got

@@ -93,7 +93,9 @@ def traced(rundir):
 
 def firing(count, ending="runs", when="at once"):
     """A process that fires so often, says so, and ends so."""
-    return harness.running([sys.executable, "-c", FIRES + ENDINGS[ending], str(count), when], stdin=subprocess.PIPE)
+    return harness.running(
+        [sys.executable, "-c", FIRES + ENDINGS[ending], str(count), when], stdin=subprocess.PIPE
+    )
 
 
 def said(process, word):
@@ -105,7 +107,9 @@ def go(process):
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("bufsize, count", [("4m", 1000), ("64k", 50_000)])  # of which sixteen rings hold a part
+@pytest.mark.parametrize(
+    "bufsize, count", [("4m", 1000), ("64k", 50_000)]
+)  # of which sixteen rings hold a part
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_process_that_came_after_the_last_look(traced, ending, bufsize, count):
     session = traced(COUNT, bufsize)
@@ -135,7 +139,9 @@ def test_nobody_is_kept_on(traced):
 
 def test_event_after_the_last_tick(traced):
     """The tick is due before the event, and nothing has looked since: both are seen, in their order."""
-    session = traced("""tick-200ms { ticks++; } pyusdt*:::user_trace-i4s4 /ticks/ { @ = count(); }""")
+    session = traced(
+        """tick-200ms { ticks++; } pyusdt*:::user_trace-i4s4 /ticks/ { @ = count(); }"""
+    )
     begun = time.monotonic()
     with firing(10, when="waits") as process:
         said(process, "ready")

@@ -35,5 +35,10 @@ def test_session_that_comes_while_an_event_is_made(pydtrace, tmp_path, wants, lo
     wants something else, and has lost one."""
     script = tmp_path / "late.py"
     script.write_text(PROGRAM.format(second=[harness.PYDTRACE, "-qn", SECOND.format(wants=wants)]))
-    got = pydtrace("-qn", "pyusdt$target:::user_trace-i4s4 { trace(copyinstr(arg6)); }", "-c", f"{sys.executable} {script}")
+    got = pydtrace(
+        "-qn",
+        "pyusdt$target:::user_trace-i4s4 { trace(copyinstr(arg6)); }",
+        "-c",
+        f"{sys.executable} {script}",
+    )
     assert f"saw {2 - lost}" in got.stdout and len(re.findall("1 drop", got.stdout)) == lost, got

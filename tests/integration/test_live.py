@@ -11,8 +11,12 @@ import time
 import harness
 import pytest
 
-pytestmark = [pytest.mark.own_processes,
-              pytest.mark.skipif(shutil.which("tmux") is None and "CI" not in os.environ, reason="host: no tmux")]
+pytestmark = [
+    pytest.mark.own_processes,
+    pytest.mark.skipif(
+        shutil.which("tmux") is None and "CI" not in os.environ, reason="host: no tmux"
+    ),
+]
 
 PROGRAM = """
 import pyusdt, sys
@@ -21,8 +25,10 @@ for i in range(300):
 print("fired", flush=True)
 sys.stdin.read()
 """
-SCRIPT = ('pyusdt*:::user_trace-i4s4 { @calls[copyinstr(arg6)] = count(); @lat[copyinstr(arg6)] = quantize(arg2); } '
-          'pyusdt*:::user_trace-i4s4 /arg2 == 1/ { printf("one\\x1b[2J"); }')
+SCRIPT = (
+    "pyusdt*:::user_trace-i4s4 { @calls[copyinstr(arg6)] = count(); @lat[copyinstr(arg6)] = quantize(arg2); } "
+    'pyusdt*:::user_trace-i4s4 /arg2 == 1/ { printf("one\\x1b[2J"); }'
+)
 
 
 class Terminal:
@@ -30,10 +36,22 @@ class Terminal:
 
     def __init__(self, folder, columns, rows):
         self._tmux = ["tmux", "-f", "/dev/null", "-S", str(folder / "tmux")]
-        self._run("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder), "env PS1='$ ' sh")
+        self._run(
+            "new-session",
+            "-d",
+            "-x",
+            str(columns),
+            "-y",
+            str(rows),
+            "-c",
+            str(folder),
+            "env PS1='$ ' sh",
+        )
 
     def _run(self, *arguments):
-        return subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, timeout=30, check=True).stdout
+        return subprocess.run(
+            [*self._tmux, *arguments], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
 
     def type(self, *keys):
         self._run("send-keys", *keys)
@@ -76,7 +94,9 @@ def begin(terminal, tmp_path, environment=""):
     (tmp_path / "script.d").write_text(SCRIPT)
     terminal.type(command, "Enter")
     terminal.until("^00:0")
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 50), (50, 14)])
@@ -101,7 +121,11 @@ def test_screen(columns, rows, environment, terminal, tmp_path):
         program.stdin.close()
     assert "every" not in screen  # the terminal is as it was, with dtrace's tables on it
     assert re.search(r"^ +32 \|@+ +\d+$", screen, re.MULTILINE)
-    assert re.search(r"^dtrace: script 'script.d' matched \d+ probes?$", (tmp_path / "messages").read_text(), re.MULTILINE)
+    assert re.search(
+        r"^dtrace: script 'script.d' matched \d+ probes?$",
+        (tmp_path / "messages").read_text(),
+        re.MULTILINE,
+    )
 
 
 def test_ctrl_c_and_kill(terminal, tmp_path):
@@ -118,4 +142,6 @@ def test_ctrl_c_and_kill(terminal, tmp_path):
 def test_without_a_terminal():
     result = harness.run([harness.PYDTRACE, "--live", "-n", "BEGIN"])
     assert (result.status, result.stdout) == (1, "")
-    assert result.stderr.endswith("dtrace: --live needs a terminal; --web shows the same in a browser\n")
+    assert result.stderr.endswith(
+        "dtrace: --live needs a terminal; --web shows the same in a browser\n"
+    )

@@ -54,8 +54,18 @@ def fire(process):
 def traced(process, script, *options):
     """The Run of a pydtrace that has seen what the program fires once."""
     ready, told = os.pipe()
-    command = [harness.PYDTRACE, "-p", str(process.pid), f"--ready={told}", "-q", *options, "-n", f"named$target:::{script}",
-               "-n", "named$target:::mixed /++fired == 3/ { exit(0); }"]
+    command = [
+        harness.PYDTRACE,
+        "-p",
+        str(process.pid),
+        f"--ready={told}",
+        "-q",
+        *options,
+        "-n",
+        f"named$target:::{script}",
+        "-n",
+        "named$target:::mixed /++fired == 3/ { exit(0); }",
+    ]
     with harness.running(command, pass_fds=[told]) as tracer, open(ready, "rb") as waiting:
         os.close(told)
         assert waiting.read(1), tracer.communicate()[1]
@@ -65,8 +75,11 @@ def traced(process, script, *options):
 
 def file_of(process, kind):
     """A file that a process has in the tests' run directory."""
-    (path,) = [entry.path for entry in os.scandir(os.environ["PYUSDT_RUNDIR"])
-               if entry.name.startswith(f"{process.pid}-") and entry.name.endswith(kind)]
+    (path,) = [
+        entry.path
+        for entry in os.scandir(os.environ["PYUSDT_RUNDIR"])
+        if entry.name.startswith(f"{process.pid}-") and entry.name.endswith(kind)
+    ]
     return path
 
 
@@ -95,36 +108,60 @@ def test_floats_are_numbers_under_the_option(program):
 
 
 def test_an_annotated_function_and_a_mixture(program, pydtrace):
-    got = traced(program, 'order-placed { printf("%d %s ", arg.number, arg.item); } named$target:::mixed { trace(arg.text); }')
+    got = traced(
+        program,
+        'order-placed { printf("%d %s ", arg.number, arg.item); } named$target:::mixed { trace(arg.text); }',
+    )
     assert got.stdout == "7 tea x" * 3 + "\n", got
-    assert "no argument called number" in refused(pydtrace, program.pid, "named$target:::mixed { trace(arg.number); }")
+    assert "no argument called number" in refused(
+        pydtrace, program.pid, "named$target:::mixed { trace(arg.number); }"
+    )
 
 
 def test_what_is_refused(program, pydtrace):
     pid = program.pid
-    assert "hint: did you mean route?" in refused(pydtrace, pid, "named*:::request-done { trace(arg.rout); }")
+    assert "hint: did you mean route?" in refused(
+        pydtrace, pid, "named*:::request-done { trace(arg.rout); }"
+    )
     for wrong in ("args.route", "arg->route"):
         got = refused(pydtrace, pid, f"named*:::request-done {{ trace({wrong}); }}")
         assert "hint: the argument of that name is arg.route\n" in got, got
-    assert "[D_ARGS_MULTI]" in refused(pydtrace, pid, "named*:::request-done, named*:::mixed { trace(args[0]); }")
+    assert "[D_ARGS_MULTI]" in refused(
+        pydtrace, pid, "named*:::request-done, named*:::mixed { trace(args[0]); }"
+    )
     assert "[D_ARGS_MULTI]" in refused(pydtrace, pid, "named*::: { trace(args[0]); }")
     assert "index 2 is out of range" in refused(pydtrace, pid, "named*:::mixed { trace(args[2]); }")
-    assert "no names that are known" in refused(pydtrace, pid, "named*:::nosuch { trace(arg.x); }", "-Z")
-    assert "outside of a probe clause" in refused(pydtrace, pid, "inline int x = arg.x; BEGIN { trace(x); }")
+    assert "no names that are known" in refused(
+        pydtrace, pid, "named*:::nosuch { trace(arg.x); }", "-Z"
+    )
+    assert "outside of a probe clause" in refused(
+        pydtrace, pid, "inline int x = arg.x; BEGIN { trace(x); }"
+    )
 
 
 def test_declarations_and_variables_come_first(program, pydtrace):
     """What the script says of a probe, and what it calls arg itself."""
     declared = "provider named { probe request__done(char *path, int code); };"
-    got = traced(program, 'request-done { printf("%s %d,", arg.path, arg.code); }', "-n", f"{declared} BEGIN {{ }}")
+    got = traced(
+        program,
+        'request-done { printf("%s %d,", arg.path, arg.code); }',
+        "-n",
+        f"{declared} BEGIN {{ }}",
+    )
     assert got.stdout.startswith("/a 200, 201,/a 200,"), got
-    got = pydtrace("-qn", "struct s { int x; }; struct s arg; BEGIN { arg.x = 5; trace(arg.x); exit(0); }")
+    got = pydtrace(
+        "-qn", "struct s { int x; }; struct s arg; BEGIN { arg.x = 5; trace(arg.x); exit(0); }"
+    )
     assert (got.status, got.stdout.strip()) == (0, "5"), got
 
 
 def test_the_user_traces_arguments_have_names(program, pydtrace):
-    got = pydtrace("-qn", 'pyusdt$target:::user_trace-i4s4 { printf("%s|%s|%d\\n", arg.s1, arg.user_tag, arg.i1); }',
-                   "-c", f"{sys.executable} -c 'import pyusdt; pyusdt.p(5, \"x\")'")
+    got = pydtrace(
+        "-qn",
+        'pyusdt$target:::user_trace-i4s4 { printf("%s|%s|%d\\n", arg.s1, arg.user_tag, arg.i1); }',
+        "-c",
+        f"{sys.executable} -c 'import pyusdt; pyusdt.p(5, \"x\")'",
+    )
     assert got.stdout.strip() == "x||5", got
 
 
@@ -140,14 +177,23 @@ def test_the_provider_python_before_the_program_runs(pydtrace, tmp_path):
 
 def test_what_is_said_of_the_provider_python_is_so():
     environment = {**os.environ, "PYUSDT_VM": "1"}
-    with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, env=environment) as process:
+    with harness.running(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, env=environment
+    ) as process:
         assert process.stdout.readline() == "there\n"
-        rows = [row for row in _tracer.list_probes(None, process.pid) if row[1] == f"python{process.pid}" and row[7] != _tracer.AT_PLACE]
+        rows = [
+            row
+            for row in _tracer.list_probes(None, process.pid)
+            if row[1] == f"python{process.pid}" and row[7] != _tracer.AT_PLACE
+        ]
         process.stdin.close()
     known = builtin_probe_args.of_python()
     assert len(rows) > 10
     for _, _, _, _, name, nargs, strings, *_ in rows:
-        assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (nargs, strings), name
+        assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (
+            nargs,
+            strings,
+        ), name
 
 
 def test_probes_of_frameworks_before_the_program_runs(pydtrace, tmp_path):
@@ -158,10 +204,23 @@ start, done = names.probes("http")
 for i in range(3):
     done("/a", 200 + i, 5, 7, "GET", "/a", "")
 """)
-    done = pydtrace("-q", "-Z", "-n", 'http$target:::request-done { printf("%s %d %s;", arg.route, arg.status, args[4]); }',
-                    "-c", f"{sys.executable} {path}")
+    done = pydtrace(
+        "-q",
+        "-Z",
+        "-n",
+        'http$target:::request-done { printf("%s %d %s;", arg.route, arg.status, args[4]); }',
+        "-c",
+        f"{sys.executable} {path}",
+    )
     assert (done.status, done.stdout.strip()) == (0, "/a 200 GET;/a 201 GET;/a 202 GET;"), done
-    done = pydtrace("-q", "-Z", "-n", "http$target:::request-done { trace(arg.nothing); }", "-c", f"{sys.executable} {path}")
+    done = pydtrace(
+        "-q",
+        "-Z",
+        "-n",
+        "http$target:::request-done { trace(arg.nothing); }",
+        "-c",
+        f"{sys.executable} {path}",
+    )
     assert done.status != 0 and "D_ARGS_NAME" in done.stderr, done
     done = pydtrace("-n", "http*:::request_done { trace(arg.route); }")
     assert done.status == 1 and "hint: did you mean request-done?\n" in done.stderr, done
@@ -177,11 +236,16 @@ print("there", flush=True)
 sys.stdin.read()"""
     with harness.running([sys.executable, "-c", say], stdin=subprocess.PIPE) as process:
         assert process.stdout.readline() == "there\n"
-        rows = {(row[1].removesuffix(str(process.pid)), row[4]): row for row in _tracer.list_probes(None, process.pid)}
+        rows = {
+            (row[1].removesuffix(str(process.pid)), row[4]): row
+            for row in _tracer.list_probes(None, process.pid)
+        }
     for provider, probes in framework_probes.TABLE.items():
         for name in probes:
             description = ProbeDesc(None, provider + "*", "", "", name)
-            assert probe_signatures.nothing_told()(description) == [probe_signatures.of(rows[provider, name])]
+            assert probe_signatures.nothing_told()(description) == [
+                probe_signatures.of(rows[provider, name])
+            ]
 
 
 def test_recorded(program, pydtrace, tmp_path):
@@ -190,12 +254,16 @@ def test_recorded(program, pydtrace, tmp_path):
     program.kill()
     program.wait()
     got = pydtrace("--replay", path, "-qn", f"named*:::{CLAUSE}")
-    assert [line for line in got.stdout.split("\n") if line.startswith("[")] == PRINTED and got.status == 0, got
+    assert [
+        line for line in got.stdout.split("\n") if line.startswith("[")
+    ] == PRINTED and got.status == 0, got
 
 
 def test_in_the_flight_recorder(pydtrace):
     environment = {**os.environ, "PYUSDT_FLIGHT": "1m"}
-    with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, env=environment) as process:
+    with harness.running(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, env=environment
+    ) as process:
         assert process.stdout.readline() == "there\n"
         fire(process)
         process.kill()
@@ -203,38 +271,65 @@ def test_in_the_flight_recorder(pydtrace):
         process.stdin.close()
     path = file_of(process, ".flight")
     got = pydtrace("--replay", path, "-qn", f"named*:::{CLAUSE}")
-    assert [line for line in got.stdout.split("\n") if line.startswith("[")] == PRINTED and got.status == 0, got
+    assert [
+        line for line in got.stdout.split("\n") if line.startswith("[")
+    ] == PRINTED and got.status == 0, got
 
 
 # ---- lists ----
 
+
 def test_lists(program, pydtrace):
     got = pydtrace("-lv", "-p", str(program.pid), "-n", "named$target:::request-done")
-    assert "\tArgument Types\n\t\targs[0]: string (arg.route)\n\t\targs[1]: int32_t (arg.status)\n" in got.stdout, got
+    assert (
+        "\tArgument Types\n\t\targs[0]: string (arg.route)\n\t\targs[1]: int32_t (arg.status)\n"
+        in got.stdout
+    ), got
     got = harness.run([PYUSDT, "list"])
-    assert re.search(r"^named\d+ .* request-done .* route:string status:int32_t duration:double$", got.stdout, re.MULTILINE), got
+    assert re.search(
+        r"^named\d+ .* request-done .* route:string status:int32_t duration:double$",
+        got.stdout,
+        re.MULTILINE,
+    ), got
     got = harness.run([PYUSDT, "list", "-p", str(program.pid)])
-    assert re.search(r"^named +request-done +0 .* route:string status:int32_t duration:double$", got.stdout, re.MULTILINE), got
+    assert re.search(
+        r"^named +request-done +0 .* route:string status:int32_t duration:double$",
+        got.stdout,
+        re.MULTILINE,
+    ), got
     got = harness.run([PYUSDT, "complete", "fish", "pydtrace -n named*:::re"])
     assert "named*:::request-done\tprobe of named(route, status, duration)\n" in got.stdout, got
 
 
 # ---- liars ----
 
-@pytest.mark.parametrize("lie", [
-    b"(route: integer, status: int32_t, duration: double)", b"(route: string, status: string, duration: double)",
-    b"(route: string, route: int32_t, duration: double)", b"(r\x1b[31m: string, status: int32_t, duration: double)",
-    b"(route: string, status: int32_t)", b"(route: string, status: int32_t, duration: double, x: string)", b"(", b")(", b"()",
-    b"(0oute: string, status: int32_t, duration: double)", b"(\xff\xfeoute: string, status: int32_t, duration: double)",
-])
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        b"(route: integer, status: int32_t, duration: double)",
+        b"(route: string, status: string, duration: double)",
+        b"(route: string, route: int32_t, duration: double)",
+        b"(r\x1b[31m: string, status: int32_t, duration: double)",
+        b"(route: string, status: int32_t)",
+        b"(route: string, status: int32_t, duration: double, x: string)",
+        b"(",
+        b")(",
+        b"()",
+        b"(0oute: string, status: int32_t, duration: double)",
+        b"(\xff\xfeoute: string, status: int32_t, duration: double)",
+    ],
+)
 def test_what_a_process_says_is_checked(program, pydtrace, lie):
     """As if it had said nothing: no name, the types that the core has checked."""
     path = file_of(program, ".ctl")
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         at = memory.find(SIGNATURE)
         assert at > 0
-        memory[at:at + len(lie) + 1] = lie + b"\0"
-    assert "D_ARGS_NAME" in refused(pydtrace, program.pid, "named$target:::request-done { trace(arg.route); }")
+        memory[at : at + len(lie) + 1] = lie + b"\0"
+    assert "D_ARGS_NAME" in refused(
+        pydtrace, program.pid, "named$target:::request-done { trace(arg.route); }"
+    )
     got = traced(program, 'request-done { printf("%d ", args[1]); }')
     assert got.stdout.split() == ["200", "201", "200"], got
     got = harness.run([PYUSDT, "list", "-p", str(program.pid)])

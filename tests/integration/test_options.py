@@ -17,7 +17,14 @@ def fired(pydtrace, tmp_path):
     (tmp_path / "gate").touch()
 
     def run(count, *options, script=PRINT, burst=500):
-        return pydtrace("-q", *options, "-n", script, "-c", harness.program("gated.py", tmp_path / "gate", count, burst))
+        return pydtrace(
+            "-q",
+            *options,
+            "-n",
+            script,
+            "-c",
+            harness.program("gated.py", tmp_path / "gate", count, burst),
+        )
 
     return run
 
@@ -29,15 +36,29 @@ def test_ring_keeps_the_last(fired):
 
 def test_ring_prints_at_the_end(fired):
     """What exit() leaves of the ring is printed, what END prints comes last."""
-    script = PRINT + 'pyusdt$target:::user_trace-i4s4 /arg2 == 500/ { exit(7); } END { printf("-1\\n"); }'
+    script = (
+        PRINT
+        + 'pyusdt$target:::user_trace-i4s4 /arg2 == 500/ { exit(7); } END { printf("-1\\n"); }'
+    )
     got = fired(3000, "-x", "bufpolicy=ring", "-b", "1k", script=script)
     assert got.status == 7 and numbers(got)[-1] == -1
     shown = numbers(got)[:-1]
-    assert shown[-1] == 500 and shown == list(range(shown[0], 501)) and 5 < len(shown) <= 1024 // RECORD
+    assert (
+        shown[-1] == 500
+        and shown == list(range(shown[0], 501))
+        and 5 < len(shown) <= 1024 // RECORD
+    )
 
 
 def test_fill_keeps_the_first_and_ends(fired):
-    got = fired(3000, "-x", "bufpolicy=fill", "-x", f"bufsize={100 * RECORD}", script=PRINT + 'END { printf("-1\\n"); }')
+    got = fired(
+        3000,
+        "-x",
+        "bufpolicy=fill",
+        "-x",
+        f"bufsize={100 * RECORD}",
+        script=PRINT + 'END { printf("-1\\n"); }',
+    )
     assert numbers(got) == [*range(1, 101), -1], got
 
 
@@ -52,7 +73,10 @@ def test_switchrate_holds_records_back(fired):
 
 @pytest.mark.parametrize("options", [(), ("-x", "switchrate=2s")], ids=["at once", "held back"])
 def test_setopt_changes_what_comes_behind_it_and_nothing_before(fired, options):
-    script = PRINT.replace("arg2);", 'arg2); trace((char)65); printf("\\n");') + 'pyusdt$target:::user_trace-i4s4 /arg2 == 3/ { setopt("rawbytes"); }'
+    script = (
+        PRINT.replace("arg2);", 'arg2); trace((char)65); printf("\\n");')
+        + 'pyusdt$target:::user_trace-i4s4 /arg2 == 3/ { setopt("rawbytes"); }'
+    )
     got = fired(500, *options, script=script)
     before, after = got.stdout.split("\n4\n")
     assert before.split() == ["1", "65", "2", "65", "3", "65"], got
@@ -63,13 +87,30 @@ def test_setopt_changes_what_comes_behind_it_and_nothing_before(fired, options):
 def test_drops(fired, option, status):
     """The smallest rings, and clauses that take many times as long as a firing: what is printed and what is said to be dropped is
     what was fired."""
-    slow = 'pyusdt$target:::user_trace-i4s4 { @[probefunc, arg2] = quantize(strlen(probefunc)); }' * 20
-    got = fired(60_000, "-b", "64k", "-x", "droptags", "-x", "aggsize=64m", *option, script=PRINT + slow + 'END { trunc(@); }', burst=60_000)
+    slow = (
+        "pyusdt$target:::user_trace-i4s4 { @[probefunc, arg2] = quantize(strlen(probefunc)); }" * 20
+    )
+    got = fired(
+        60_000,
+        "-b",
+        "64k",
+        "-x",
+        "droptags",
+        "-x",
+        "aggsize=64m",
+        *option,
+        script=PRINT + slow + "END { trunc(@); }",
+        burst=60_000,
+    )
     dropped = [line.split() for line in got.stderr.splitlines()]
-    assert dropped and all(line[:2] == ["dtrace:", "[DTRACEDROP_PRINCIPAL]"] for line in dropped), got
+    assert dropped and all(line[:2] == ["dtrace:", "[DTRACEDROP_PRINCIPAL]"] for line in dropped), (
+        got
+    )
     assert all(line[3] == ("drops" if int(line[2]) > 1 else "drop") for line in dropped)
     shown = numbers(got)
-    assert shown == sorted(set(shown)) and len(shown) + sum(int(line[2]) for line in dropped) == 60_000
+    assert (
+        shown == sorted(set(shown)) and len(shown) + sum(int(line[2]) for line in dropped) == 60_000
+    )
     assert got.status == status
 
 

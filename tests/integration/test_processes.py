@@ -21,12 +21,16 @@ pytestmark = pytest.mark.own_processes
 SCRIPT = 'pyusdt*:::user_trace-i4s4 { @[pid, copyinstr(arg0)] = count(); } END { printa("%d %s %@d\\n", @); }'
 
 
-def run(code: str, tmp_path, *options: str, timeout: float = 60, messages: str = "") -> tuple[list[tuple[int, str, int]], str]:
+def run(
+    code: str, tmp_path, *options: str, timeout: float = 60, messages: str = ""
+) -> tuple[list[tuple[int, str, int]], str]:
     """[(pid, who, events)] of a program and its children, and its output.  messages: a regular expression for what pydtrace says."""
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(code))
-    shown = harness.run([harness.PYDTRACE, "-q", "-n", SCRIPT, *options, "-c", f"{sys.executable} {path}"],
-                        timeout=timeout)
+    shown = harness.run(
+        [harness.PYDTRACE, "-q", "-n", SCRIPT, *options, "-c", f"{sys.executable} {path}"],
+        timeout=timeout,
+    )
     assert shown.status == 0 and re.fullmatch(messages, shown.stderr), shown
     found = re.findall(r"^(\d+) (<\d+\.\d+[^>]*>) (\d+)$", shown.stdout, re.MULTILINE)
     return [(int(pid), who, int(n)) for pid, who, n in found], shown.stdout
@@ -41,7 +45,8 @@ def check(found: list[tuple[int, str, int]], processes: int, events: int) -> Non
 
 def test_fork(tmp_path):
     """Children and grandchildren, which fire at once and after a while."""
-    found, _ = run("""
+    found, _ = run(
+        """
         import os, pyusdt
         pyusdt.p(1)
         for _ in range(4):
@@ -52,14 +57,20 @@ def test_fork(tmp_path):
                 os.wait(); pyusdt.p(4); os._exit(0)
         for _ in range(4): os.wait()
         pyusdt.p(5)
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     check(found, 9, 1 + 4 * 102 + 1)
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="host: the system call's number")
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.uname().machine != "x86_64",
+    reason="host: the system call's number",
+)
 def test_raw_clone(tmp_path):
     """A child that no atfork handler has heard of."""
-    found, _ = run("""
+    found, _ = run(
+        """
         import ctypes, os, signal, pyusdt
         pyusdt.p(1)
         libc = ctypes.CDLL(None)
@@ -68,13 +79,16 @@ def test_raw_clone(tmp_path):
             os._exit(0)
         os.wait()
         pyusdt.p(3)
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     check(found, 2, 52)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(method, tmp_path):
-    found, said = run(f"""
+    found, said = run(
+        f"""
         import multiprocessing, pyusdt
         def work(n):
             return pyusdt.p(n)
@@ -82,13 +96,16 @@ def test_multiprocessing(method, tmp_path):
             context = multiprocessing.get_context("{method}")
             with context.Pool(2) as pool:
                 print("true", pool.map(work, range(20), chunksize=1).count(True))
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     assert sum(n for _, _, n in found) == 20 and "true 20" in said, (found, said)
 
 
 def test_prefork_server(tmp_path):
     """As gunicorn does it: imported once, workers forked, one killed and replaced."""
-    found, _ = run("""
+    found, _ = run(
+        """
         import os, signal, sys, pyusdt
         def worker():
             pid = os.fork()
@@ -99,7 +116,9 @@ def test_prefork_server(tmp_path):
         for _ in range(3):
             os.wait(); worker()
         for _ in range(3): os.wait()
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     check(found, 6, 1200)
 
 
@@ -131,7 +150,10 @@ def test_gunicorn(preload, tmp_path):
     tracer.send_signal(signal.SIGINT)
     shown = harness.finish(tracer, 30)
     found = re.findall(r"^(\d+) (\d+)$", shown.stdout, re.MULTILINE)
-    assert sorted((int(n), int(pid)) for pid, n in found) == list(enumerate(pids)) and len(set(pids)) >= 2, shown
+    assert (
+        sorted((int(n), int(pid)) for pid, n in found) == list(enumerate(pids))
+        and len(set(pids)) >= 2
+    ), shown
 
 
 def ask(address, n):
@@ -150,14 +172,19 @@ def ask(address, n):
 
 def test_threads(tmp_path):
     """Fifty at once."""
-    found, _ = run("""
+    found, _ = run(
+        """
         import threading, pyusdt
         def work():
             for _ in range(200): pyusdt.p(1, "text")
         threads = [threading.Thread(target=work) for _ in range(50)]
         for each in threads: each.start()
         for each in threads: each.join()
-    """, tmp_path, "-b", "4m")
+    """,
+        tmp_path,
+        "-b",
+        "4m",
+    )
     check(found, 1, 10_000)
     assert len(found) >= 40  # a thread id may be used twice
 
@@ -166,7 +193,8 @@ def test_threads_that_do_everything_at_once(tmp_path):
     """What threads share in the extension (asyncio looked for, strictness, an own provider's table) while fifty of them
     fire: each event arrives, with its thread's tag.  It counts most where there is no GIL."""
     path = tmp_path / "shared.py"
-    path.write_text(textwrap.dedent("""
+    path.write_text(
+        textwrap.dedent("""
         import threading, pyusdt
         together = threading.Barrier(50)
         text = bytearray(b"changes")
@@ -182,14 +210,19 @@ def test_threads_that_do_everything_at_once(tmp_path):
         threads = [threading.Thread(target=work, args=[n]) for n in range(50)]
         for each in threads: each.start()
         for each in threads: each.join()
-    """))
+    """)
+    )
     script = """pyusdt*:::user_trace-i4s4, pyusdt*:::user_trace-n7 { @[probename, copyinstr(arg1)] = sum(arg2); }
                 shared*:::of-* { @own = count(); }
                 END { printa("%s %s %@d\\n", @); printa("%@d own\\n", @own); }"""
-    shown = harness.run([harness.PYDTRACE, "-Zq", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"],
-                        timeout=60)
+    shown = harness.run(
+        [harness.PYDTRACE, "-Zq", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"],
+        timeout=60,
+    )
     sums = dict(re.findall(r"^(user_trace-\S+ tag-\d+) (\d+)$", shown.stdout, re.MULTILINE))
-    tagged = [f"{probe} tag-{n}" for probe in ("user_trace-i4s4", "user_trace-n7") for n in range(50)]
+    tagged = [
+        f"{probe} tag-{n}" for probe in ("user_trace-i4s4", "user_trace-n7") for n in range(50)
+    ]
     assert sums == dict.fromkeys(tagged, str(sum(range(40)))), shown
     assert "2000 own" in shown.stdout and shown.stderr == "", shown
 
@@ -197,7 +230,8 @@ def test_threads_that_do_everything_at_once(tmp_path):
 def test_tasks_of_asyncio(tmp_path):
     """Who fires is the task; a thousand of them interleaved, each with its own tag."""
     path = tmp_path / "tasks.py"
-    path.write_text(textwrap.dedent("""
+    path.write_text(
+        textwrap.dedent("""
         import asyncio, pyusdt
         async def work(n):
             pyusdt.put_tag(f"task-{n}")
@@ -207,18 +241,24 @@ def test_tasks_of_asyncio(tmp_path):
         async def main():
             await asyncio.gather(*(asyncio.create_task(work(n), name=f"task-{n}") for n in range(1000)))
         asyncio.run(main())
-    """))
+    """)
+    )
     script = """pyusdt*:::user_trace-i4s4 { printf("%d %s %s\\n", arg2, copyinstr(arg0), copyinstr(arg1)); }"""
-    shown = harness.run([harness.PYDTRACE, "-q", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"])
+    shown = harness.run(
+        [harness.PYDTRACE, "-q", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"]
+    )
     found = re.findall(r"^(\d+) <\d+\.\d+\.(.*)> (.*)$", shown.stdout, re.MULTILINE)
-    assert len(found) == 3000 and all(task.partition(".")[2] == tag == f"task-{n}" for n, task, tag in found), shown.stdout[:500]
+    assert len(found) == 3000 and all(
+        task.partition(".")[2] == tag == f"task-{n}" for n, task, tag in found
+    ), shown.stdout[:500]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
 def test_setuid(tmp_path):
     """A child that has become somebody else leaves its parent's session alone, which goes on and counts what the child fires."""
     lost = r"dtrace: what a process that \d+ has forked fires is lost: it can not make its control file: Permission denied\n"
-    found, said = run("""
+    found, said = run(
+        """
         import os, pyusdt
         pyusdt.p(1)
         pid = os.fork()
@@ -228,7 +268,10 @@ def test_setuid(tmp_path):
             os._exit(0)
         os.wait()
         pyusdt.p(3)
-    """, tmp_path, messages=f"{lost}dtrace: 1 drop\n")
+    """,
+        tmp_path,
+        messages=f"{lost}dtrace: 1 drop\n",
+    )
     assert "fired True" in said
     check(found, 1, 2)
 
@@ -240,7 +283,8 @@ INSIDE = f"import sys; sys.path[:0] = {sys.path!r}; import pyusdt; "
 
 def test_sub_interpreters(tmp_path):
     """Several in one process: each fires, one's end does not end the others' probes."""
-    found, _ = run(f"""
+    found, _ = run(
+        f"""
         {INTERPRETERS}
         import pyusdt
         code = {INSIDE + "[pyusdt.p(i, 'sub') for i in range(10)]"!r}
@@ -253,29 +297,41 @@ def test_sub_interpreters(tmp_path):
             other.exec(code)
             other.close()
         pyusdt.p(1)
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     check(found, 1, 3 * 41 + 1)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="host: all interpreters have one GIL before 3.12")
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="host: all interpreters have one GIL before 3.12"
+)
 def test_interpreters_at_the_same_time(tmp_path):
     """Each in a thread, with a GIL of its own: they load the extension, make the same provider, and fire."""
-    fire = ("own = pyusdt.Provider('both').probe('one', int); "
-            "[(pyusdt.put_tag(i), pyusdt.p(i), own(i)) for i in range(500)]")
-    found, _ = run(f"""
+    fire = (
+        "own = pyusdt.Provider('both').probe('one', int); "
+        "[(pyusdt.put_tag(i), pyusdt.p(i), own(i)) for i in range(500)]"
+    )
+    found, _ = run(
+        f"""
         {INTERPRETERS}
         import threading
         threads = [threading.Thread(target=create().exec, args=[{INSIDE + fire!r}]) for _ in range(4)]
         for each in threads: each.start()
         for each in threads: each.join()
-    """, tmp_path, "-b", "4m")
+    """,
+        tmp_path,
+        "-b",
+        "4m",
+    )
     check(found, 1, 4 * 500)
 
 
 def test_own_provider_in_a_fork(tmp_path):
     """Made before the fork, and in the child."""
     path = tmp_path / "forked.py"
-    path.write_text(textwrap.dedent("""
+    path.write_text(
+        textwrap.dedent("""
         import os, pyusdt
         shop = pyusdt.Provider("forked")
         before = shop.probe("before", int)
@@ -290,10 +346,17 @@ def test_own_provider_in_a_fork(tmp_path):
             os._exit(0)
         os.wait()
         shop.probe("after", int)(5)
-    """))
+    """)
+    )
     script = 'forked*:::* { printf("%s %d\\n", probename, arg0); }'
     shown = harness.run([harness.PYDTRACE, "-Zq", "-n", script, "-c", f"{sys.executable} {path}"])
-    assert shown.stdout.split("\n")[:5] == ["before 1", "before 2", "in-child 3", "in-grandchild 4", "after 5"], shown
+    assert shown.stdout.split("\n")[:5] == [
+        "before 1",
+        "before 2",
+        "in-child 3",
+        "in-grandchild 4",
+        "after 5",
+    ], shown
 
 
 def test_two_threads_make_the_same_provider():
@@ -333,7 +396,9 @@ def loop(n):
 def test_no_leak(tmp_path):
     """A hundred thousand events, traced: the memory does not grow (valgrind's check is the long test's)."""
     path = tmp_path / "leak.py"
-    path.write_text(VALGRIND_LOOP + textwrap.dedent("""
+    path.write_text(
+        VALGRIND_LOOP
+        + textwrap.dedent("""
         def pages():
             with open("/proc/self/smaps_rollup") as file:
                 return next(int(line.split()[1]) for line in file if line.startswith("Anonymous"))  # not what the tracer maps
@@ -341,9 +406,12 @@ def test_no_leak(tmp_path):
         before = pages()
         loop(70000)
         print("grown", pages() - before)
-    """))
+    """)
+    )
     script = 'pyusdt*:::user_trace-i4s4,leaks*:::one { @ = sum(strlen(copyinstr(probename == "one" ? arg1 : arg7))); }'
-    shown = harness.run([harness.PYDTRACE, "-Zq", "-n", script, "-c", f"{sys.executable} {path}"], timeout=60)
+    shown = harness.run(
+        [harness.PYDTRACE, "-Zq", "-n", script, "-c", f"{sys.executable} {path}"], timeout=60
+    )
     assert int(re.search(r"grown (-?\d+)", shown.stdout)[1]) < 1024, shown
 
 
@@ -351,8 +419,11 @@ def left_behind(tmp_path, code: str) -> tuple[int, int]:
     """(blocks that nobody points to, bytes not given back) at a program's end, by valgrind."""
     path = tmp_path / "leak.py"
     path.write_text(VALGRIND_LOOP + code)
-    shown = harness.run(["valgrind", "--leak-check=full", "--show-leak-kinds=definite", sys.executable, str(path)],
-                        timeout=7200, env={**os.environ, "PYTHONMALLOC": "malloc"})
+    shown = harness.run(
+        ["valgrind", "--leak-check=full", "--show-leak-kinds=definite", sys.executable, str(path)],
+        timeout=7200,
+        env={**os.environ, "PYTHONMALLOC": "malloc"},
+    )
     assert shown.status == 0, shown
     lost = re.search(r"definitely lost: [\d,]+ bytes in ([\d,]+) blocks", shown.stderr)
     kept = re.search(r"in use at exit: ([\d,]+) bytes", shown.stderr)
@@ -370,7 +441,11 @@ def test_no_leak_for_valgrind(traced, tmp_path):
         script = "pyusdt*:::user_trace-i4s4,leaks*:::one {{ @ = count(); }}"
         code = f"import os\nwith pyusdt.trace('{script}', pid=os.getpid()): assert loop({{0}}) == 3 * {{0}}"
     few, many = (left_behind(tmp_path, code.format(n)) for n in (3_334, 333_334))
-    print(f"valgrind, traced {traced}: (blocks lost, bytes in use) {few} after 10,000 firings, {many} after a million")
+    print(
+        f"valgrind, traced {traced}: (blocks lost, bytes in use) {few} after 10,000 firings, {many} after a million"
+    )
     assert many[0] <= few[0] and many[1] < few[1] + (64 << 10), (few, many)
-    lost = left_behind(tmp_path, "import ctypes\nfor _ in range(100): ctypes.CDLL(None).malloc(3000)\n")
+    lost = left_behind(
+        tmp_path, "import ctypes\nfor _ in range(100): ctypes.CDLL(None).malloc(3000)\n"
+    )
     assert lost[0] >= 90, "valgrind does not see what is lost"

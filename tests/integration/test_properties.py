@@ -15,14 +15,24 @@ import pyusdt
 from pydtrace.bpf import verifier
 
 STRSIZE = 64
-SCRIPT = "pyusdt$1:::user_trace-i4s4 { " + " ".join(
-    [f"trace(arg{i});" for i in range(2, 6)]
-    + [f'trace(arg{i} == 0 ? "absent" : copyinstr(arg{i}));' for i in range(6, 10)]
-    + ["trace(copyinstr(arg1));"]) + " }"
+SCRIPT = (
+    "pyusdt$1:::user_trace-i4s4 { "
+    + " ".join(
+        [f"trace(arg{i});" for i in range(2, 6)]
+        + [f'trace(arg{i} == 0 ? "absent" : copyinstr(arg{i}));' for i in range(6, 10)]
+        + ["trace(copyinstr(arg1));"]
+    )
+    + " }"
+)
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=STRSIZE + 10) | st.text(max_size=8)
-ROWS = st.tuples(st.lists(st.integers(-(1 << 70), 1 << 70) | st.none() | st.booleans(), max_size=4),
-                 st.lists(TEXTS | st.binary(max_size=STRSIZE + 10), max_size=4), st.text(max_size=10))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=STRSIZE + 10) | st.text(
+    max_size=8
+)
+ROWS = st.tuples(
+    st.lists(st.integers(-(1 << 70), 1 << 70) | st.none() | st.booleans(), max_size=4),
+    st.lists(TEXTS | st.binary(max_size=STRSIZE + 10), max_size=4),
+    st.text(max_size=10),
+)
 
 
 def integer(value):
@@ -32,21 +42,31 @@ def integer(value):
 def text(value):
     """What D reads of a string: its bytes to the first NUL, at most strsize - 1 of them."""
     data = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
-    return data.split(b"\0")[0][:STRSIZE - 1]
+    return data.split(b"\0")[0][: STRSIZE - 1]
 
 
 def expected(row):
     integers, strings, tag = row
-    return ([integer(each) for each in integers] + [0] * (4 - len(integers)) + [text(each) for each in strings]
-            + [b"absent"] * (4 - len(strings)) + [text(tag)])
+    return (
+        [integer(each) for each in integers]
+        + [0] * (4 - len(integers))
+        + [text(each) for each in strings]
+        + [b"absent"] * (4 - len(strings))
+        + [text(tag)]
+    )
 
 
 def found(record):
-    return [each.encode("utf-8", "surrogateescape") if isinstance(each, str) else each for each in record]
+    return [
+        each.encode("utf-8", "surrogateescape") if isinstance(each, str) else each
+        for each in record
+    ]
 
 
 def check(rows, engine):
-    with pyusdt.trace(SCRIPT, os.getpid(), pid=os.getpid(), engine=engine, strsize=STRSIZE) as tracing:
+    with pyusdt.trace(
+        SCRIPT, os.getpid(), pid=os.getpid(), engine=engine, strsize=STRSIZE
+    ) as tracing:
         for integers, strings, tag in rows:
             with pyusdt.tag(tag):
                 assert pyusdt.p(*integers, *strings) is True

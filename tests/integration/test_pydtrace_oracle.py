@@ -44,7 +44,10 @@ COMMAND_LINES = [
     ["-n"],
     ["-x", "strsize=10", "-s", "faults.d"],
     ["-qn", 'BEGIN { printf("%d %s", $1, $$2); exit(0) }', "42", "foo"],
-    ["-qn", 'BEGIN { printf("[%*a][%*.*a][%-*a][%*a][%.*a]", 7, 3724, 7, 3, 3724, 7, 3724, -7, 3724, 2, 3724); exit(0) }'],
+    [
+        "-qn",
+        'BEGIN { printf("[%*a][%*.*a][%-*a][%*a][%.*a]", 7, 3724, 7, 3, 3724, 7, 3724, -7, 3724, 2, 3724); exit(0) }',
+    ],
 ]
 
 
@@ -52,9 +55,15 @@ def comparable(run):
     """(status, standard output, messages) without what may differ."""
     stdout = re.sub(r"(?m)^ +\d+ +\d+( +\S*:)", r"CPU ID\1", run.stdout)
     stderr = re.sub(r"(?m)^dtrace: engine: .*\n", "", run.stderr)
-    stderr = re.sub(r"at BPF pc \d+(\n {4}at \S+:\d+:\d+$)?", "at BPF pc N", stderr, flags=re.MULTILINE)
-    stderr = re.sub(r"(No such process): \d+$", r"\1", stderr, flags=re.MULTILINE)  # which one, ours says
-    stderr = re.sub(r"\n\t--help .*(\n\t--.*)*\n", "", stderr)  # the usage's lines of our own options, behind dtrace's
+    stderr = re.sub(
+        r"at BPF pc \d+(\n {4}at \S+:\d+:\d+$)?", "at BPF pc N", stderr, flags=re.MULTILINE
+    )
+    stderr = re.sub(
+        r"(No such process): \d+$", r"\1", stderr, flags=re.MULTILINE
+    )  # which one, ours says
+    stderr = re.sub(
+        r"\n\t--help .*(\n\t--.*)*\n", "", stderr
+    )  # the usage's lines of our own options, behind dtrace's
     stderr = re.sub(r"(?m)^hint: .*\n", "", stderr)
     if " does not match any probes" in stderr or "failed to compile" in stderr:
         stderr = stderr.split("\n")[0]

@@ -40,7 +40,9 @@ def same(pydtrace):
 
     def run(path: str, script: str = EVERYTHING, *options: str, **more) -> harness.Run:
         alone = harness.run([sys.executable, *options, path], **more)
-        traced = pydtrace("-q", "-n", script, "-c", " ".join([sys.executable, *options, path]), **more)
+        traced = pydtrace(
+            "-q", "-n", script, "-c", " ".join([sys.executable, *options, path]), **more
+        )
         assert (alone.status, traced.status) == (0, 0), (alone, traced)
         assert traced.stdout.startswith(alone.stdout) and alone.stdout, (alone, traced)
         assert (traced.stderr, alone.stderr) == ("", ""), (alone, traced)
@@ -90,10 +92,14 @@ def test_sitecustomize_of_the_program(same, program, monkeypatch, tmp_path):
 
 
 def test_a_virtual_environment_without_pyusdt(program, pydtrace, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
     bare = str(tmp_path / "bare" / "bin" / "python")
     assert harness.run([bare, "-c", "import pyusdt"]).status != 0
-    run = pydtrace("-q", "-n", ENTRIES, "-c", f"{bare} {program('def here(): pass' + chr(10) + 'here()')}")
+    run = pydtrace(
+        "-q", "-n", ENTRIES, "-c", f"{bare} {program('def here(): pass' + chr(10) + 'here()')}"
+    )
     assert seen(run)["here"] == 1, run
 
 
@@ -101,7 +107,10 @@ def test_a_virtual_environment_without_pyusdt(program, pydtrace, tmp_path):
 def test_a_python_that_hears_nothing(pydtrace, program, option):
     run = pydtrace("-q", "-n", EVERYTHING, "-c", f"{sys.executable} {option} {program('print(1)')}")
     letter = option.split("-")[-1][-1]
-    assert run.status == 1 and f"with -{letter} Python takes nothing from its environment" in run.stderr, run
+    assert (
+        run.status == 1
+        and f"with -{letter} Python takes nothing from its environment" in run.stderr
+    ), run
 
 
 def test_another_python(pydtrace, program, tmp_path):
@@ -112,21 +121,36 @@ def test_another_python(pydtrace, program, tmp_path):
         os.makedirs(home, exist_ok=True)
         subprocess.run(["cp", "-r", os.path.join(source, name), home], check=True)
     environment = {**os.environ, "PYUSDT_VM_INTO": "0", "PYTHONPATH": str(home / "vm" / "start")}
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
-    run = harness.run([str(tmp_path / "bare" / "bin" / "python"), program("print('runs')")], env=environment)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
+    run = harness.run(
+        [str(tmp_path / "bare" / "bin" / "python"), program("print('runs')")], env=environment
+    )
     assert (run.status, run.stdout) == (0, "runs\n"), run
-    assert "the provider python can not be brought into this process" in run.stderr and "not built for this Python" in run.stderr, run
+    assert (
+        "the provider python can not be brought into this process" in run.stderr
+        and "not built for this Python" in run.stderr
+    ), run
 
 
 def test_only_the_process_that_is_meant(pydtrace, program):
-    path = program("import subprocess, sys; subprocess.run([sys.executable, '-c', 'def inner(): pass\\ninner()'])")
+    path = program(
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'def inner(): pass\\ninner()'])"
+    )
     assert "inner" not in seen(pydtrace("-q", "-n", ENTRIES, "-c", f"{sys.executable} {path}"))
 
 
 def test_a_python_that_the_command_starts(pydtrace, program):
     """A pattern asks for whatever Python comes first."""
     path = program("def here(): pass\nhere()")
-    run = pydtrace("-q", "-n", ENTRIES.replace("$target", "*"), "-c", f"env -u NOTHING sh -c '{sys.executable} {path}; true'")
+    run = pydtrace(
+        "-q",
+        "-n",
+        ENTRIES.replace("$target", "*"),
+        "-c",
+        f"env -u NOTHING sh -c '{sys.executable} {path}; true'",
+    )
     assert seen(run)["here"] == 1, run
 
 
@@ -134,19 +158,33 @@ def test_a_python_that_is_not_the_target(pydtrace, program):
     """It is said by which name it would have been seen; of a version that pyusdt is not built for, that it is so."""
     path = program("def here(): pass\nhere()")
     run = pydtrace("-q", "-n", ENTRIES, "-c", f"sh -c '{sys.executable} {path}; true'")
-    assert (run.status, seen(run)) == (0, {}) and "nothing of pyusdt was seen in sh" in run.stderr and "name python*" in run.stderr, run
+    assert (
+        (run.status, seen(run)) == (0, {})
+        and "nothing of pyusdt was seen in sh" in run.stderr
+        and "name python*" in run.stderr
+    ), run
 
 
 def test_as_a_module(program):
-    path = program(SURROUNDINGS + "    print('_core' in dir(sys.modules['pyusdt']), 'pyusdt.vm' in sys.modules)")
+    path = program(
+        SURROUNDINGS
+        + "    print('_core' in dir(sys.modules['pyusdt']), 'pyusdt.vm' in sys.modules)"
+    )
     run = harness.run([sys.executable, "-X", "dev", "-m", "pyusdt", path, "one", "-m"])
-    assert run.status == 0 and run.stdout.endswith("True True\n") and "'one', '-m']" in run.stdout, run
-    assert harness.run([sys.executable, "-m", "pyusdt"]).stderr.startswith("usage: python -m pyusdt")
+    assert (
+        run.status == 0 and run.stdout.endswith("True True\n") and "'one', '-m']" in run.stdout
+    ), run
+    assert harness.run([sys.executable, "-m", "pyusdt"]).stderr.startswith(
+        "usage: python -m pyusdt"
+    )
     refused = harness.run([sys.executable, "-I", "-m", "pyusdt", path])
     assert refused.status == 1 and "with -I Python takes nothing" in refused.stderr, refused
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="host: _PyMem_SetDefaultAllocator() is of CPython before 3.13")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13),
+    reason="host: _PyMem_SetDefaultAllocator() is of CPython before 3.13",
+)
 def test_an_allocator_that_is_there_for_a_moment(program, monkeypatch):
     """The interpreter puts another one in place while it begins; with -X dev it aborts where one frees what the other has allocated."""
     monkeypatch.setenv("PYUSDT_VM", "1")
@@ -164,14 +202,25 @@ def test_an_allocator_that_is_there_for_a_moment(program, monkeypatch):
             here()
     """)
     toggles = f"'{sys.executable}' -X dev {path} & while kill -0 $! 2> /dev/null; do timeout -s INT 0.3 pydtrace -q -n '{ENTRIES}' -p $!; done; wait $!"
-    run = harness.run(["sh", "-c", toggles], env={**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"})
+    run = harness.run(
+        ["sh", "-c", toggles],
+        env={**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"},
+    )
     assert run.status == 0 and "Fatal" not in run.stderr and "here" in run.stdout, run
 
 
 def test_by_the_environment(program):
-    path = program("import sys, pyusdt; print('pyusdt.vm' in sys.modules, __import__('os').listdir('/proc/self/task').__len__())")
-    assert harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "1"}).stdout == "True 2\n"
-    assert harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "0"}).stdout == "False 1\n"
+    path = program(
+        "import sys, pyusdt; print('pyusdt.vm' in sys.modules, __import__('os').listdir('/proc/self/task').__len__())"
+    )
+    assert (
+        harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "1"}).stdout
+        == "True 2\n"
+    )
+    assert (
+        harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "0"}).stdout
+        == "False 1\n"
+    )
 
 
 # --- the program's own doings --------------------------------------------------------------
@@ -179,7 +228,8 @@ def test_by_the_environment(program):
 
 def test_forks(same, program):
     """No warning of threads, and the children are traced."""
-    run = same(program("""
+    run = same(
+        program("""
         import os
         def in_child(): pass
         for _ in range(20):
@@ -188,7 +238,11 @@ def test_forks(same, program):
                 os._exit(0)
             assert os.waitpid(pid, 0)[1] == 0
         print("forked")
-    """), ENTRIES.replace("$target", "*"), "-W", "error")
+    """),
+        ENTRIES.replace("$target", "*"),
+        "-W",
+        "error",
+    )
     assert seen(run)["in_child"] == 20, run
 
 
@@ -202,7 +256,13 @@ def test_exec(pydtrace, program, monkeypatch):
         if not sys.argv[1:]:
             os.execv(sys.executable, [sys.executable, __file__, "again"])
     """)
-    run = pydtrace("-q", "-n", "python$target::here:function-entry { this->by = 1; @[probefunc] = count(); }", "-c", f"{sys.executable} {path}")
+    run = pydtrace(
+        "-q",
+        "-n",
+        "python$target::here:function-entry { this->by = 1; @[probefunc] = count(); }",
+        "-c",
+        f"{sys.executable} {path}",
+    )
     assert (run.status, run.stderr, seen(run)) == (0, "", {"here": 6}), run
 
 
@@ -241,7 +301,8 @@ def test_the_flight_recorder_alone_sets_nothing(program):
 
 
 def test_many_threads(same, program):
-    run = same(program("""
+    run = same(
+        program("""
         import threading
         def one(): pass
         barrier = threading.Barrier(101)
@@ -253,13 +314,16 @@ def test_many_threads(same, program):
         barrier.wait()
         for each in threads: each.join()
         print("joined")
-    """), ENTRIES)
+    """),
+        ENTRIES,
+    )
     assert seen(run)["one"] == 1000, run
 
 
 def test_deep_recursion(same, program):
     """As deep as untraced, to the same error.  (A call of 3.10 takes room on the stack of C, and more where it is profiled.)"""
-    same(program(f"""
+    same(
+        program(f"""
         import sys
         def down(n):
             return down(n + 1) if n < {20_000 if sys.version_info >= (3, 11) else 10_000} else n
@@ -274,11 +338,14 @@ def test_deep_recursion(same, program):
                 error.__traceback__ = error.__traceback__.tb_next
                 depth += 1
             print("RecursionError", depth)
-    """), 'python$target::down:function-* { @[probename] = count(); }')
+    """),
+        "python$target::down:function-* { @[probename] = count(); }",
+    )
 
 
 def test_code_that_is_collected(same, program):
-    run = same(program("""
+    run = same(
+        program("""
         import gc
         for i in range(3000):
             scope = {}
@@ -287,12 +354,15 @@ def test_code_that_is_collected(same, program):
             del scope
         gc.collect()
         print("made")
-    """), ENTRIES)
+    """),
+        ENTRIES,
+    )
     assert sum(n for name, n in seen(run).items() if name.startswith("made")) == 3000, run
 
 
 def test_a_profiler_is_not_displaced(same, program):
-    run = same(program("""
+    run = same(
+        program("""
         import cProfile, pstats
         def one(): pass
         def ten():
@@ -300,7 +370,9 @@ def test_a_profiler_is_not_displaced(same, program):
         profile = cProfile.Profile()
         profile.runcall(ten)
         print([row[0] for (_, _, name), row in pstats.Stats(profile).stats.items() if name == "one"])
-    """), ENTRIES)
+    """),
+        ENTRIES,
+    )
     assert not BY_MONITORING or seen(run)["one"] == 10, run
 
 
@@ -322,14 +394,21 @@ def test_a_debugger_is_not_displaced(pydtrace, program):
     """)
     alone = harness.run([sys.executable, path])
     run = pydtrace("-q", "-n", EVERYTHING, "-c", f"{sys.executable} {path}")
-    assert (alone.status, run.status) == (0, 0) and run.stdout.startswith(alone.stdout) and alone.stdout, (alone, run)
-    assert ("a debugger or coverage (sys.settrace) is at work" in run.stderr) == (not BY_MONITORING), run
+    assert (
+        (alone.status, run.status) == (0, 0)
+        and run.stdout.startswith(alone.stdout)
+        and alone.stdout
+    ), (alone, run)
+    assert ("a debugger or coverage (sys.settrace) is at work" in run.stderr) == (
+        not BY_MONITORING
+    ), run
 
 
 @pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
 def test_coverage_runs_beside(same, program):
     """As its sysmon core does it: each line once, then DISABLE."""
-    same(program("""
+    same(
+        program("""
         import sys
         monitoring, lines = sys.monitoring, []
         def line(code, number):
@@ -344,80 +423,125 @@ def test_coverage_runs_beside(same, program):
         loop()
         loop()
         print(lines, monitoring.get_tool(monitoring.COVERAGE_ID))
-    """))
+    """)
+    )
 
 
 def troubled(program, script: str, first: str, last: str) -> str:
     """What a program says last, when it has been traced with what can not be had; the tracer says the same, and the program nothing."""
-    path = program(textwrap.dedent(first) + textwrap.dedent("""
+    path = program(
+        textwrap.dedent(first)
+        + textwrap.dedent("""
         import time, pyusdt.vm
         pyusdt.vm.enable()
         print("ready", flush=True)
         end = time.monotonic() + 30
         while not pyusdt.vm.trouble() and time.monotonic() < end:
             time.sleep(0.01)
-        """) + textwrap.dedent(last) + "print(pyusdt.vm.trouble(), flush=True)\n")
+        """)
+        + textwrap.dedent(last)
+        + "print(pyusdt.vm.trouble(), flush=True)\n"
+    )
     with harness.running([sys.executable, path]) as process:
         assert process.stdout.readline() == "ready\n"
         tracing = harness.start([harness.PYDTRACE, "-q", "-n", script, "-p", str(process.pid)])
         said = process.stdout.read()
         tracing.terminate()
         told = harness.finish(tracing, 30)
-        assert process.stderr.read() == "" and told.stderr.count(f"process {process.pid}: {said.splitlines()[-1]}\n") == 1, told
+        assert (
+            process.stderr.read() == ""
+            and told.stderr.count(f"process {process.pid}: {said.splitlines()[-1]}\n") == 1
+        ), told
         return said
 
 
 @pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
 def test_the_ids_of_tools_are_taken(program):
     """The program keeps its own, and it is said what can not be seen."""
-    said = troubled(program, ENTRIES, "import sys\nfor tool in (3, 4): sys.monitoring.use_tool_id(tool, 'another')",
-                    "print([sys.monitoring.get_tool(tool) for tool in (3, 4)])\n")
-    assert said.startswith("['another', 'another']\nsys.monitoring's tool ids 3 and 4 are taken"), said
+    said = troubled(
+        program,
+        ENTRIES,
+        "import sys\nfor tool in (3, 4): sys.monitoring.use_tool_id(tool, 'another')",
+        "print([sys.monitoring.get_tool(tool) for tool in (3, 4)])\n",
+    )
+    assert said.startswith("['another', 'another']\nsys.monitoring's tool ids 3 and 4 are taken"), (
+        said
+    )
 
 
-@pytest.mark.skipif(BY_MONITORING, reason="host: from CPython 3.12 on these functions are in nobody's way")
-@pytest.mark.parametrize(("which", "probe", "lack"), [
-    ("profile", "c-function-entry", "another profiler (sys.setprofile) is at work"),
-    ("trace", "line", "a debugger or coverage (sys.settrace) is at work")])
+@pytest.mark.skipif(
+    BY_MONITORING, reason="host: from CPython 3.12 on these functions are in nobody's way"
+)
+@pytest.mark.parametrize(
+    ("which", "probe", "lack"),
+    [
+        ("profile", "c-function-entry", "another profiler (sys.setprofile) is at work"),
+        ("trace", "line", "a debugger or coverage (sys.settrace) is at work"),
+    ],
+)
 def test_another_was_there_first(program, which, probe, lack):
     """It stays, and what it keeps us from is said."""
-    said = troubled(program, f"python$target:::{probe} {{ @ = count(); }}", f"import sys\ndef look(*_): pass\nsys.set{which}(look)",
-                    f"print(sys.get{which}() is look)\n")
+    said = troubled(
+        program,
+        f"python$target:::{probe} {{ @ = count(); }}",
+        f"import sys\ndef look(*_): pass\nsys.set{which}(look)",
+        f"print(sys.get{which}() is look)\n",
+    )
     assert said.startswith(f"True\n{lack}"), said
 
 
-@pytest.mark.skipif(sys.version_info < (3, 13), reason="host: CPython before 3.13 does not tell of objects")
+@pytest.mark.skipif(
+    sys.version_info < (3, 13), reason="host: CPython before 3.13 does not tell of objects"
+)
 def test_another_traces_objects(program):
     """Py_IsInitialized() stands for it: any function of C can, since what it returns is not looked at."""
-    said = troubled(program, "python$target:::alloc { @ = count(); }", """
+    said = troubled(
+        program,
+        "python$target:::alloc { @ = count(); }",
+        """
         import ctypes
         python = ctypes.pythonapi
         another = ctypes.cast(python.Py_IsInitialized, ctypes.c_void_p)
         assert python.PyRefTracer_SetTracer(another, None) == 0
-        """, """
+        """,
+        """
         python.PyRefTracer_GetTracer.restype = ctypes.c_void_p
         print(python.PyRefTracer_GetTracer(None) == another.value)
-        """)
+        """,
+    )
     assert said.startswith("True\nanother tool traces the interpreter's objects"), said
 
 
 def test_a_loop_that_tells_nothing(program):
     """uvloop's: its module's name is all that counts."""
     program("", "uvloop.py")
-    said = troubled(program, "python$target:::task-run { @ = count(); }", "import asyncio, uvloop", "")
+    said = troubled(
+        program, "python$target:::task-run { @ = count(); }", "import asyncio, uvloop", ""
+    )
     assert said.startswith("uvloop is loaded, whose event loop tells nothing of its tasks"), said
 
 
 SYSTEM = "/usr/bin/python3.11"  # Debian 12's: with notes of a provider python
 
 
-@pytest.mark.skipif(not os.path.exists(SYSTEM) or sys.version_info[:2] != (3, 11), reason="host: pyusdt is here for another than Debian's Python")
+@pytest.mark.skipif(
+    not os.path.exists(SYSTEM) or sys.version_info[:2] != (3, 11),
+    reason="host: pyusdt is here for another than Debian's Python",
+)
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
 def test_a_distributions_own_probes(root, pydtrace, engine):
     """Either ours or theirs, and -v says which: a collection is counted once."""
     path = os.path.join(harness.PROGRAMS, "vm_counted.py")
     options = [] if engine == "embedded" else ["-x", f"engine={engine}"]
-    run = pydtrace("-q", "-v", *options, "-n", "python$target:::gc-start { @ = count(); }", "-c", f"{SYSTEM} {path} 20")
+    run = pydtrace(
+        "-q",
+        "-v",
+        *options,
+        "-n",
+        "python$target:::gc-start { @ = count(); }",
+        "-c",
+        f"{SYSTEM} {path} 20",
+    )
     rounds = int(run.stdout.partition('"rounds": ')[2].split("}")[0])
     assert run.status == 0 and f"engine: {engine}" in run.stderr, run
     assert rounds <= int(run.stdout.split()[-1]) < 2 * rounds, run
@@ -425,7 +549,8 @@ def test_a_distributions_own_probes(root, pydtrace, engine):
 
 def test_the_programs_own_errors(same, program):
     """A traceback that is printed has no frame of ours."""
-    same(program("""
+    same(
+        program("""
         import io, traceback
         def broken():
             import no_such_module_of_ours
@@ -439,7 +564,8 @@ def test_the_programs_own_errors(same, program):
             Odd().anything
         except RuntimeError:
             print(traceback.format_exc())
-    """))
+    """)
+    )
 
 
 # --- stacks ------------------------------------------------------------------------------------
@@ -458,7 +584,9 @@ CALLS = """
 def test_the_stack_of_a_call_of_c(pydtrace, program, probe):
     path = program(CALLS)
     for script in ("{ @[jstack()] = count(); }", "{ jstack(); }"):
-        run = pydtrace("-q", "-n", f"python$target:builtins:{probe} {script}", "-c", f"{sys.executable} {path}")
+        run = pydtrace(
+            "-q", "-n", f"python$target:builtins:{probe} {script}", "-c", f"{sys.executable} {path}"
+        )
         assert (run.status, run.stderr) == (0, ""), run
         found = [line.strip() for line in run.stdout.splitlines() if line.strip()]
         once = [f"main ({path}:4)", f"<module> ({path}:7)"]
@@ -467,7 +595,13 @@ def test_the_stack_of_a_call_of_c(pydtrace, program, probe):
 
 def test_native_stacks_for_root(root, pydtrace, program):
     """The embedded engine has both the provider and such stacks: the kernel's, which would be better for these, has no such probes."""
-    run = pydtrace("-q", "-n", "python$target::main:function-entry { @[ustack(2)] = count(); }", "-c", f"{sys.executable} {program(CALLS)}")
+    run = pydtrace(
+        "-q",
+        "-n",
+        "python$target::main:function-entry { @[ustack(2)] = count(); }",
+        "-c",
+        f"{sys.executable} {program(CALLS)}",
+    )
     assert (run.status, run.stderr) == (0, "") and "main (" in run.stdout, run
 
 
@@ -489,7 +623,14 @@ def test_the_same_stack_of_several_processes(pydtrace, program):
     script = "python*:__main__:work:function-entry { @[jstack(1)] = count(); } END { trunc(@, 1); }"
     run = pydtrace("-q", "-n", script, "-c", f"{sys.executable} {path}")
     assert run.status == 0 and run.stdout.split() == ["work", f"({path}:3)", "6"], run
-    run = pydtrace("-q", "--json", "-n", "python*:__main__:work:function-entry { @[jstack(1)] = count(); }", "-c", f"{sys.executable} {path}")
+    run = pydtrace(
+        "-q",
+        "--json",
+        "-n",
+        "python*:__main__:work:function-entry { @[jstack(1)] = count(); }",
+        "-c",
+        f"{sys.executable} {path}",
+    )
     assert run.stdout.count('"count"') <= 1 and "6" in run.stdout, run
 
 
@@ -514,5 +655,7 @@ def test_sub_interpreters_are_not_seen_and_said(pydtrace, program):
     script = "python$target::*here:function-entry { @[probefunc] = count(); }"
     traced = pydtrace("-q", "-n", script, "-c", f"{sys.executable} {program(SUB_INTERPRETERS)}")
     assert seen(traced) == {"here": 1} and traced.status == 0, traced
-    assert re.fullmatch(r"dtrace: process \d+: there are sub-interpreters: there are no events of functions, lines and exceptions in them\n",
-                        traced.stderr), traced
+    assert re.fullmatch(
+        r"dtrace: process \d+: there are sub-interpreters: there are no events of functions, lines and exceptions in them\n",
+        traced.stderr,
+    ), traced

@@ -82,10 +82,30 @@ def hooks(python, tmp_path_factory):
     """The folder of the module `hooks`."""
     folder = tmp_path_factory.mktemp("hooks")
     (folder / "hooks.c").write_text(TOOL)
-    asked = subprocess.run([python, "-c", "import sysconfig as s; print(s.get_paths()['include'], s.get_config_var('EXT_SUFFIX'))"],
-                           capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        [
+            python,
+            "-c",
+            "import sysconfig as s; print(s.get_paths()['include'], s.get_config_var('EXT_SUFFIX'))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     include, suffix = asked.stdout.split()
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", f"-I{include}", folder / "hooks.c", "-o", folder / f"hooks{suffix}"], check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            f"-I{include}",
+            folder / "hooks.c",
+            "-o",
+            folder / f"hooks{suffix}",
+        ],
+        check=True,
+    )
     return folder
 
 
@@ -96,8 +116,10 @@ def pydtrace(python, hooks):
     def run(script: str, text: str) -> list[str]:
         path = hooks / "app.py"
         path.write_text(textwrap.dedent(text))
-        done = harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {path}"],
-                           env={**os.environ, "PYTHONPATH": f"{hooks}:{builds.ROOM}"})
+        done = harness.run(
+            [*builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {path}"],
+            env={**os.environ, "PYTHONPATH": f"{hooks}:{builds.ROOM}"},
+        )
         assert (done.status, done.stderr) == (0, ""), done
         return [line for line in done.stdout.splitlines() if line.strip()]
 
@@ -111,7 +133,9 @@ def traced(pydtrace):
     def run(text: str, script: str = COUNT) -> tuple[list[str], dict[tuple[str, str], int]]:
         lines = pydtrace(script, text)
         rows = [line.split() for line in lines if line.startswith("  ")]
-        return [line for line in lines if not line.startswith("  ")], {(row[0], row[1]): int(row[2]) for row in rows if len(row) == 3}
+        return [line for line in lines if not line.startswith("  ")], {
+            (row[0], row[1]): int(row[2]) for row in rows if len(row) == 3
+        }
 
     return run
 
@@ -185,7 +209,14 @@ def test_it_stays_away_while_functions_are_traced(traced, has_inline_calls, tmp_
     """Who else begins and ends to trace does not bring it back: the frame that had just begun was seen by neither, once in fifteen."""
     if not has_inline_calls:
         pytest.skip("host: 3.10 takes room on the stack of C for each call, hooked or not")
-    other = shlex.join([*builds.pydtrace(), "-qn", "python$target:other::function-entry { } tick-10ms { exit(0); }", "-p"])
+    other = shlex.join(
+        [
+            *builds.pydtrace(),
+            "-qn",
+            "python$target:other::function-entry { } tick-10ms { exit(0); }",
+            "-p",
+        ]
+    )
     printed, counts = traced(f"""
         import hooks, os, sys, time
         sys.setrecursionlimit(10**6)
@@ -221,7 +252,8 @@ def test_threads_with_small_stacks(traced, has_inline_calls):
 
 def test_generators_and_what_is_thrown_into_them(traced):
     """arg3 of each entry and return, in their order."""
-    printed, _ = traced("""
+    printed, _ = traced(
+        """
         def steps():
             try:
                 yield 1
@@ -237,16 +269,22 @@ def test_generators_and_what_is_thrown_into_them(traced):
             waits().send(None)
         except StopIteration as end:
             assert end.value == 5
-    """, 'python$target:__main__:steps:function-*, python$target:__main__:waits:function-* { printf("%s %s %d\\n", probefunc, probename, arg3); }')
+    """,
+        'python$target:__main__:steps:function-*, python$target:__main__:waits:function-* { printf("%s %s %d\\n", probefunc, probename, arg3); }',
+    )
     entry, end = "function-entry", "function-return"
     first = [(entry, 0), (end, 1), (entry, 1), (end, 1), (entry, 2), (end, 1), (entry, 2), (end, 2)]
     every = [(entry, 0), (end, 1), (entry, 1), (end, 1), (entry, 1), (end, 0)]
-    assert printed == [f"steps {probe} {how}" for probe, how in first + every] + [f"waits {entry} 0", f"waits {end} 0"]
+    assert printed == [f"steps {probe} {how}" for probe, how in first + every] + [
+        f"waits {entry} 0",
+        f"waits {end} 0",
+    ]
 
 
 def test_an_exception_is_as_it_was(traced):
     """What passes through a frame is neither lost nor another, and the stack at both events has the function itself."""
-    printed, counts = traced("""
+    printed, counts = traced(
+        """
         import traceback
         def inner(): return {}["missing"]
         def outer():
@@ -256,12 +294,16 @@ def test_an_exception_is_as_it_was(traced):
                 return error
         error = outer()
         print(type(error).__name__, [row.name for row in traceback.extract_tb(error.__traceback__)])
-    """, 'python$target:__main__:inner:function-* { @[probename, probefunc] = count(); jstack(); }')
+    """,
+        "python$target:__main__:inner:function-* { @[probename, probefunc] = count(); jstack(); }",
+    )
     assert printed == ["KeyError ['outer', 'inner']"]
     assert counts["function-entry", "inner"] == counts["function-return", "inner"] == 1
 
 
 def test_the_stack_has_the_function_that_is_entered_or_left(pydtrace):
-    rows = pydtrace('python$target:__main__:inner:function-* { printf("%s", probename); jstack(2); }',
-                    "def inner(): return 1\ndef outer(): return inner()\nouter()\n")
+    rows = pydtrace(
+        'python$target:__main__:inner:function-* { printf("%s", probename); jstack(2); }',
+        "def inner(): return 1\ndef outer(): return inner()\nouter()\n",
+    )
     assert sum("inner" in row for row in rows) == sum("outer" in row for row in rows) == 2, rows

@@ -14,12 +14,19 @@ import builds
 import harness
 import pytest
 
-pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")  # who builds for other versions, too
+pytestmark = pytest.mark.xdist_group(
+    "integration/test_python_vm_in"
+)  # who builds for other versions, too
 FOLDER = os.path.join(harness.PROGRAMS, "vm_guests")
-GUESTS = sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name != "counting.py")
+GUESTS = sorted(
+    name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name != "counting.py"
+)
 OWN = f"3.{sys.version_info[1]}"
 SHORT = {OWN, "3.14"}  # profile functions and sys.monitoring
-VERSIONS = [pytest.param(version, marks=() if version in SHORT else pytest.mark.long) for version in harness.VERSIONS]
+VERSIONS = [
+    pytest.param(version, marks=() if version in SHORT else pytest.mark.long)
+    for version in harness.VERSIONS
+]
 EVERYTHING = "python*::: { this->all = 1; }"
 STEPS = "python*:counting:step:function-entry { @ = count(); }"
 
@@ -31,7 +38,11 @@ def quiet(python: str, name: str) -> str:
 
 def unexpected(run: harness.Run) -> list[str]:
     """What pydtrace says but drops, and what it does not see."""
-    return [line for line in run.stderr.splitlines() if not line.endswith("drops") and ": there are no events of " not in line]
+    return [
+        line
+        for line in run.stderr.splitlines()
+        if not line.endswith("drops") and ": there are no events of " not in line
+    ]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -39,7 +50,9 @@ def unexpected(run: harness.Run) -> list[str]:
 def test_guest(other, name, version):
     command = quiet(other(version), name)
     alone = harness.run(command.split(), timeout=120)
-    traced = harness.run([*builds.pydtrace(), "-q", "-n", EVERYTHING + STEPS, "-c", command], timeout=120)
+    traced = harness.run(
+        [*builds.pydtrace(), "-q", "-n", EVERYTHING + STEPS, "-c", command], timeout=120
+    )
     assert alone.status == traced.status == 0, (alone, traced)
     assert traced.stdout.startswith(alone.stdout) and alone.stdout, (alone, traced)
     assert unexpected(traced) == alone.stderr.splitlines() == [], (alone, traced)
@@ -49,6 +62,8 @@ def test_guest(other, name, version):
 @pytest.mark.parametrize("name", GUESTS)
 def test_each_call_of_a_guest(other, name, version):
     """Of its function alone: at full speed all of the interpreter's events are more than a tracer takes."""
-    run = harness.run([*builds.pydtrace(), "-q", "-n", STEPS, "-c", quiet(other(version), name)], timeout=120)
+    run = harness.run(
+        [*builds.pydtrace(), "-q", "-n", STEPS, "-c", quiet(other(version), name)], timeout=120
+    )
     assert run.status == 0 and unexpected(run) == [] and "drops" not in run.stderr, run
     assert re.search(r"^steps (\d+)\n\n +\1\n", run.stdout, re.MULTILINE), run

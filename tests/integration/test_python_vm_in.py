@@ -44,13 +44,32 @@ def counted(run: harness.Run) -> dict[str, int]:
 def test_another_version(other, program, version):
     """All that this version has and the tracer's may not: matched, listed and seen."""
     python = other(version)
-    path = program("def here(): pass\nfor _ in range(7): here()\ntry: 1 / 0\nexcept ZeroDivisionError: print('caught')\n")
+    path = program(
+        "def here(): pass\nfor _ in range(7): here()\ntry: 1 / 0\nexcept ZeroDivisionError: print('caught')\n"
+    )
     probes = "python$target:__main__::exception-handled, python$target:__main__:here:function-entry"
-    run = harness.run([*builds.pydtrace(), "-q", "-n", probes + " { @[probename] = count(); }", "-c", f"{python} {path}"])
+    run = harness.run(
+        [
+            *builds.pydtrace(),
+            "-q",
+            "-n",
+            probes + " { @[probename] = count(); }",
+            "-c",
+            f"{python} {path}",
+        ]
+    )
     assert (run.status, run.stderr) == (0, ""), run
-    assert run.stdout.startswith("caught\n") and counted(run) == {"exception-handled": 1, "function-entry": 7}, run
-    listed = harness.run([*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"])
-    assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == ["exception-handled", "exception-raise"], listed
+    assert run.stdout.startswith("caught\n") and counted(run) == {
+        "exception-handled": 1,
+        "function-entry": 7,
+    }, run
+    listed = harness.run(
+        [*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"]
+    )
+    assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == [
+        "exception-handled",
+        "exception-raise",
+    ], listed
 
 
 PAGE = os.path.join(harness.ROOT, "docs", "guide", "python-vm.md")
@@ -59,23 +78,49 @@ PAGE = os.path.join(harness.ROOT, "docs", "guide", "python-vm.md")
 def table_of(minor: int) -> set[str]:
     """The probes that the page has for CPython 3.minor."""
     with open(PAGE) as file:
-        return {name for name, since in re.findall(r"^\| `([\w-]+)` \| [^|]+ \| 3\.(\d+)", file.read(), re.MULTILINE) if int(since) <= minor}
+        return {
+            name
+            for name, since in re.findall(
+                r"^\| `([\w-]+)` \| [^|]+ \| 3\.(\d+)", file.read(), re.MULTILINE
+            )
+            if int(since) <= minor
+        }
 
 
-@pytest.mark.parametrize("version", [version if version in SHORT else pytest.param(version, marks=pytest.mark.long) for version in harness.VERSIONS])
+@pytest.mark.parametrize(
+    "version",
+    [
+        version if version in SHORT else pytest.param(version, marks=pytest.mark.long)
+        for version in harness.VERSIONS
+    ],
+)
 def test_every_probe_of_a_version(other, version):
     """All that the page has for it fire, and no others."""
     python = other(version)
     script = "python$target:::, python$target:::audit { @[probename] = count(); }"
-    run = harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {os.path.join(harness.PROGRAMS, 'vm_all.py')}"])
+    run = harness.run(
+        [
+            *builds.pydtrace(),
+            "-q",
+            "-n",
+            script,
+            "-c",
+            f"{python} {os.path.join(harness.PROGRAMS, 'vm_all.py')}",
+        ]
+    )
     minor = int(harness.run([python, "-c", "import sys; print(sys.version_info[1])"]).stdout)
-    assert run.status == 0 and run.stdout.startswith("done\n") and set(counted(run)) == table_of(minor), run
+    assert (
+        run.status == 0 and run.stdout.startswith("done\n") and set(counted(run)) == table_of(minor)
+    ), run
 
 
 @pytest.mark.parametrize("version", ["3.14", "3.15"])
 def test_tasks_and_objects_of_another_version(other, version):
     python = other(version)
-    for script, name, check in [(TASKS, "vm_tasks.py", check_tasks), (OBJECTS, "vm_objects.py", lambda run: check_objects(run, frees=True))]:
+    for script, name, check in [
+        (TASKS, "vm_tasks.py", check_tasks),
+        (OBJECTS, "vm_objects.py", lambda run: check_objects(run, frees=True)),
+    ]:
         command = f"{python} {os.path.join(harness.PROGRAMS, name)} 50"
         check(harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", command], timeout=60))
 
@@ -84,16 +129,31 @@ def test_tasks_and_objects_of_another_version(other, version):
 def test_who_makes_objects(other, version):
     """scripts/py-alloc.d, which the Python of the tests may be too old for."""
     script = os.path.join(harness.ROOT, "scripts", "py-alloc.d")
-    run = harness.run([*builds.pydtrace(), "-q", "-s", script, "-c", f"{other(version)} {os.path.join(harness.PROGRAMS, 'vm_objects.py')} 400"])
+    run = harness.run(
+        [
+            *builds.pydtrace(),
+            "-q",
+            "-s",
+            script,
+            "-c",
+            f"{other(version)} {os.path.join(harness.PROGRAMS, 'vm_objects.py')} 400",
+        ]
+    )
     assert run.status == 0 and re.search(r"^  Own +400 +\d+$", run.stdout, re.MULTILINE), run
-    assert re.search(r"^  Own\n<module> \(\S+vm_objects\.py:\d+\)\n +397$", run.stdout.partition("\nwhere\n")[2], re.MULTILINE), run
+    assert re.search(
+        r"^  Own\n<module> \(\S+vm_objects\.py:\d+\)\n +397$",
+        run.stdout.partition("\nwhere\n")[2],
+        re.MULTILINE,
+    ), run
 
 
 def test_a_list_starts_nothing(pydtrace, program):
     path = program("open(__file__ + '.ran', 'w')\n")
     listed = pydtrace("-l", "-P", "python$target", "-c", f"{sys.executable} {path}")
     assert listed.status == 0 and "function-entry" in listed.stdout, listed
-    assert ("exception-handled" in listed.stdout) == (MINOR >= 12) and not os.path.exists(path + ".ran"), listed
+    assert ("exception-handled" in listed.stdout) == (MINOR >= 12) and not os.path.exists(
+        path + ".ran"
+    ), listed
 
 
 def test_a_version_for_which_nothing_is_built(pydtrace, other, program):
@@ -101,7 +161,9 @@ def test_a_version_for_which_nothing_is_built(pydtrace, other, program):
     python = other("3.14" if MINOR != 14 else "3.15")
     run = pydtrace("-n", "python$target:::function-entry", "-c", f"{python} {program('print(1)')}")
     assert run.status == 1 and "1\n" not in run.stdout.splitlines(), run
-    assert f"{python} is CPython 3." in run.stderr and f"this pyusdt is for 3.{MINOR}" in run.stderr, run
+    assert (
+        f"{python} is CPython 3." in run.stderr and f"this pyusdt is for 3.{MINOR}" in run.stderr
+    ), run
 
 
 def test_what_is_no_cpython_of_today(pydtrace, tmp_path):
@@ -117,7 +179,9 @@ def test_a_script_whose_first_line_is_deaf(pydtrace, program):
     path = program(f"#!{sys.executable} -Es\nprint(1)\n", "tool")
     os.chmod(path, 0o755)
     run = pydtrace("-n", "python$target:::function-entry", "-c", path)
-    assert run.status == 1 and "with -E Python takes nothing from its environment" in run.stderr, run
+    assert run.status == 1 and "with -E Python takes nothing from its environment" in run.stderr, (
+        run
+    )
 
 
 TAKEN = """
@@ -146,9 +210,20 @@ print(tools.get_tool(4), tools.get_events(4) == tools.events.PY_START, n - befor
 def test_our_tool_id_is_taken_from_us(other, program):
     """By a program that frees all ids: then it is the program's, and stays so when the tracer goes."""
     command = [other("3.14"), program(TAKEN)]
-    with harness.running(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}) as process:
+    with harness.running(
+        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}
+    ) as process:
         assert process.stdout.readline() == "ready\n"
-        tracer = harness.start([*builds.pydtrace(), "-q", "-n", "python$target:::function-entry { @ = count(); }", "-p", str(process.pid)])
+        tracer = harness.start(
+            [
+                *builds.pydtrace(),
+                "-q",
+                "-n",
+                "python$target:::function-entry { @ = count(); }",
+                "-p",
+                str(process.pid),
+            ]
+        )
         assert process.stdout.readline() == "taken\n"
         tracer.terminate()
         harness.finish(tracer, 60)
@@ -170,12 +245,26 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("options", "provider", "calls"), [((), "python$target", 0), ((), "python*", 2), (("-x", "pychildren"), "python*", 2)])
+@pytest.mark.parametrize(
+    ("options", "provider", "calls"),
+    [((), "python$target", 0), ((), "python*", 2), (("-x", "pychildren"), "python*", 2)],
+)
 def test_children_only_where_they_are_asked_for(pydtrace, program, options, provider, calls):
     command = [sys.executable, program(PARENT)]
-    untraced = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    run = pydtrace("-q", *options, "-n", f"{provider}::inner:function-entry {{ @[probefunc] = count(); }}", "-c", " ".join(command))
-    assert run.status == 0 and (not calls or run.stderr == "") and run.stdout.startswith(untraced), run
+    untraced = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    run = pydtrace(
+        "-q",
+        *options,
+        "-n",
+        f"{provider}::inner:function-entry {{ @[probefunc] = count(); }}",
+        "-c",
+        " ".join(command),
+    )
+    assert (
+        run.status == 0 and (not calls or run.stderr == "") and run.stdout.startswith(untraced)
+    ), run
     assert counted(run).get("inner", 0) == calls, run
 
 
@@ -184,26 +273,46 @@ def test_children_only_where_they_are_asked_for(pydtrace, program, options, prov
 
 def test_right_after_its_start(program):
     """-p finds the provider of a process that has just begun: it waits until the process has published it."""
-    path = program(f"import time\ntime.sleep(0.3)\nimport sys\nsys.path.insert(0, {os.path.join(harness.ROOT, 'src')!r})\n"
-                   "import pyusdt.vm\npyusdt.vm.enable()\n" + PAUSES)
+    path = program(
+        f"import time\ntime.sleep(0.3)\nimport sys\nsys.path.insert(0, {os.path.join(harness.ROOT, 'src')!r})\n"
+        "import pyusdt.vm\npyusdt.vm.enable()\n" + PAUSES
+    )
     with harness.running([sys.executable, path]) as process:
-        run = harness.run([harness.PYDTRACE, "-q", "-n", "python$target::here:function-entry { printf(\"%s\\n\", probefunc); exit(0); }", "-p",
-                           str(process.pid)])
+        run = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-n",
+                'python$target::here:function-entry { printf("%s\\n", probefunc); exit(0); }',
+                "-p",
+                str(process.pid),
+            ]
+        )
         assert (run.status, run.stdout, run.stderr) == (0, "here\n\n", ""), run
 
 
-PREPARED = {"environment": ({"PYUSDT_VM": "1"}, [], "import pyusdt\n"), "module": ({}, ["-m", "pyusdt"], ""),
-            "enable": ({}, [], "import pyusdt.vm\npyusdt.vm.enable()\n")}
+PREPARED = {
+    "environment": ({"PYUSDT_VM": "1"}, [], "import pyusdt\n"),
+    "module": ({}, ["-m", "pyusdt"], ""),
+    "enable": ({}, [], "import pyusdt.vm\npyusdt.vm.enable()\n"),
+}
 
 
 @pytest.mark.parametrize("way", PREPARED)
 def test_a_program_that_wants_it(pydtrace, program, way):
     """The three ways in which it can: -p finds the provider, and sees the functions that run."""
     environment, options, first = PREPARED[way]
-    with harness.running([sys.executable, *options, program(first + PAUSES)], env={**os.environ, **environment}) as process:
+    with harness.running(
+        [sys.executable, *options, program(first + PAUSES)], env={**os.environ, **environment}
+    ) as process:
         assert process.stdout.readline() == "ready\n"
-        run = pydtrace("-q", "-n", "python$target:__main__:here:function-entry { @[probemod] = count(); } here:function-entry { exit(0); }",
-                       "-p", str(process.pid))
+        run = pydtrace(
+            "-q",
+            "-n",
+            "python$target:__main__:here:function-entry { @[probemod] = count(); } here:function-entry { exit(0); }",
+            "-p",
+            str(process.pid),
+        )
         assert (run.status, run.stderr) == (0, "") and counted(run)["__main__"] >= 1, run
         assert process.poll() is None
 
@@ -235,7 +344,10 @@ def test_attach(other, program, version):
         assert without.status == 1 and "pyusdt attach" in without.stderr, without
         run = harness.run([tracer[0], *tracer[1:3], "--attach", *tracer[3:]])
         assert (run.status, run.stderr) == (0, "") and counted(run)["here"] >= 1, run
-        again = harness.run([python, "-m", "pydtrace.cli.commands.main", "attach", str(process.pid)], env={**os.environ, "PYTHONPATH": builds.ROOM})
+        again = harness.run(
+            [python, "-m", "pydtrace.cli.commands.main", "attach", str(process.pid)],
+            env={**os.environ, "PYTHONPATH": builds.ROOM},
+        )
         assert (again.status, again.stdout, again.stderr) == (0, "", ""), again
         assert process.poll() is None
 
@@ -259,7 +371,10 @@ def test_attach_to_a_process_that_stays_in_c(other, program):
     with knowing_nothing(python, program(IN_C.format(2.5))) as process:
         before = os.stat(name)
         run = harness.run([python, "-c", ATTACH.format(0.3), str(process.pid)])
-        assert run.status == 1 and "will not run it: it waits in code that is not Python's" in run.stderr, run
+        assert (
+            run.status == 1
+            and "will not run it: it waits in code that is not Python's" in run.stderr
+        ), run
         assert os.path.samestat(os.stat(name), before)
         assert process.stdout.readline() == "False\n"
         again = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
@@ -270,8 +385,13 @@ def test_attach_by_a_tracer_that_is_killed(other, program):
     """What the process runs then is what the tracer has asked it to."""
     python = other("3.14")
     with knowing_nothing(python, program(IN_C.format(2.5))) as process:
-        script = ATTACH.format(60).replace("attach.attach", "attach._wait = lambda _: print(flush=True) or sys.stdin.read(); attach.attach")
-        with subprocess.Popen([python, "-c", script, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tracer:
+        script = ATTACH.format(60).replace(
+            "attach.attach",
+            "attach._wait = lambda _: print(flush=True) or sys.stdin.read(); attach.attach",
+        )
+        with subprocess.Popen(
+            [python, "-c", script, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as tracer:
             assert tracer.stdout.readline() == b"\n"
             tracer.kill()
         assert process.stdout.readline() == "True\n"
@@ -295,7 +415,16 @@ def test_attach_imports_nothing_from_the_current_folder(other, tmp_path, package
 def test_attach_where_other_files_have_our_names(other, program, root):
     """A stranger in that namespace could have made them."""
     python = other("3.14")
-    inside = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh", python, program(PAUSES)]
+    inside = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        'mount -t tmpfs none /run && exec "$@"',
+        "sh",
+        python,
+        program(PAUSES),
+    ]
     with harness.running(inside) as process:
         assert process.stdout.readline() == "ready\n"
         run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
@@ -307,15 +436,32 @@ def test_attach_from_another_version(other, program):
     """It is said which pyusdt can."""
     python = other("3.14" if MINOR != 14 else "3.15")
     with knowing_nothing(python, program(PAUSES)) as process:
-        run = harness.run([*builds.pydtrace(), "--attach", "-n", "python$target:::function-entry", "-p", str(process.pid)])
-    assert run.status == 1 and f"process {process.pid}" in run.stderr and "only one of the same version can" in run.stderr, run
+        run = harness.run(
+            [
+                *builds.pydtrace(),
+                "--attach",
+                "-n",
+                "python$target:::function-entry",
+                "-p",
+                str(process.pid),
+            ]
+        )
+    assert (
+        run.status == 1
+        and f"process {process.pid}" in run.stderr
+        and "only one of the same version can" in run.stderr
+    ), run
 
 
 @pytest.mark.skipif(MINOR >= 14, reason="host: this CPython can")
 def test_attach_before_3_14(pydtrace, program):
     with knowing_nothing(sys.executable, program(PAUSES)) as process:
         run = pydtrace("--attach", "-n", "python$target:::function-entry", "-p", str(process.pid))
-    assert run.status == 1 and f"process {process.pid} is CPython 3.{MINOR}, which can not (3.14 and later can)" in run.stderr, run
+    assert (
+        run.status == 1
+        and f"process {process.pid} is CPython 3.{MINOR}, which can not (3.14 and later can)"
+        in run.stderr
+    ), run
     assert "python -m pyusdt" in run.stderr, run
 
 
@@ -336,10 +482,18 @@ for n in range(3): short(n); long(n); key(n); list(two())
 """
 
 
-@pytest.mark.parametrize("version", [version if version in SHORT else pytest.param(version, marks=pytest.mark.long) for version in harness.VERSIONS])
+@pytest.mark.parametrize(
+    "version",
+    [
+        version if version in SHORT else pytest.param(version, marks=pytest.mark.long)
+        for version in harness.VERSIONS
+    ],
+)
 def test_lines_of_functions_of_one_line(other, program, version):
     script = 'python$target:__main__::line /probefunc != "<module>"/ { @[probefunc] = count(); }'
-    run = harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", f"{other(version)} {program(ONE_LINE)}"])
+    run = harness.run(
+        [*builds.pydtrace(), "-q", "-n", script, "-c", f"{other(version)} {program(ONE_LINE)}"]
+    )
     lines = counted(run)
     assert (run.status, run.stderr) == (0, "") and lines.pop("two") >= 3, run
     assert lines == {"short": 3, "long": 3, "<lambda>": 3}, run
@@ -376,7 +530,9 @@ for line in sys.stdin:
 def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
     """Whoever begins to trace, changes what he traces, or ends; and the tracer sees all that it asks for."""
     command = [other(version), program(NEIGHBOUR)]
-    with harness.running(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}) as process:
+    with harness.running(
+        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}
+    ) as process:
         assert process.stdout.readline() == "ready\n"
 
         def go() -> str:
@@ -385,9 +541,13 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
             return process.stdout.readline()
 
         def traced(wanted: str, inside=lambda: None, first: str = "[]\n") -> dict[str, int]:
-            script = f"{wanted} {{ @[probefunc] = count(); }} tick-100ms {{ printf(\"on\\n\"); }}"
+            script = f'{wanted} {{ @[probefunc] = count(); }} tick-100ms {{ printf("on\\n"); }}'
             tracer = harness.start([*builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)])
-            assert tracer.stdout.readline() == "on\n" and tracer.stdout.readline() == "on\n" and go() == first
+            assert (
+                tracer.stdout.readline() == "on\n"
+                and tracer.stdout.readline() == "on\n"
+                and go() == first
+            )
             inside()
             tracer.terminate()
             return counted(harness.finish(tracer, 60))
@@ -395,8 +555,15 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
         assert go() == "[]\n"
         assert traced("python$target:__main__:outer:function-entry") == {"outer": 1}
         assert go() == "[]\n"
-        both = traced("python$target:__main__:inner:function-return", lambda: traced("python$target:__main__:outer:function-entry"))
+        both = traced(
+            "python$target:__main__:inner:function-return",
+            lambda: traced("python$target:__main__:outer:function-entry"),
+        )
         assert both == {"inner": 2}
         assert traced("python$target:__main__:*er:function-entry") == {"inner": 1, "outer": 1}
         # CPython makes a function's table of lines anew when a second tool asks for them: of this function, once
-        assert traced("python$target:__main__:inner:line", lambda: traced("python$target:__main__:rest:function-entry"), "['inner']\n") == {"inner": 2}
+        assert traced(
+            "python$target:__main__:inner:line",
+            lambda: traced("python$target:__main__:rest:function-entry"),
+            "['inner']\n",
+        ) == {"inner": 2}

@@ -18,7 +18,15 @@ import pytest
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")  # where others are built, too
 EVERYTHING = "python$target::: { @ = count(); }"
 FUNCTIONS = "python$target:::function-entry { @ = count(); }"
-UNTOUCHED = {"monitoring": [], "frames": False, "profile": False, "trace": False, "gc": 0, "import": "function", "thread": "function"}
+UNTOUCHED = {
+    "monitoring": [],
+    "frames": False,
+    "profile": False,
+    "trace": False,
+    "gc": 0,
+    "import": "function",
+    "thread": "function",
+}
 OWN = f"3.{sys.version_info[1]}"
 VERSIONS = sorted({OWN, "3.11", "3.14", "3.15"}), ["3.10", "3.12", "3.13"]
 CALLS = """
@@ -58,22 +66,45 @@ def states(python: str, version: str, script: str, end: signal.Signals) -> list[
         return [*found, json.loads(process.stdout.readline())]
 
 
-@pytest.mark.parametrize("version", [*VERSIONS[0], *(pytest.param(version, marks=pytest.mark.long) for version in VERSIONS[1])])
+@pytest.mark.parametrize(
+    "version",
+    [*VERSIONS[0], *(pytest.param(version, marks=pytest.mark.long) for version in VERSIONS[1])],
+)
 def test_what_nobody_wants_is_not_set(version):
     python, by_monitoring = python_of(version), int(version[2:]) >= 12
     before, during, after = states(python, version, EVERYTHING, signal.SIGTERM)
     assert before == after == UNTOUCHED
-    assert (bool(during["monitoring"]), during["frames"]) == (by_monitoring, False), during  # calls of C need a profile function
-    assert (during["gc"], during["import"], during["thread"]) == (1, "builtin_function_or_method", "instancemethod")
+    assert (bool(during["monitoring"]), during["frames"]) == (by_monitoring, False), (
+        during
+    )  # calls of C need a profile function
+    assert (during["gc"], during["import"], during["thread"]) == (
+        1,
+        "builtin_function_or_method",
+        "instancemethod",
+    )
     before, during, after = states(python, version, FUNCTIONS, signal.SIGKILL)
     assert before == after == UNTOUCHED
-    assert (bool(during["monitoring"]), during["frames"], during["gc"]) == (by_monitoring, not by_monitoring, 0), during
+    assert (bool(during["monitoring"]), during["frames"], during["gc"]) == (
+        by_monitoring,
+        not by_monitoring,
+        0,
+    ), during
 
 
 def instructions(python: str, version: str, tmp_path, *arguments: str) -> int:
     (tmp_path / "calls.py").write_text(CALLS)
-    run = harness.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}", python, tmp_path / "calls.py", *arguments],
-                      env={**environment(version), "PYTHONHASHSEED": "0"}, timeout=600)
+    run = harness.run(
+        [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={os.devnull}",
+            python,
+            tmp_path / "calls.py",
+            *arguments,
+        ],
+        env={**environment(version), "PYTHONHASHSEED": "0"},
+        timeout=600,
+    )
     return int(re.search(r"Collected : (\d+)", run.stderr)[1])
 
 
@@ -85,5 +116,7 @@ def test_an_enabled_provider_runs_nothing_more(version, tmp_path):
         pytest.skip(f"no {lacking}")
     python, calls = python_of(version), {}
     for how in ("enabled", "not"):
-        calls[how] = instructions(python, version, tmp_path, how, "19") - instructions(python, version, tmp_path, how, "5")
+        calls[how] = instructions(python, version, tmp_path, how, "19") - instructions(
+            python, version, tmp_path, how, "5"
+        )
     assert calls["enabled"] <= 1.01 * calls["not"], calls

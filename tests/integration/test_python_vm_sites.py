@@ -29,7 +29,9 @@ python$target:__main__:step:function-entry {{ @ = count(); }}"""
 @contextlib.contextmanager
 def marking(python: str = sys.executable, **more: str):
     """(a process of vm_marks.py, the path that it says)"""
-    with harness.running([python, MARKS], stdin=subprocess.PIPE, env={**os.environ, **more}) as process:
+    with harness.running(
+        [python, MARKS], stdin=subprocess.PIPE, env={**os.environ, **more}
+    ) as process:
         yield process, process.stdout.readline().strip()
 
 
@@ -53,9 +55,15 @@ def test_bpftrace_and_our_own_at_once(root):
         line = 1 + file.read().split("\n").index("def step(n):")
     with marking() as (process, path):
         assert os.path.basename(path).startswith("pyvm"), path
-        theirs = harness.start(["bpftrace", "-p", str(process.pid), "-e", BPFTRACE.format(path)], env={**os.environ, "BPFTRACE_STRLEN": "128"})
+        theirs = harness.start(
+            ["bpftrace", "-p", str(process.pid), "-e", BPFTRACE.format(path)],
+            env={**os.environ, "BPFTRACE_STRLEN": "128"},
+        )
         ours = harness.start([harness.PYDTRACE, "-q", "-n", OURS.format(), "-p", str(process.pid)])
-        assert any("seen" in line for line in iter(theirs.stdout.readline, "")) and ours.stdout.readline() == "seen\n"
+        assert (
+            any("seen" in line for line in iter(theirs.stdout.readline, ""))
+            and ours.stdout.readline() == "seen\n"
+        )
         say(process, CALLS)
         assert process.stdout.readline() == "stepped\n"
         assert f"@[{MARKS}, {line}, 0, __main__]: {CALLS}\n" in end(theirs)
@@ -73,7 +81,9 @@ def test_every_probe_has_a_site(root):
             assert process.stdout.readline() == "done\n"
 
         again()
-        tracer = harness.start([harness.PYDTRACE, "-q", "-x", "engine=kernel", "-n", script, "-p", str(process.pid)])
+        tracer = harness.start(
+            [harness.PYDTRACE, "-q", "-x", "engine=kernel", "-n", script, "-p", str(process.pid)]
+        )
         while not select.select([tracer.stdout], [], [], 0)[0]:  # it has been noticed, or has ended
             again()
         again()

@@ -22,7 +22,9 @@ SCRIPT = "python$target:::function-entry, python$target:::function-return, pytho
 
 
 def install(python: str, *arguments: str) -> None:
-    done = harness.run([python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=600)
+    done = harness.run(
+        [python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=600
+    )
     if done.status != 0:
         pytest.skip(f"host: the registry has not all of it: {done.stderr[-200:]}")
 
@@ -32,9 +34,14 @@ def environment(request, other, tmp_path_factory):
     """(the Python of a virtual environment, the folder of the packages' sources)"""
     folder = tmp_path_factory.mktemp("suites")
     subprocess.run([other(request.param), "-m", "venv", folder / "venv"], check=True)
-    python, needed = str(folder / "venv" / "bin" / "python"), [name for names in PACKAGES.values() for name in names]
+    python, needed = (
+        str(folder / "venv" / "bin" / "python"),
+        [name for names in PACKAGES.values() for name in names],
+    )
     install(python, "install", "-q", "--prefer-binary", "coverage", "pytest", *PACKAGES, *needed)
-    install(python, "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder), *PACKAGES)
+    install(
+        python, "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder), *PACKAGES
+    )
     for archive in glob.glob(f"{folder}/*.tar.gz"):
         subprocess.run(["tar", "-xzf", archive, "-C", folder], check=True)
     return python, folder
@@ -48,7 +55,9 @@ def outcome(run: harness.Run) -> str:
 def covered(python: str, folder: str) -> dict[str, dict]:
     harness.run([python, "-m", "coverage", "json", "-q", "-o", "covered.json"], cwd=folder)
     with open(os.path.join(folder, "covered.json")) as file:
-        return {name: of_file["executed_lines"] for name, of_file in json.load(file)["files"].items()}
+        return {
+            name: of_file["executed_lines"] for name, of_file in json.load(file)["files"].items()
+        }
 
 
 @pytest.mark.parametrize("name", PACKAGES)

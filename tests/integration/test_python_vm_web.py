@@ -20,14 +20,21 @@ import pytest
 
 pytestmark = [pytest.mark.xdist_group("integration/test_python_vm_web"), pytest.mark.long]
 REQUESTS = 60
-SERVERS = {"django": "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 1 vm_django:application",
-           "fastapi": "uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --loop asyncio --log-level warning vm_fastapi:application",
-           "standard library": "python {programs}/vm_http.py {port}"}
+SERVERS = {
+    "django": "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 1 vm_django:application",
+    "fastapi": "uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --loop asyncio --log-level warning vm_fastapi:application",
+    "standard library": "python {programs}/vm_http.py {port}",
+}
 MODULES = {"django": "vm_django", "fastapi": "vm_fastapi", "standard library": "__main__"}
 
 
 def version_of(python: str) -> tuple[int, ...]:
-    return tuple(map(int, harness.run([python, "-c", "import sys; print(*sys.version_info[:2])"]).stdout.split()))
+    return tuple(
+        map(
+            int,
+            harness.run([python, "-c", "import sys; print(*sys.version_info[:2])"]).stdout.split(),
+        )
+    )
 
 
 def free_port() -> int:
@@ -45,10 +52,25 @@ def environment(request, tmp_path_factory) -> str:
     builds.build(python)
     folder = tmp_path_factory.mktemp("web")
     subprocess.run([python, "-m", "venv", folder], check=True)
-    done = harness.run([str(folder / "bin" / "pip"), "install", "-q", "--only-binary", ":all:", "--disable-pip-version-check", "django",
-                        "gunicorn", "fastapi", "uvicorn"], timeout=300)
+    done = harness.run(
+        [
+            str(folder / "bin" / "pip"),
+            "install",
+            "-q",
+            "--only-binary",
+            ":all:",
+            "--disable-pip-version-check",
+            "django",
+            "gunicorn",
+            "fastapi",
+            "uvicorn",
+        ],
+        timeout=300,
+    )
     if done.status != 0:
-        pytest.skip(f"host: no wheels of the servers for CPython {request.param}: {done.stderr[-200:]}")
+        pytest.skip(
+            f"host: no wheels of the servers for CPython {request.param}: {done.stderr[-200:]}"
+        )
     return str(folder / "bin")
 
 
@@ -85,9 +107,13 @@ def of_python(name: str, port: int) -> list[str]:
 def tracing(name: str, *options: str, python: str = sys.executable) -> subprocess.Popen:
     """A tracer that counts work(), and says when it first sees count(): a process that runs learns of it some time after its start."""
     module = MODULES[name]
-    script = (f"python*:{module}:work:function-entry {{ @ = count(); }}"
-              f'python*:{module}:count:function-entry /!seen/ {{ seen = 1; printf("seen\\n"); }}')
-    return harness.start([*builds.pydtrace(python), "-q", "-n", script, *options], start_new_session=True)
+    script = (
+        f"python*:{module}:work:function-entry {{ @ = count(); }}"
+        f'python*:{module}:count:function-entry /!seen/ {{ seen = 1; printf("seen\\n"); }}'
+    )
+    return harness.start(
+        [*builds.pydtrace(python), "-q", "-n", script, *options], start_new_session=True
+    )
 
 
 def check(tracer: subprocess.Popen, port: int) -> None:
@@ -119,7 +145,9 @@ def worker_of(pid: int) -> int:
 @contextlib.contextmanager
 def serving(command: list[str], port: int, **surroundings: str):
     """The pid of a server that runs."""
-    with ended(harness.start(command, start_new_session=True, env={**os.environ, **surroundings})) as process:
+    with ended(
+        harness.start(command, start_new_session=True, env={**os.environ, **surroundings})
+    ) as process:
         harness.wait_until(lambda: is_up(port), 60)
         yield process.pid
 
@@ -136,7 +164,10 @@ def test_by_c(environment, name):
 def test_by_p(environment, name):
     port = free_port()
     command = [f"{environment}/python", "-m", "pyusdt", *of_python(name, port)]
-    with serving(command, port, PYTHONPATH=builds.ROOM) as pid, ended(tracing(name, "-p", str(pid))) as tracer:
+    with (
+        serving(command, port, PYTHONPATH=builds.ROOM) as pid,
+        ended(tracing(name, "-p", str(pid))) as tracer,
+    ):
         check(tracer, port)
 
 
@@ -146,6 +177,8 @@ def test_by_attach(environment, name):
     python, port = f"{environment}/python", free_port()
     if version_of(python) < (3, 14):
         pytest.skip("host: this CPython lets nobody in (test_python_vm_in.py, what it says)")
-    with serving([python, *of_python(name, port)], port) as pid, \
-            ended(tracing(name, "--attach", "-p", str(worker_of(pid)), python=python)) as tracer:
+    with (
+        serving([python, *of_python(name, port)], port) as pid,
+        ended(tracing(name, "--attach", "-p", str(worker_of(pid)), python=python)) as tracer,
+    ):
         check(tracer, port)

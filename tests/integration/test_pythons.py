@@ -32,7 +32,16 @@ def install(python: str, tree: str) -> str:
     """The Python of tree's .venv, with the tools and pyusdt in it."""
     subprocess.run([python, "-m", "venv", os.path.join(tree, ".venv")], check=True)
     inside = os.path.join(tree, ".venv", "bin", "python")
-    pip = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+    pip = [
+        inside,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--only-binary",
+        ":all:",
+    ]
     wanted = os.path.join(tree, "requirements-dev.txt")
     with open(wanted) as file:
         for tool in (line.strip() for line in file if not line.startswith("#")):
@@ -47,12 +56,36 @@ def install(python: str, tree: str) -> str:
 
 def run_suite(inside: str, tree: str, log: str, *tests: str) -> tuple[int, str]:
     """pytest's exit status and its output, which is in the file `log` from the first line on."""
-    environment = {name: value for name, value in os.environ.items() if not NOT_INHERITED.match(name)}
-    command = ["setpriv", "--pdeathsig", "KILL", inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup",
-               "-o", "faulthandler_timeout=300", "-m", "not long"]
+    environment = {
+        name: value for name, value in os.environ.items() if not NOT_INHERITED.match(name)
+    }
+    command = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        inside,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-o",
+        "faulthandler_timeout=300",
+        "-m",
+        "not long",
+    ]
     with open(log, "w") as file:
-        process = subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   cwd=tree, env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            [*command, *tests],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=tree,
+            env=environment,
+            start_new_session=True,
+        )
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LONGEST)
@@ -73,7 +106,9 @@ def test_suite(version, python_of, tmp_path):
     os.makedirs(LOGS, exist_ok=True)
     log = os.path.join(LOGS, f"{version.replace(' ', '-')}.log")
     inside = install(python, tree)
-    status, output = run_suite(inside, tree, log, *os.environ.get("PYUSDT_PYTHONS_TESTS", "tests").split())
+    status, output = run_suite(
+        inside, tree, log, *os.environ.get("PYUSDT_PYTHONS_TESTS", "tests").split()
+    )
     failed = re.findall(r"^(?:FAILED|ERROR) .*$", output, re.MULTILINE)
     said = "\n".join([f"CPython {version}, {log}:", *failed, *output.splitlines()[-1:]])
     print(said)

@@ -30,7 +30,9 @@ COUNT = 'pyusdt*:::user_trace-i4s4 { @[arg0 ? copyinstr(arg0) : "", copyinstr(ar
 def recording(tmp_path_factory):
     """(path, Run of the pydtrace that made it)"""
     path = tmp_path_factory.mktemp("recording") / "events"
-    got = harness.run([harness.PYDTRACE, "--record", str(path), "-n", SCRIPT, "-c", harness.program("events.py")])
+    got = harness.run(
+        [harness.PYDTRACE, "--record", str(path), "-n", SCRIPT, "-c", harness.program("events.py")]
+    )
     assert got.status == 0, got
     return path, got
 
@@ -48,7 +50,9 @@ def test_the_same_script_prints_the_same(recording):
     path, live = recording
     got = replay(path, "-n", SCRIPT)
     assert got.stdout == live.stdout and said(got.stderr) == said(live.stderr) and got.status == 0
-    assert "item 11 python" in got.stdout and "END" in got.stdout and "invalid address" in got.stderr
+    assert (
+        "item 11 python" in got.stdout and "END" in got.stdout and "invalid address" in got.stderr
+    )
 
 
 def test_another_script(recording):
@@ -60,7 +64,9 @@ def test_another_script(recording):
 
 
 def test_exit_in_a_replay(recording):
-    got = replay(recording[0], "-q", "-n", 'pyusdt*:::user_trace-i4s4 /arg2 == 3/ { trace(arg2); exit(5); }')
+    got = replay(
+        recording[0], "-q", "-n", "pyusdt*:::user_trace-i4s4 /arg2 == 3/ { trace(arg2); exit(5); }"
+    )
     assert got.status == 5 and got.stdout.split() == ["3"]
 
 
@@ -73,10 +79,24 @@ def test_cannot_be_traced_too(recording):
 
 def test_drops_are_in_the_recording(tmp_path):
     (tmp_path / "gate").touch()
-    slow = "pyusdt$target:::user_trace-i4s4 { this->n = strlen(copyinstr(arg0)); }" * 60  # many times what a firing takes
+    slow = (
+        "pyusdt$target:::user_trace-i4s4 { this->n = strlen(copyinstr(arg0)); }" * 60
+    )  # many times what a firing takes
     script = "pyusdt$target:::user_trace-i4s4 { @ = count(); }" + slow
-    live = harness.run([harness.PYDTRACE, "--record", str(tmp_path / "r"), "-q", "-b", "64k", "-n", script, "-c",
-                        harness.program("gated.py", tmp_path / "gate", 60_000, 60_000)])
+    live = harness.run(
+        [
+            harness.PYDTRACE,
+            "--record",
+            str(tmp_path / "r"),
+            "-q",
+            "-b",
+            "64k",
+            "-n",
+            script,
+            "-c",
+            harness.program("gated.py", tmp_path / "gate", 60_000, 60_000),
+        ]
+    )
     got = replay(tmp_path / "r", "-q", "--strict", "-n", script)
     dropped = [sum(int(line.split()[1]) for line in run.stderr.splitlines()) for run in (live, got)]
     assert got.stdout == live.stdout and dropped[0] == dropped[1] > 0 and got.status == 3
@@ -85,8 +105,21 @@ def test_drops_are_in_the_recording(tmp_path):
 
 def test_forked_children_and_new_probes_keep_their_ids(tmp_path):
     script = "pyusdt*:::user_trace-i4s4"
-    live = harness.run([harness.PYDTRACE, "--record", str(tmp_path / "r"), "-n", script, "-c", harness.program("forks.py")])
-    assert len(live.stdout.splitlines()) == 5 and replay(tmp_path / "r", "-n", script).stdout == live.stdout
+    live = harness.run(
+        [
+            harness.PYDTRACE,
+            "--record",
+            str(tmp_path / "r"),
+            "-n",
+            script,
+            "-c",
+            harness.program("forks.py"),
+        ]
+    )
+    assert (
+        len(live.stdout.splitlines()) == 5
+        and replay(tmp_path / "r", "-n", script).stdout == live.stdout
+    )
 
 
 @pytest.mark.parametrize("everybody", [False, True])
@@ -98,12 +131,18 @@ def test_a_replay_signals_nobody(recording, tmp_path, everybody):
         while at < len(data):
             kind, size = struct.unpack_from("=II", data, at)
             if kind == 2:
-                struct.pack_into("=2I", data, at + 16, *[2**32 - 1 if everybody else victim.pid] * 2)
+                struct.pack_into(
+                    "=2I", data, at + 16, *[2**32 - 1 if everybody else victim.pid] * 2
+                )
             at += 8 + size
         path = tmp_path / "strange"
         path.write_bytes(data)
         actions = "raise(28); raise(28);" if everybody else "raise(15); stop();"  # 28: SIGWINCH
-        got = replay(path, "-wqn", f"pyusdt*:::user_trace-i4s4 {{ {actions} exit(0); }} BEGIN {{ raise(28); }}")
+        got = replay(
+            path,
+            "-wqn",
+            f"pyusdt*:::user_trace-i4s4 {{ {actions} exit(0); }} BEGIN {{ raise(28); }}",
+        )
         assert got.status == 0 and got.stderr.count("couldn't send signal") >= 3, got
         assert "it is none that is traced" in got.stderr
         with pytest.raises(subprocess.TimeoutExpired):
@@ -134,7 +173,9 @@ def test_an_event_that_lacks_what_a_clause_reads(recording, tmp_path, has):
     path.write_bytes(spoil_events(recording[0].read_bytes(), has))
     got = replay(path, "-q", "-n", READS_ALL)
     if has == 1 << 12:
-        assert "makes no sense" in got.stderr and not got.stdout.strip(), got  # a string without its argument
+        assert "makes no sense" in got.stderr and not got.stdout.strip(), (
+            got
+        )  # a string without its argument
     else:
         assert set(got.stdout.split()) == {"<0>"} and "invalid address" in got.stderr, got
 
@@ -152,15 +193,22 @@ def test_a_disk_that_is_full():
     assert got.status == 1 and "No space left" in got.stderr, got
 
 
-@pytest.mark.parametrize("spoil, status, message", [
-    (lambda data: b"", 1, "not a recording"),
-    (lambda data: b"x" * 500, 1, "not a recording"),
-    (lambda data: data[:8] + struct.pack("=I", 5) + data[12:], 1, "another version"),
-    (lambda data: data[:12] + data[12:16][::-1] + data[16:], 1, "byte order"),
-    (lambda data: data[:-5], 0, "ends in the middle"),
-    (lambda data: data[:128] + struct.pack("=II", 99, 8) + bytes(8), 0, "unknown kind"),
-    (lambda data: data[:128] + struct.pack("=II", 1, 2**32 - 8) + bytes(8), 0, "impossible size"),
-])
+@pytest.mark.parametrize(
+    "spoil, status, message",
+    [
+        (lambda data: b"", 1, "not a recording"),
+        (lambda data: b"x" * 500, 1, "not a recording"),
+        (lambda data: data[:8] + struct.pack("=I", 5) + data[12:], 1, "another version"),
+        (lambda data: data[:12] + data[12:16][::-1] + data[16:], 1, "byte order"),
+        (lambda data: data[:-5], 0, "ends in the middle"),
+        (lambda data: data[:128] + struct.pack("=II", 99, 8) + bytes(8), 0, "unknown kind"),
+        (
+            lambda data: data[:128] + struct.pack("=II", 1, 2**32 - 8) + bytes(8),
+            0,
+            "impossible size",
+        ),
+    ],
+)
 def test_what_is_no_recording(recording, tmp_path, spoil, status, message):
     """What can be read of one is."""
     bad = tmp_path / "bad"
@@ -169,7 +217,9 @@ def test_what_is_no_recording(recording, tmp_path, spoil, status, message):
     assert message in got.stderr and got.status == status, got
 
 
-@pytest.mark.parametrize("quiet, ticks, all_ticks", [(10, 1 + 10 + 1 + OWED + 1, 10**8), (3000, 2000, 2000)])
+@pytest.mark.parametrize(
+    "quiet, ticks, all_ticks", [(10, 1 + 10 + 1 + OWED + 1, 10**8), (3000, 2000, 2000)]
+)
 def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ticks, all_ticks):
     """Where the times of a file say that nothing happened for long, its ticks have an end."""
     data, at, last = bytearray(recording[0].read_bytes()), 128, None
@@ -195,7 +245,9 @@ def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ti
     assert len(found) == ticks * size
     told = engine.warnings()
     engine.close()
-    assert [int(text.split()[0].replace(",", "")) + ticks for text in told] == [all_ticks] * (ticks < all_ticks)
+    assert [int(text.split()[0].replace(",", "")) + ticks for text in told] == [all_ticks] * (
+        ticks < all_ticks
+    )
 
 
 CHILD = """
@@ -240,12 +292,22 @@ def replayer(tmp_path_factory):
         child.stdin.close()
 
 
-MUTATIONS = st.lists(st.tuples(st.integers(0, 2**32), st.one_of(
-    st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 4, b"\0" * 8, struct.pack("=I", 2**31), b"\xff" * 8]))),
-    min_size=1, max_size=6)
+MUTATIONS = st.lists(
+    st.tuples(
+        st.integers(0, 2**32),
+        st.one_of(
+            st.binary(min_size=1, max_size=8),
+            st.sampled_from([b"\xff" * 4, b"\0" * 8, struct.pack("=I", 2**31), b"\xff" * 8]),
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
 @given(MUTATIONS, st.integers(0, 2**32))
 def test_mutated_recordings(recording, replayer, mutations, cut):
     """Whatever a stranger changes: an error, or a replay of what makes sense."""

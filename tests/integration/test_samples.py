@@ -29,7 +29,11 @@ ONLY_REPORTS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ {
 
 def stacks(run: harness.Run) -> list[list[str]]:
     assert run.status == 0, run
-    return [row["keys"][0] for row in map(json.loads, run.stdout.splitlines()) if row["type"] == "aggregation"]
+    return [
+        row["keys"][0]
+        for row in map(json.loads, run.stdout.splitlines())
+        if row["type"] == "aggregation"
+    ]
 
 
 @pytest.fixture
@@ -46,15 +50,23 @@ def functions(stack: list[str]) -> list[str]:
 
 def test_what_is_hot(traced):
     """Of a program that knows nothing of pyusdt; root, too, has this engine for the stacks of a named process's language."""
-    found = stacks(traced("profile-499 /pid == $target/ { @[jstack()] = count(); }", f"{sys.executable} {HOT} 1"))
+    found = stacks(
+        traced(
+            "profile-499 /pid == $target/ { @[jstack()] = count(); }", f"{sys.executable} {HOT} 1"
+        )
+    )
     hot = [functions(stack) for stack in found if stack and stack[0].startswith("discount (")]
     assert hot
-    assert all(stack == ["discount", "price.<locals>.<genexpr>", "price", "<module>"] for stack in hot), hot
+    assert all(
+        stack == ["discount", "price.<locals>.<genexpr>", "price", "<module>"] for stack in hot
+    ), hot
 
 
 def test_while_a_request_runs(traced):
     """The other threads, and the same thread between its requests, are not in it."""
-    found = [functions(stack) for stack in stacks(traced(ONLY_REPORTS, f"{sys.executable} {REQUESTS} 1"))]
+    found = [
+        functions(stack) for stack in stacks(traced(ONLY_REPORTS, f"{sys.executable} {REQUESTS} 1"))
+    ]
     answering = [stack for stack in found if "answer" in stack]
     assert any(stack[0].startswith(("rows", "total")) for stack in answering), found
     # between the moment of the sample and the look at the stack a request may have ended
@@ -64,15 +76,29 @@ def test_while_a_request_runs(traced):
 @pytest.mark.parametrize("options", [(), ("-x", "profilewall")])
 def test_threads_that_wait(traced, tmp_path, options):
     program = tmp_path / "waits.py"
-    program.write_text("import threading, time\n"
-                       "done = threading.Event()\n"
-                       "def waits():\n    done.wait()\n"
-                       "def works():\n    end = time.monotonic() + 1\n    while time.monotonic() < end: pass\n"
-                       "thread = threading.Thread(target=waits); thread.start(); works(); done.set(); thread.join()\n")
-    run = traced("profile-199 { @[jstack()] = count(); }", f"{sys.executable} {program}", "-x", "engine=embedded", *options)
+    program.write_text(
+        "import threading, time\n"
+        "done = threading.Event()\n"
+        "def waits():\n    done.wait()\n"
+        "def works():\n    end = time.monotonic() + 1\n    while time.monotonic() < end: pass\n"
+        "thread = threading.Thread(target=waits); thread.start(); works(); done.set(); thread.join()\n"
+    )
+    run = traced(
+        "profile-199 { @[jstack()] = count(); }",
+        f"{sys.executable} {program}",
+        "-x",
+        "engine=embedded",
+        *options,
+    )
     assert run.status == 0, run
-    rows = [(functions(row["keys"][0]), row["value"]) for row in map(json.loads, run.stdout.splitlines()) if row["type"] == "aggregation"]
-    works, waits = (sum(count for stack, count in rows if name in stack) for name in ("works", "waits"))
+    rows = [
+        (functions(row["keys"][0]), row["value"])
+        for row in map(json.loads, run.stdout.splitlines())
+        if row["type"] == "aggregation"
+    ]
+    works, waits = (
+        sum(count for stack, count in rows if name in stack) for name in ("works", "waits")
+    )
     assert works > 0, rows
     # as it begins and ends the thread runs; in between it only waits
     assert (waits * 2 > works) == bool(options), (waits, works)
@@ -81,15 +107,21 @@ def test_threads_that_wait(traced, tmp_path, options):
 def test_forks_and_threads_that_end(traced, tmp_path):
     """What begins and ends all the time is sampled as far as it is there; nothing fails."""
     program = tmp_path / "forks.py"
-    program.write_text("import os, threading, time\nimport pyusdt\n"
-                       "def busy(n): return sum(range(n))\n"
-                       "end = time.monotonic() + 2\n"
-                       "while time.monotonic() < end:\n"
-                       "    child = os.fork()\n"
-                       "    if not child:\n        pyusdt.p(1); busy(20000); os._exit(0)\n"
-                       "    thread = threading.Thread(target=busy, args=(20000,)); thread.start(); thread.join(); os.waitpid(child, 0)\n")
-    run = traced("pyusdt*:::user_trace-i4s4 { @n = count(); } profile-997 { @[jstack()] = count(); }", f"{sys.executable} -W ignore {program}",
-                 "-x", "engine=embedded")
+    program.write_text(
+        "import os, threading, time\nimport pyusdt\n"
+        "def busy(n): return sum(range(n))\n"
+        "end = time.monotonic() + 2\n"
+        "while time.monotonic() < end:\n"
+        "    child = os.fork()\n"
+        "    if not child:\n        pyusdt.p(1); busy(20000); os._exit(0)\n"
+        "    thread = threading.Thread(target=busy, args=(20000,)); thread.start(); thread.join(); os.waitpid(child, 0)\n"
+    )
+    run = traced(
+        "pyusdt*:::user_trace-i4s4 { @n = count(); } profile-997 { @[jstack()] = count(); }",
+        f"{sys.executable} -W ignore {program}",
+        "-x",
+        "engine=embedded",
+    )
     assert run.status == 0, run
     assert "Traceback" not in run.stderr, run
 
@@ -103,6 +135,7 @@ def test_no_stranger_is_read(monkeypatch):
 
 def test_a_process_that_ends_is_no_trouble(monkeypatch):
     """Its memory is gone before it is."""
+
     def gone(pid, frames, tasks):
         raise NoProcess.of(pid)
 
@@ -115,14 +148,30 @@ def test_a_process_that_ends_is_no_trouble(monkeypatch):
 
 def test_why_there_are_none(pydtrace):
     """A process that is no Python is told once."""
-    run = pydtrace("-q", "-x", "engine=embedded", "-n", "profile-97 { @[jstack()] = count(); }", "-c", "sleep 1")
+    run = pydtrace(
+        "-q",
+        "-x",
+        "engine=embedded",
+        "-n",
+        "profile-97 { @[jstack()] = count(); }",
+        "-c",
+        "sleep 1",
+    )
     assert run.stderr.count("profile-n has no samples") == 1, run
     assert "is no CPython" in run.stderr, run
 
 
 def test_not_in_a_replay(pydtrace, tmp_path):
     kept = str(tmp_path / "kept")
-    made = pydtrace("-q", "--record", kept, "-n", "pyusdt$target:::user_trace-i4s4 { }", "-c", f"{sys.executable} {REQUESTS} 0.1")
+    made = pydtrace(
+        "-q",
+        "--record",
+        kept,
+        "-n",
+        "pyusdt$target:::user_trace-i4s4 { }",
+        "-c",
+        f"{sys.executable} {REQUESTS} 0.1",
+    )
     assert made.status == 0, made
     run = pydtrace("-q", "--replay", kept, "-n", "profile-97 { @ = count(); }")
     assert run.status == 1, run
@@ -134,11 +183,17 @@ OF_TASKS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ { tas
               profile-499 { @[task->route, jstack(30)] = count(); }"""
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.14", *(pytest.param(each, marks=pytest.mark.long) for each in LONG_TOO)])
+@pytest.mark.parametrize(
+    "version", ["3.11", "3.14", *(pytest.param(each, marks=pytest.mark.long) for each in LONG_TOO)]
+)
 def test_while_a_request_of_a_task_runs(version, other):
     """Many tasks share a thread; each sample has the variables of the task that runs there, and of no other."""
     command = f"{other(version)} {os.path.join(harness.PROGRAMS, 'answering_tasks.py')} 2"
-    run = harness.run([*builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command], env={**os.environ, "PYTHONPATH": builds.ROOM}, timeout=90)
+    run = harness.run(
+        [*builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command],
+        env={**os.environ, "PYTHONPATH": builds.ROOM},
+        timeout=90,
+    )
     found = by_route(run)
     assert set(found[1]) == {"of_list"} and set(found[2]) == {"of_report"}, found
     assert found[0]["of_part"] > 0, found  # those tasks have fired nothing
@@ -150,11 +205,25 @@ def test_while_a_request_to_aiohttp_runs(pydtrace):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    run = pydtrace("-q", "--json", "-n", OF_TASKS, "-c", harness.program("answering_aiohttp.py", 20, port), timeout=120)
+    run = pydtrace(
+        "-q",
+        "--json",
+        "-n",
+        OF_TASKS,
+        "-c",
+        harness.program("answering_aiohttp.py", 20, port),
+        timeout=120,
+    )
     found = by_route(run)
-    wrong, right = found[1]["of_report"] + found[2]["of_list"], found[1]["of_list"] + found[2]["of_report"]
+    wrong, right = (
+        found[1]["of_report"] + found[2]["of_list"],
+        found[1]["of_list"] + found[2]["of_report"],
+    )
     print(f"{right} samples of the right route, {wrong} of the other, {found[0]}: {run.stderr}")
-    assert right > 100 and wrong * 100 <= right, (found, run)  # a request may end between the look at its stack and its time
+    assert right > 100 and wrong * 100 <= right, (
+        found,
+        run,
+    )  # a request may end between the look at its stack and its time
 
 
 def by_route(run: harness.Run) -> list[Counter[str]]:
@@ -164,5 +233,7 @@ def by_route(run: harness.Run) -> list[Counter[str]]:
     for row in map(json.loads, run.stdout.splitlines()):
         if row["type"] == "aggregation":
             route, stack = row["keys"]
-            found[route].update({name: row["value"] for name in functions(stack) if name.startswith("of_")})
+            found[route].update(
+                {name: row["value"] for name in functions(stack) if name.startswith("of_")}
+            )
     return found

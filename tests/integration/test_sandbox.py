@@ -33,20 +33,35 @@ while not probe and time.monotonic() < end:
 print("fired", sum(pyusdt.p(i) for i in range(200)))
 """
 DENIED = {
-    "membarrier": None, "openat2": None, "flock": None,  # it does without
-    "openat,openat2": "Operation not permitted", "fallocate": "Operation not permitted", "mmap": "Cannot allocate memory",
+    "membarrier": None,
+    "openat2": None,
+    "flock": None,  # it does without
+    "openat,openat2": "Operation not permitted",
+    "fallocate": "Operation not permitted",
+    "mmap": "Cannot allocate memory",
     "pread64": "can not make its buffers",
 }  # what pydtrace says
 
 
-@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="host: numbers of Linux's calls on x86-64")
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64",
+    reason="host: numbers of Linux's calls on x86-64",
+)
 @pytest.mark.parametrize("denied", DENIED)
 def test_denied(denied, tmp_path):
     path = tmp_path / "sandboxed.py"
     path.write_text(PROGRAM)
-    got = harness.run([harness.PYDTRACE, "-q", "--strict", "-n",
-                       'pyusdt$target:::user_trace-i4s4 { n++; } END { printf("traced %d\\n", n); }', "-c",
-                       f"{sys.executable} {path} {denied}"])
+    got = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "--strict",
+            "-n",
+            'pyusdt$target:::user_trace-i4s4 { n++; } END { printf("traced %d\\n", n); }',
+            "-c",
+            f"{sys.executable} {path} {denied}",
+        ]
+    )
     assert "fired 200" in got.stdout, got
     traced = int(re.search(r"traced (\d+)", got.stdout)[1])
     dropped = sum(map(int, re.findall(r"(\d+) drops", got.stderr)))

@@ -53,8 +53,24 @@ def test_the_parent_is_the_one_that_forked(family):
 
 def test_a_recording_has_the_parents(family, tmp_path):
     path = str(tmp_path / "family.rec")
-    assert harness.run([harness.PYDTRACE, "-q", "--record", path, "-n", "pyusdt*:::user_trace-i4s4 { }", "-c", family]).status == 0
-    script = "pyusdt*:::user_trace-i4s4 /progenyof($target) && ppid/ { @[copyinstr(arg6)] = count(); }"
+    assert (
+        harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "--record",
+                path,
+                "-n",
+                "pyusdt*:::user_trace-i4s4 { }",
+                "-c",
+                family,
+            ]
+        ).status
+        == 0
+    )
+    script = (
+        "pyusdt*:::user_trace-i4s4 /progenyof($target) && ppid/ { @[copyinstr(arg6)] = count(); }"
+    )
     assert counted(script, "--replay", path) == CHILDREN
 
 
@@ -66,37 +82,70 @@ def test_children_adds_them_to_the_target(family):
 
 def test_children_leaves_others_out(family):
     """A program that is nobody's child, and fires all the time."""
-    with harness.running([sys.executable, "-c", "import pyusdt, time\nwhile True: pyusdt.p(9, 'stranger'); time.sleep(.001)"]):
+    with harness.running(
+        [
+            sys.executable,
+            "-c",
+            "import pyusdt, time\nwhile True: pyusdt.p(9, 'stranger'); time.sleep(.001)",
+        ]
+    ):
         script = "pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }"
         assert counted(script, "-x", "children", "-c", family) == CHILDREN
 
 
-@pytest.mark.parametrize(("script", "options", "said"), [
-    ("pyusdt$target:::user_trace-i4s4, erlang*:::user_trace-i4s4 { }", ("-c", "true"), "a script can have one of the two"),
-    ("pyusdt*:::user_trace-i4s4 { }", (), "-c or -p is missing"),
-    ("pyusdt$target:::user_trace-i4s4 { }", ("-p", str(os.getpid()), "-p", str(os.getppid())), "give -p once")])
+@pytest.mark.parametrize(
+    ("script", "options", "said"),
+    [
+        (
+            "pyusdt$target:::user_trace-i4s4, erlang*:::user_trace-i4s4 { }",
+            ("-c", "true"),
+            "a script can have one of the two",
+        ),
+        ("pyusdt*:::user_trace-i4s4 { }", (), "-c or -p is missing"),
+        (
+            "pyusdt$target:::user_trace-i4s4 { }",
+            ("-p", str(os.getpid()), "-p", str(os.getppid())),
+            "give -p once",
+        ),
+    ],
+)
 def test_what_children_cannot_follow_is_refused(script, options, said):
     shown = harness.run([harness.PYDTRACE, "-x", "children", "-n", script, *options])
     assert shown.status == 1 and said in shown.stderr, shown
 
 
 def test_a_command_of_the_api_has_its_children(family):
-    with pyusdt.trace("pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }", cmd=family) as t:
+    with pyusdt.trace(
+        "pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }", cmd=family
+    ) as t:
         t.wait(20)
     assert {key[0]: int(value) for key, value in t.aggregations[""].items()} == CHILDREN
 
 
 def test_a_process_of_the_api_has_its_children():
     """And no others: the tracer's own child fires, and one that was there before."""
-    with harness.running([sys.executable, "-c", "import pyusdt, time\nwhile True: pyusdt.p(9, 'stranger'); time.sleep(.001)"]), \
-            harness.running([sys.executable, "-uc", FORKS], stdin=-1) as process:
+    with (
+        harness.running(
+            [
+                sys.executable,
+                "-c",
+                "import pyusdt, time\nwhile True: pyusdt.p(9, 'stranger'); time.sleep(.001)",
+            ]
+        ),
+        harness.running([sys.executable, "-uc", FORKS], stdin=-1) as process,
+    ):
         assert process.stdout.readline() == "ready\n"
-        with pyusdt.trace("pyusdt*:::user_trace-i4s4 { @[arg2, ppid] = count(); }", pid=process.pid) as t:
+        with pyusdt.trace(
+            "pyusdt*:::user_trace-i4s4 { @[arg2, ppid] = count(); }", pid=process.pid
+        ) as t:
             process.stdin.write("\n")
             process.stdin.flush()
             t.wait(20)
         parent = os.getpid()
-        assert {key: int(value) for key, value in t.aggregations[""].items()} == {(1, parent): 1, (2, process.pid): 1}
+        assert {key: int(value) for key, value in t.aggregations[""].items()} == {
+            (1, parent): 1,
+            (2, process.pid): 1,
+        }
 
 
 FORKS = """
@@ -115,6 +164,14 @@ os.wait()
 def test_names_that_are_not_ascii(tmp_path):
     path = tmp_path / "names.py"
     path.write_text("def größe(): pass\nfor _ in range(3): größe()\n", encoding="utf-8")
-    shown = harness.run([harness.PYDTRACE, "-q", "-n", "python$target:__main__:größe:function-entry { @ = count(); }", "-c",
-                         f"{sys.executable} {path}"])
+    shown = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "-n",
+            "python$target:__main__:größe:function-entry { @ = count(); }",
+            "-c",
+            f"{sys.executable} {path}",
+        ]
+    )
     assert (shown.stdout.split(), shown.stderr) == (["3"], "")

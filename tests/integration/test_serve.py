@@ -16,7 +16,9 @@ import pytest
 
 from pydtrace.untrusted.trusted_files import changeable_by_others
 
-pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
+pytestmark = pytest.mark.xdist_group(
+    "unattended"
+)  # ticks, and processes that are named: nothing beside them is seen
 COMMAND = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 TICKS = 'tick-50ms {{ printf("{0} %d\\n", n++); }} END {{ printf("{0} says goodbye\\n"); }}'
 
@@ -26,8 +28,13 @@ class Served:
 
     def __init__(self, folder, *options, **environment):
         self.folder, self.said = folder, ""
-        self.process = subprocess.Popen([COMMAND, "serve", *options, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True, env={**os.environ, **environment})
+        self.process = subprocess.Popen(
+            [COMMAND, "serve", *options, str(folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -83,7 +90,9 @@ def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypat
     """Whoever can write there would run code in the tracers."""
     (tmp_path / "current").mkdir()
     for name in ("ctypes", "os", "pyusdt", "signal"):
-        (tmp_path / "current" / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)")
+        (tmp_path / "current" / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)"
+        )
     monkeypatch.chdir(tmp_path / "current")
     put(folder, "a.d", 'BEGIN { printf("traced\\n"); exit(0); }')
     with served(folder) as found:
@@ -170,9 +179,17 @@ def test_a_folder_that_others_could_exchange(folder, tmp_path):
     (tmp_path / "open").chmod(0o777)
     os.chown(tmp_path / "ours" / "link", 65534, 65534, follow_symlinks=False)
     (tmp_path / "way").symlink_to("theirs/link")
-    for path, blamed in (("theirs/link", "theirs"), ("open/link", "open"), ("ours/link", "ours/link"), ("way", "theirs")):
+    for path, blamed in (
+        ("theirs/link", "theirs"),
+        ("open/link", "open"),
+        ("ours/link", "ours/link"),
+        ("way", "theirs"),
+    ):
         shown = harness.run([COMMAND, "serve", str(tmp_path / path)])
-        assert shown.status == 1 and f"{tmp_path / blamed} can be written by others than root" in shown.stderr, shown
+        assert (
+            shown.status == 1
+            and f"{tmp_path / blamed} can be written by others than root" in shown.stderr
+        ), shown
     os.chown(tmp_path / "ours" / "link", 0, 0, follow_symlinks=False)
     (tmp_path / "open").chmod(0o1777)
     for path in ("ours/link", "open/link"):
@@ -196,7 +213,10 @@ def test_a_script_that_costs_too_much(folder):
     put(folder, "one.d", TICKS.format("tick"))
     put(folder, "one.args", "-x maxcpu=1000")  # its own, whatever --cpu says
     with served(folder, "--cpu", "1") as found:
-        found.wait(r"^busy: .*tracing stops: it has taken \d+ % of a processor for \d+ s, and -x maxcpu=1 is what it may take$", 60)
+        found.wait(
+            r"^busy: .*tracing stops: it has taken \d+ % of a processor for \d+ s, and -x maxcpu=1 is what it may take$",
+            60,
+        )
         found.wait(r"^busy: ended with exit status 4: it is started again in 60 s$")
         said = len(found.said)
         harness.wait_until(lambda: "one: tick" in found.said[said:])
@@ -225,10 +245,16 @@ def test_too_much_memory_ends_one_script(folder):
 
 def test_processes_come_and_go(folder):
     """All that fires while the script is traced counts, also of those that come later, and of those that have gone."""
-    put(folder, "one.d", 'pyusdt*:::user_trace-i4s4 /copyinstr(arg6) == "come and go"/ { @ = count(); }'
-                         ' BEGIN { printf("begun\\n"); } tick-100ms { printa("so far %@d\\n", @); }')
-    program = ("import pyusdt, sys\nfor n in range(100): pyusdt.p(n, 0, 'come and go')\nprint('fired', flush=True)\nsys.stdin.readline()\n"
-               "for n in range(100): pyusdt.p(n, 0, 'come and go')")
+    put(
+        folder,
+        "one.d",
+        'pyusdt*:::user_trace-i4s4 /copyinstr(arg6) == "come and go"/ { @ = count(); }'
+        ' BEGIN { printf("begun\\n"); } tick-100ms { printa("so far %@d\\n", @); }',
+    )
+    program = (
+        "import pyusdt, sys\nfor n in range(100): pyusdt.p(n, 0, 'come and go')\nprint('fired', flush=True)\nsys.stdin.readline()\n"
+        "for n in range(100): pyusdt.p(n, 0, 'come and go')"
+    )
     fires = [sys.executable, "-c", program]
     with served(folder) as found:
         found.wait(r"^one: begun$")

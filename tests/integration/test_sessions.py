@@ -15,10 +15,14 @@ def rows(got: harness.Run) -> list[str]:
     return got.stdout.split("\n")[:-2]
 
 
-@pytest.mark.parametrize("provider, want", [("pyusdt$target", ["1 1", "1 3"]), ("pyusdt*", ["1 1", "0 2", "1 3"])])
+@pytest.mark.parametrize(
+    "provider, want", [("pyusdt$target", ["1 1", "1 3"]), ("pyusdt*", ["1 1", "0 2", "1 3"])]
+)
 def test_forked_children_of_a_command(pydtrace, provider, want):
     """The probe description says who is traced: $target alone, or its children as well."""
-    got = pydtrace("-q", "-n", f"{provider}:::user_trace-i4s4 {PRINT}", "-c", harness.program("forks.py"))
+    got = pydtrace(
+        "-q", "-n", f"{provider}:::user_trace-i4s4 {PRINT}", "-c", harness.program("forks.py")
+    )
     assert rows(got) == want
 
 
@@ -29,7 +33,9 @@ def gated(tmp_path):
 
         def start(count, *burst):
             gate = tmp_path / f"gate{count}"
-            return stack.enter_context(harness.running(harness.program("gated.py", gate, count, *burst))), gate
+            return stack.enter_context(
+                harness.running(harness.program("gated.py", gate, count, *burst))
+            ), gate
 
         yield start
 
@@ -51,8 +57,15 @@ COUNTS = "pyusdt*:::user_trace-i4s4 { @[arg2 % 3] = count(); @all = sum(arg2); }
 def test_several_processes_by_pid(gated):
     """Tracing ends with the last of them."""
     (first, gate1), (second, gate2) = gated(500), gated(1000)
-    with tracing(2, "-n", "pyusdt*:::user_trace-i4s4 { @[pid] = count(); }", "-p", str(first.pid),
-                 "-p", str(second.pid)) as tracer:
+    with tracing(
+        2,
+        "-n",
+        "pyusdt*:::user_trace-i4s4 { @[pid] = count(); }",
+        "-p",
+        str(first.pid),
+        "-p",
+        str(second.pid),
+    ) as tracer:
         gate1.touch()
         first.wait()
         gate2.touch()
@@ -63,7 +76,7 @@ def test_several_processes_by_pid(gated):
 def test_all_processes_now_and_later(gated):
     """With neither -c nor -p: one that runs, and one that starts later."""
     first, gate1 = gated(300)
-    end = 'pyusdt*:::user_trace-n2 { exit(0); }'
+    end = "pyusdt*:::user_trace-n2 { exit(0); }"
     with tracing(1, "-n", "pyusdt*:::user_trace-i4s4 { @ = count(); }", "-n", end) as tracer:
         second, gate2 = gated(400)
         gate2.touch()
@@ -76,14 +89,24 @@ def test_all_processes_now_and_later(gated):
 
 def test_three_sessions_at_once_while_others_come_and_go(gated):
     """Each of the three has all of the 20,000 events, whatever a fourth and its successors do."""
-    process, gate = gated(20_000, 50)  # for 4 s at least, in which a busy machine starts two pydtraces
+    process, gate = gated(
+        20_000, 50
+    )  # for 4 s at least, in which a busy machine starts two pydtraces
     arguments = [1, "-x", "bufsize=8m", "-n", COUNTS, "-p", str(process.pid)]
     with tracing(*arguments) as a, tracing(*arguments) as b, tracing(*arguments) as c:
         gate.touch()
         visits = 0
         while process.poll() is None and visits < 20:
-            got = harness.run([harness.PYDTRACE, "-Zq", "-n", "pyusdt$target:::user_trace-i4s4 { exit(0); }",
-                               "-p", str(process.pid)])
+            got = harness.run(
+                [
+                    harness.PYDTRACE,
+                    "-Zq",
+                    "-n",
+                    "pyusdt$target:::user_trace-i4s4 { exit(0); }",
+                    "-p",
+                    str(process.pid),
+                ]
+            )
             visits += got.status == 0
         outputs = [harness.finish(tracer, 30) for tracer in (a, b, c)]
     assert visits > 1
@@ -99,5 +122,12 @@ def test_leaves_nothing(pydtrace, tmp_path):
     rundir = tmp_path / "run"
     rundir.mkdir(mode=0o700)
     environment = {**os.environ, "PYUSDT_RUNDIR": str(rundir)}
-    pydtrace("-q", "-n", f"pyusdt*:::user_trace-i4s4 {PRINT}", "-c", harness.program("forks.py"), env=environment)
+    pydtrace(
+        "-q",
+        "-n",
+        f"pyusdt*:::user_trace-i4s4 {PRINT}",
+        "-c",
+        harness.program("forks.py"),
+        env=environment,
+    )
     assert list(rundir.iterdir()) == []

@@ -16,7 +16,7 @@ import pyusdt._core
 
 MODULE = pyusdt._core.__file__
 NAMES = ["user_trace__s1", "user_trace__i4s4", *(f"user_trace__n{n}" for n in range(951))]
-SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000" "c3")  # nop, nop10, nop5; the function's ret
+SITE = bytes.fromhex("90662e0f1f8400000000000f1f440000c3")  # nop, nop10, nop5; the function's ret
 
 # fires each probe with arguments that tell where they belong
 USER = """
@@ -29,9 +29,18 @@ void fire(unsigned probe)
         pyusdt_site_hit(probe, values);
 }
 """
-BUILDS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("gcc", "-O2 -flto"), ("gcc", "-O3 -flto -fcf-protection"),
-          ("clang", "-O0"), ("clang", "-O2"), ("clang", "-O3"), ("clang", "-O2 -flto -fuse-ld=lld"),
-          ("clang", "-O3 -flto=thin -fuse-ld=lld")]
+BUILDS = [
+    ("gcc", "-O0"),
+    ("gcc", "-O2"),
+    ("gcc", "-O3"),
+    ("gcc", "-O2 -flto"),
+    ("gcc", "-O3 -flto -fcf-protection"),
+    ("clang", "-O0"),
+    ("clang", "-O2"),
+    ("clang", "-O3"),
+    ("clang", "-O2 -flto -fuse-ld=lld"),
+    ("clang", "-O3 -flto=thin -fuse-ld=lld"),
+]
 
 
 def compile_sites(compiler: str, options: str, folder, *more: str) -> str:
@@ -39,17 +48,38 @@ def compile_sites(compiler: str, options: str, folder, *more: str) -> str:
         pytest.skip(f"no {lacking}")
     user, out = folder / "user.c", folder / "sites.so"
     user.write_text(USER)
-    subprocess.run([compiler, *options.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *more,
-                    "-fvisibility=hidden", "-I", f"{harness.ROOT}/c", f"{harness.ROOT}/c/target/sites.c", user, "-o", out],
-                   check=True)
+    subprocess.run(
+        [
+            compiler,
+            *options.split(),
+            "-std=gnu11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fPIC",
+            "-shared",
+            *more,
+            "-fvisibility=hidden",
+            "-I",
+            f"{harness.ROOT}/c",
+            f"{harness.ROOT}/c/target/sites.c",
+            user,
+            "-o",
+            out,
+        ],
+        check=True,
+    )
     return str(out)
 
 
 def readelf_notes(path: str) -> list[tuple[str, str, list[str]]]:
     """(probe, semaphore, operands) of each stapsdt note that readelf shows."""
     shown = harness.run(["readelf", "--wide", "--notes", path]).stdout
-    found = re.findall(r"Provider: pyusdt\n +Name: (\w+)\n +Location: \w+, Base: \w+, Semaphore: 0x(\w+)\n"
-                       r" +Arguments: (.*)\n", shown)
+    found = re.findall(
+        r"Provider: pyusdt\n +Name: (\w+)\n +Location: \w+, Base: \w+, Semaphore: 0x(\w+)\n"
+        r" +Arguments: (.*)\n",
+        shown,
+    )
     return [(name, semaphore, operands.split()) for name, semaphore, operands in found]
 
 
@@ -59,7 +89,12 @@ def check_notes(path: str) -> None:
     assert [len(operands) for _, _, operands in notes] == [1] + [10] * 952
     assert len({semaphore for _, semaphore, _ in notes}) == 953
     for _, _, operands in notes[1:]:
-        assert [operand.split("@")[0] for operand in operands] == ["8", "8", *["-8"] * 4, *["8"] * 4]
+        assert [operand.split("@")[0] for operand in operands] == [
+            "8",
+            "8",
+            *["-8"] * 4,
+            *["8"] * 4,
+        ]
         assert len({operand.split("@")[1] for operand in operands}) == 10
 
 
@@ -72,7 +107,7 @@ def check_sites(path: str) -> None:
     assert flags & 3 == 3 and size == 2 * 953  # writable and in memory
     for i, note in enumerate(elfnotes.read_notes(path)):
         offset = note.location - text + text_offset
-        assert note.location % 16 == 0 and data[offset:offset + len(SITE)] == SITE, note
+        assert note.location % 16 == 0 and data[offset : offset + len(SITE)] == SITE, note
         assert note.semaphore == address + 2 * i
 
 
@@ -94,31 +129,45 @@ def test_notes_survive_strip(tmp_path):
     check_notes(stripped)
     check_sites(stripped)
     symbols = harness.run(["nm", "--dynamic", "--defined-only", stripped]).stdout
-    assert re.findall(r" T (user_trace_\w+)\n", symbols) == sorted(name.replace("__", "_") for name in NAMES)
+    assert re.findall(r" T (user_trace_\w+)\n", symbols) == sorted(
+        name.replace("__", "_") for name in NAMES
+    )
 
 
 def test_aarch64(tmp_path):
     """One nop a site, its arguments in x0 to x9."""
-    compile_sites("clang", "--target=aarch64-linux-gnu -O2 -fuse-ld=lld", tmp_path, "-ffreestanding", "-nostdlib")
+    compile_sites(
+        "clang",
+        "--target=aarch64-linux-gnu -O2 -fuse-ld=lld",
+        tmp_path,
+        "-ffreestanding",
+        "-nostdlib",
+    )
     path = str(tmp_path / "sites.so")
     check_notes(path)
     notes = elfnotes.read_notes(path)
-    assert {note.operands for note in notes[1:]} == {tuple(
-        f"{size}@x{i}" for i, size in enumerate([8, 8, -8, -8, -8, -8, 8, 8, 8, 8]))}
+    assert {note.operands for note in notes[1:]} == {
+        tuple(f"{size}@x{i}" for i, size in enumerate([8, 8, -8, -8, -8, -8, 8, 8, 8, 8]))
+    }
     with open(path, "rb") as file:
         data = file.read()
     text, offset, _, _ = elfnotes.sections(data)[".text"]
     for note in notes:
         at = note.location - text + offset
-        assert data[at - 4:at + 8].hex() == "5f2403d5" "1f2003d5" "c0035fd6", note  # bti c, nop, ret
+        assert data[at - 4 : at + 8].hex() == "5f2403d51f2003d5c0035fd6", note  # bti c, nop, ret
 
 
 @pytest.mark.parametrize("target", ["riscv64 -march=rv64gc -mabi=lp64d", "powerpc64le"])
 def test_other_processors(target, tmp_path):
     """A function with a nop a site; the compiler chooses the registers."""
     processor, *options = target.split(" ", 1)
-    compile_sites("clang", " ".join([f"--target={processor}-linux-gnu -O2 -fuse-ld=lld", *options]), tmp_path,
-                  "-ffreestanding", "-nostdlib")
+    compile_sites(
+        "clang",
+        " ".join([f"--target={processor}-linux-gnu -O2 -fuse-ld=lld", *options]),
+        tmp_path,
+        "-ffreestanding",
+        "-nostdlib",
+    )
     check_notes(str(tmp_path / "sites.so"))
 
 
@@ -132,10 +181,30 @@ def test_generic_sites(options, tmp_path):
     main = tmp_path / "main.c"
     main.write_text("void fire(unsigned); int main(void) { fire(951); fire(952); return 0; }")
     subprocess.run(["gcc", main, path, "-o", tmp_path / "main"], check=True)
-    show = 'printf "%s|%s|%d|%d|%d|%d|%s|%d\\n", (char *)$_probe_arg0, (char *)$_probe_arg1, ' + ", ".join(
-        f"$_probe_arg{i}" for i in (2, 3, 4, 5)) + ", (char *)$_probe_arg6, $_probe_arg9"
-    shown = harness.run(["gdb", "-nx", "-batch", "-ex", "start", "-ex", "break -probe-stap pyusdt:user_trace__n950",
-                         "-ex", "continue", "-ex", show, "-ex", "info symbol $pc", str(tmp_path / "main")], timeout=60)
+    show = (
+        'printf "%s|%s|%d|%d|%d|%d|%s|%d\\n", (char *)$_probe_arg0, (char *)$_probe_arg1, '
+        + ", ".join(f"$_probe_arg{i}" for i in (2, 3, 4, 5))
+        + ", (char *)$_probe_arg6, $_probe_arg9"
+    )
+    shown = harness.run(
+        [
+            "gdb",
+            "-nx",
+            "-batch",
+            "-ex",
+            "start",
+            "-ex",
+            "break -probe-stap pyusdt:user_trace__n950",
+            "-ex",
+            "continue",
+            "-ex",
+            show,
+            "-ex",
+            "info symbol $pc",
+            str(tmp_path / "main"),
+        ],
+        timeout=60,
+    )
     assert "who|tag|1|2|3|4|s1|0\nuser_trace_n950 + " in shown.stdout, shown
 
 
@@ -143,8 +212,16 @@ def test_without_sites(tmp_path):
     """Where no sites are known the core builds without, unless they are demanded."""
     path = compile_sites("gcc", "-O2", tmp_path, "-DPYUSDT_NO_SITES")
     assert readelf_notes(path) == []
-    demanded = harness.run(["gcc", "-fsyntax-only", f"-I{harness.ROOT}/c", "-DPYUSDT_NO_SITES", "-DPYUSDT_REQUIRE_SITES",
-                            f"{harness.ROOT}/c/target/sites.c"])
+    demanded = harness.run(
+        [
+            "gcc",
+            "-fsyntax-only",
+            f"-I{harness.ROOT}/c",
+            "-DPYUSDT_NO_SITES",
+            "-DPYUSDT_REQUIRE_SITES",
+            f"{harness.ROOT}/c/target/sites.c",
+        ]
+    )
     assert demanded.status != 0 and "PYUSDT_REQUIRE_PROBES" in demanded.stderr
 
 
@@ -165,19 +242,46 @@ def test_gdb():
     if lacking := harness.tools("gdb"):
         pytest.skip(f"no {lacking}")
     show = 'printf "%s|%s|%d|%d|%d|%lld|%s|%s|%s|%s\\n", ' + ", ".join(
-        f"(char *)$_probe_arg{i}" if i in (0, 1, 6, 7, 8, 9) else f"$_probe_arg{i}" for i in range(10))
+        f"(char *)$_probe_arg{i}" if i in (0, 1, 6, 7, 8, 9) else f"$_probe_arg{i}"
+        for i in range(10)
+    )
     with repeating() as process:
-        shown = harness.run(["gdb", "-nx", "-batch", "-p", str(process.pid), "-ex", "info probes stap pyusdt",
-                             "-ex", "break -probe-stap pyusdt:user_trace__i4s4",
-                             "-ex", "condition 1 $_probe_arg3 < 0", "-ex", "continue", "-ex", show, "-ex", "detach"],
-                            timeout=60)
-        assert f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4\n" in shown.stdout, shown
-        assert re.findall(r"^stap pyusdt +(user_trace__\w+) ", shown.stdout, re.MULTILINE) == sorted(NAMES)
+        shown = harness.run(
+            [
+                "gdb",
+                "-nx",
+                "-batch",
+                "-p",
+                str(process.pid),
+                "-ex",
+                "info probes stap pyusdt",
+                "-ex",
+                "break -probe-stap pyusdt:user_trace__i4s4",
+                "-ex",
+                "condition 1 $_probe_arg3 < 0",
+                "-ex",
+                "continue",
+                "-ex",
+                show,
+                "-ex",
+                "detach",
+            ],
+            timeout=60,
+        )
+        assert (
+            f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4\n"
+            in shown.stdout
+        ), shown
+        assert re.findall(
+            r"^stap pyusdt +(user_trace__\w+) ", shown.stdout, re.MULTILINE
+        ) == sorted(NAMES)
         expect_on_and_off(process)
 
 
-TEN = 'printf("%s|%s|%d|%d|%d|%lld|%s|%s|%s|%s\\n", str(arg0), str(arg1), arg2, arg3, arg4, arg5, str(arg6), ' \
-      'str(arg7), str(arg8), str(arg9));'
+TEN = (
+    'printf("%s|%s|%d|%d|%d|%lld|%s|%s|%s|%s\\n", str(arg0), str(arg1), arg2, arg3, arg4, arg5, str(arg6), '
+    "str(arg7), str(arg8), str(arg9));"
+)
 
 
 def test_current_bpftrace(oracle):
@@ -187,7 +291,11 @@ def test_current_bpftrace(oracle):
         lines = set(shown.stdout.splitlines())
         who = f"<{process.pid}.{process.pid}>"
         assert f"{who}|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4" in lines, shown
-        assert lines <= {"", f"{who}|the tag|1|2|0|0|a|||", f"{who}|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4"}, shown
+        assert lines <= {
+            "",
+            f"{who}|the tag|1|2|0|0|a|||",
+            f"{who}|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4",
+        }, shown
         expect_on_and_off(process)
 
 
@@ -196,10 +304,14 @@ def test_debians_bpftrace(root):
     if lacking := harness.tools("bpftrace"):
         pytest.skip(f"no {lacking}")
     with repeating() as process:
-        script = (f"usdt:{MODULE}:pyusdt:user_trace__i4s4 /(int64)arg3 < 0/ "
-                  '{ printf("%s|%s|%d|%d|%d|%lld\\n", str(arg0), str(arg1), arg2, arg3, arg4, arg5); exit(); }')
+        script = (
+            f"usdt:{MODULE}:pyusdt:user_trace__i4s4 /(int64)arg3 < 0/ "
+            '{ printf("%s|%s|%d|%d|%d|%lld\\n", str(arg0), str(arg1), arg2, arg3, arg4, arg5); exit(); }'
+        )
         shown = harness.run(["bpftrace", "-q", "-p", str(process.pid), "-e", script], timeout=60)
-        assert f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776\n" in shown.stdout, shown
+        assert f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776\n" in shown.stdout, (
+            shown
+        )
         expect_on_and_off(process)
 
 
@@ -207,11 +319,15 @@ def test_dtrace(oracle):
     with repeating() as process:
         provider = f"pyusdt{process.pid}"
         strings = ", ".join(f"copyinstr(arg{i})" for i in (6, 7, 8, 9))
-        script = (f"{provider}:::user_trace-i4s4 /arg3 < 0/ {{ printf(\"%s|%s|%d|%d|%d|%d|%s|%s|%s|%s|%s:%s\\n\", "
-                  f"copyinstr(arg0), copyinstr(arg1), arg2, arg3, arg4, arg5, {strings}, probefunc, probename); exit(0); }}")
+        script = (
+            f'{provider}:::user_trace-i4s4 /arg3 < 0/ {{ printf("%s|%s|%d|%d|%d|%d|%s|%s|%s|%s|%s:%s\\n", '
+            f"copyinstr(arg0), copyinstr(arg1), arg2, arg3, arg4, arg5, {strings}, probefunc, probename); exit(0); }}"
+        )
         shown = oracle.dtrace("-q", "-n", script, "-p", str(process.pid), timeout=60)
-        assert (f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4|"
-                "user_trace_i4s4:user_trace-i4s4\n") in shown.stdout, shown
+        assert (
+            f"<{process.pid}.{process.pid}>|the tag|1|-2|3|-1099511627776|s1|zwölf|s3|4|"
+            "user_trace_i4s4:user_trace-i4s4\n"
+        ) in shown.stdout, shown
         expect_on_and_off(process)
         listed = oracle.dtrace("-l", "-P", provider, timeout=60).stdout
         assert len(re.findall(rf" {provider} .* user_trace-\w+$", listed, re.MULTILINE)) == 953
@@ -231,7 +347,9 @@ def test_provider_file_is_accepted(whose, more, tmp_path, request):
         done = request.getfixturevalue("oracle").dtrace(*arguments)
     assert done.status == 0, done
     prefix = "ERLANG" if more else "PYUSDT"
-    found = set(re.findall(rf"^#define\s+{prefix}_(\w+)_ENABLED\(\)", header.read_text(), re.MULTILINE))
+    found = set(
+        re.findall(rf"^#define\s+{prefix}_(\w+)_ENABLED\(\)", header.read_text(), re.MULTILINE)
+    )
     assert found == {name.replace("__", "_").upper() for name in NAMES}
 
 

@@ -47,12 +47,26 @@ class Received(Receiver):
 def traced(tmp_path, url, *options, script=SCRIPT):
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "script.d").write_text(script)
-    return harness.run([harness.PYDTRACE, "-Zq", "--spans", url, *options, "-s", str(tmp_path / "script.d"), "-c",
-                        f"{harness.program(str(tmp_path / 'program.py'))}"], 120)
+    return harness.run(
+        [
+            harness.PYDTRACE,
+            "-Zq",
+            "--spans",
+            url,
+            *options,
+            "-s",
+            str(tmp_path / "script.d"),
+            "-c",
+            f"{harness.program(str(tmp_path / 'program.py'))}",
+        ],
+        120,
+    )
 
 
 def attributes(span):
-    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
+    return {
+        each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes
+    }
 
 
 @pytest.mark.parametrize("server", [by_http, by_grpc])
@@ -63,8 +77,12 @@ def test_pairs(tmp_path, server, track):
         run = traced(tmp_path, url, "-x", f"track={track}")
     assert run.status == 0 and run.stderr == "", run
     orders, pays = ([span for span in found if span.name == name] for name in ("order", "pay"))
-    assert [(attributes(span)["number"], attributes(span)["status"]) for span in orders] == [(each, each * 2) for each in range(4)]
-    assert {(span.trace_id.hex(), span.parent_span_id.hex()) for span in orders} == {(TRACE, PARENT)}
+    assert [(attributes(span)["number"], attributes(span)["status"]) for span in orders] == [
+        (each, each * 2) for each in range(4)
+    ]
+    assert {(span.trace_id.hex(), span.parent_span_id.hex()) for span in orders} == {
+        (TRACE, PARENT)
+    }
     assert all(1.6e18 < span.start_time_unix_nano < span.end_time_unix_nano for span in orders)
     assert [span.end_time_unix_nano - span.start_time_unix_nano for span in pays] == [5] * 4
     assert found.resource["service.name"].string_value == "pydtrace"
@@ -78,7 +96,9 @@ def test_pairs(tmp_path, server, track):
 def test_what_has_not_ended(tmp_path):
     with by_http(found := Received()) as url:
         run = traced(tmp_path, url, script=SCRIPT.partition("shop$target:::order-done")[0])
-    assert len(found) == 4 and "dtrace: --spans: 4 spans have begun and not ended\n" in run.stderr, run
+    assert (
+        len(found) == 4 and "dtrace: --spans: 4 spans have begun and not ended\n" in run.stderr
+    ), run
 
 
 def test_a_receiver_that_takes_nothing(tmp_path):
@@ -95,7 +115,9 @@ def test_what_a_receiver_refuses_of_a_request_is_told(tmp_path, server):
     found.rejected = {"rejected_spans": 3}
     with server(found) as url:
         run = traced(tmp_path, url)
-    told = re.findall(rf"^dtrace: --spans: {url} has not taken (\d+) spans: not those$", run.stderr, re.MULTILINE)
+    told = re.findall(
+        rf"^dtrace: --spans: {url} has not taken (\d+) spans: not those$", run.stderr, re.MULTILINE
+    )
     assert run.status == 0 and told and int(told[-1]) % 3 == 0, run
 
 
@@ -110,9 +132,15 @@ def test_nobody_is_there(tmp_path):
 def test_urls_that_are_none(tmp_path, url):
     run = traced(tmp_path, url)
     assert (run.status, run.stderr) == (
-        1, f"dtrace: --spans {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed\n"), run
+        1,
+        f"dtrace: --spans {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed\n",
+    ), run
 
 
 def test_a_script_can_not_say_where(tmp_path):
-    run = traced(tmp_path, "http://127.0.0.1:1", script='#pragma D option spans="http://127.0.0.1:2"\nBEGIN { exit(0); }')
+    run = traced(
+        tmp_path,
+        "http://127.0.0.1:1",
+        script='#pragma D option spans="http://127.0.0.1:2"\nBEGIN { exit(0); }',
+    )
     assert run.status == 1 and "spans" in run.stderr, run

@@ -69,11 +69,34 @@ def files(tmp_path_factory):
     """The folder with both files, of one recording."""
     folder = tmp_path_factory.mktemp("timeline")
     (folder / "program.py").write_text(PROGRAM)
-    recorded = harness.run([harness.PYDTRACE, "-q", "-Z", "--record", str(folder / "events"), "-n", SCRIPT, "-c",
-                            f"{sys.executable} {folder / 'program.py'}"])
+    recorded = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "-Z",
+            "--record",
+            str(folder / "events"),
+            "-n",
+            SCRIPT,
+            "-c",
+            f"{sys.executable} {folder / 'program.py'}",
+        ]
+    )
     assert recorded.status == 0, recorded
     for option, name in (("--perfetto", "t.pftrace"), ("--chrome", "t.json")):
-        result = harness.run([harness.PYDTRACE, "-q", "-Z", option, str(folder / name), "--replay", str(folder / "events"), "-n", SCRIPT])
+        result = harness.run(
+            [
+                harness.PYDTRACE,
+                "-q",
+                "-Z",
+                option,
+                str(folder / name),
+                "--replay",
+                str(folder / "events"),
+                "-n",
+                SCRIPT,
+            ]
+        )
         assert (result.status, result.stdout, result.stderr) == (0, "", ""), result
     return folder
 
@@ -109,14 +132,27 @@ def loaded(request, processor, files):
 
 def test_slices_and_where_they_are(loaded):
     _, query = loaded
-    threads = {row["name"]: row for row in query(
-        "SELECT slice.name, dur, depth, tid, pid, is_main_thread FROM slice JOIN thread_track ON track_id = thread_track.id "
-        "JOIN thread USING (utid) JOIN process USING (upid)")}
+    threads = {
+        row["name"]: row
+        for row in query(
+            "SELECT slice.name, dur, depth, tid, pid, is_main_thread FROM slice JOIN thread_track ON track_id = thread_track.id "
+            "JOIN thread USING (utid) JOIN process USING (upid)"
+        )
+    }
     assert {"request", "query", "outer", "shipped", "measured"} <= set(threads)
-    assert (threads["query"]["depth"], threads["request"]["depth"], threads["inner, never ended"]["depth"]) == (1, 0, 1)
+    assert (
+        threads["query"]["depth"],
+        threads["request"]["depth"],
+        threads["inner, never ended"]["depth"],
+    ) == (1, 0, 1)
     assert 0 < threads["query"]["dur"] < threads["request"]["dur"]
     assert threads["measured"]["dur"] == 5000
-    assert threads["shipped"]["tid"] != threads["request"]["tid"] == threads["request"]["pid"] == threads["shipped"]["pid"]
+    assert (
+        threads["shipped"]["tid"]
+        != threads["request"]["tid"]
+        == threads["request"]["pid"]
+        == threads["shipped"]["pid"]
+    )
     assert query("SELECT count(*) AS n FROM slice WHERE name = 'request'") == [{"n": 2}]
     notes = query("SELECT name, dur FROM slice WHERE dur = 0 ORDER BY name")
     assert [row["name"] for row in notes] == ["a note", "a note", "never begun"], notes
@@ -126,7 +162,9 @@ def test_tasks_have_tracks(loaded):
     _, query = loaded
     # both tasks sleep at once, so they overlap: on one track one would end the other
     rows = query("SELECT ts, dur, track_id FROM slice WHERE name = 'awaits' ORDER BY ts")
-    assert len({row["track_id"] for row in rows}) == 2 and all(row["dur"] >= 2_000_000 for row in rows)
+    assert len({row["track_id"] for row in rows}) == 2 and all(
+        row["dur"] >= 2_000_000 for row in rows
+    )
     assert rows[1]["ts"] < rows[0]["ts"] + rows[0]["dur"]
 
 
@@ -137,38 +175,64 @@ def test_flows_by_tag(loaded):
 
 def test_values_stand_beside(loaded):
     _, query = loaded
-    rows = query("SELECT slice.name, key, display_value FROM slice JOIN args USING (arg_set_id) WHERE slice.name IN ('request', 'query')")
+    rows = query(
+        "SELECT slice.name, key, display_value FROM slice JOIN args USING (arg_set_id) WHERE slice.name IN ('request', 'query')"
+    )
     found = {(row["name"], row["key"].rpartition(".")[2], row["display_value"]) for row in rows}
-    assert {("request", "route", "/a"), ("request", "route", "/b"), ("query", "tag", "order-a"), ("query", "big", str(1 << 62))} <= found
+    assert {
+        ("request", "route", "/a"),
+        ("request", "route", "/b"),
+        ("query", "tag", "order-a"),
+        ("query", "big", str(1 << 62)),
+    } <= found
 
 
 def test_aggregations_are_counters(loaded):
     _, query = loaded
-    last = {row["name"].removesuffix(" value"): row["value"] for row in query(
-        "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts")}
+    last = {
+        row["name"].removesuffix(" value"): row["value"]
+        for row in query(
+            "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY c.ts"
+        )
+    }
     assert {last["@n query"], last["@size values"]} == {2.0} and last["@size p99 <="] == 63.0
 
 
 def test_names_of_processes_and_times(loaded, files):
     file, query = loaded
-    assert any("python" in row["name"] for row in query("SELECT name FROM process WHERE name IS NOT NULL"))
-    assert query("SELECT count(*) AS n FROM stats WHERE severity = 'error' AND value > 0")[0]["n"] == 0, query(
-        "SELECT name, value FROM stats WHERE severity = 'error' AND value > 0")
+    assert any(
+        "python" in row["name"] for row in query("SELECT name FROM process WHERE name IS NOT NULL")
+    )
+    assert (
+        query("SELECT count(*) AS n FROM stats WHERE severity = 'error' AND value > 0")[0]["n"] == 0
+    ), query("SELECT name, value FROM stats WHERE severity = 'error' AND value > 0")
     assert query("SELECT name FROM slice WHERE name = 'zwölf'")
     hostile = "<b>hostile\\x1b[2J"  # of JSON's strings this trace_processor keeps the escapes
     shown = json.dumps(hostile)[1:-1] if file == "t.json" else hostile
-    assert [row["name"] for row in query("SELECT name FROM slice WHERE name LIKE '<b>%'")] == [shown]
+    assert [row["name"] for row in query("SELECT name FROM slice WHERE name LIKE '<b>%'")] == [
+        shown
+    ]
 
 
-REQUIRED = {"B": {"name", "ts", "pid", "tid"}, "E": {"ts", "pid", "tid"}, "X": {"name", "ts", "dur", "pid", "tid"},
-            "i": {"name", "ts", "pid", "tid", "s"}, "C": {"name", "ts", "pid", "args"}, "M": {"name", "pid", "args"},
-            "s": {"id", "ts", "pid", "tid", "cat", "name"}, "t": {"id", "ts", "pid", "tid", "cat", "name"}}
+REQUIRED = {
+    "B": {"name", "ts", "pid", "tid"},
+    "E": {"ts", "pid", "tid"},
+    "X": {"name", "ts", "dur", "pid", "tid"},
+    "i": {"name", "ts", "pid", "tid", "s"},
+    "C": {"name", "ts", "pid", "args"},
+    "M": {"name", "pid", "args"},
+    "s": {"id", "ts", "pid", "tid", "cat", "name"},
+    "t": {"id", "ts", "pid", "tid", "cat", "name"},
+}
 
 
 def test_chromes_json_has_what_its_description_demands(files):
     """By "Trace Event Format": the object form, each phase with its members, slices within each other."""
     told = json.loads((files / "t.json").read_text())
-    assert set(told) == {"displayTimeUnit", "otherData", "traceEvents"} and told["displayTimeUnit"] == "ns"
+    assert (
+        set(told) == {"displayTimeUnit", "otherData", "traceEvents"}
+        and told["displayTimeUnit"] == "ns"
+    )
     open_slices, phases = {}, set()
     for event in told["traceEvents"]:
         phases.add(event["ph"])
@@ -188,17 +252,39 @@ def test_chromes_json_has_what_its_description_demands(files):
 @pytest.mark.parametrize("by", ["thread", "task", "tag"])
 def test_tracks_by_what_is_asked_for(by, files, tmp_path):
     path = tmp_path / "t.json"
-    result = harness.run([harness.PYDTRACE, "-q", "-Z", "-x", f"track={by}", "--chrome", str(path), "--replay", str(files / "events"), "-n", SCRIPT])
+    result = harness.run(
+        [
+            harness.PYDTRACE,
+            "-q",
+            "-Z",
+            "-x",
+            f"track={by}",
+            "--chrome",
+            str(path),
+            "--replay",
+            str(files / "events"),
+            "-n",
+            SCRIPT,
+        ]
+    )
     assert result.status == 0, result
     events = json.loads(path.read_text())["traceEvents"]
-    tracks = {event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
+    tracks = {
+        event["args"]["name"]
+        for event in events
+        if event["ph"] == "M" and event["name"] == "thread_name"
+    }
     wanted = {"thread": set(), "task": {"one", "two"}, "tag": {"order-a", "order-b"}}[by]
-    assert {name.rpartition(".")[2].rstrip(">") for name in tracks if not name.startswith("@")} == wanted
+    assert {
+        name.rpartition(".")[2].rstrip(">") for name in tracks if not name.startswith("@")
+    } == wanted
 
 
 @pytest.mark.parametrize("option", ["--perfetto", "--chrome"])
 def test_where_it_can_not_be_written(option, tmp_path):
-    result = harness.run([harness.PYDTRACE, option, str(tmp_path / "none" / "t"), "-n", "BEGIN { exit(0); }"])
+    result = harness.run(
+        [harness.PYDTRACE, option, str(tmp_path / "none" / "t"), "-n", "BEGIN { exit(0); }"]
+    )
     assert result.status == 1 and "failed to write to" in result.stderr, result
     result = harness.run([harness.PYDTRACE, option, "-n", "BEGIN { exit(0); }"])
     assert result.status == 1, result
@@ -208,7 +294,12 @@ def test_without_perfetto(tmp_path):
     """The package is told of, and no file is left."""
     (tmp_path / "perfetto.py").write_text("raise ImportError")
     path = tmp_path / "t.pftrace"
-    result = harness.run([harness.PYDTRACE, "-q", "--perfetto", str(path), "-n", "BEGIN { exit(0); }"],
-                         env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    assert (result.status, result.stderr) == (1, "dtrace: --perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing\n")
+    result = harness.run(
+        [harness.PYDTRACE, "-q", "--perfetto", str(path), "-n", "BEGIN { exit(0); }"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert (result.status, result.stderr) == (
+        1,
+        "dtrace: --perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing\n",
+    )
     assert os.listdir(tmp_path) == ["perfetto.py"] or not path.exists()

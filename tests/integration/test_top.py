@@ -36,7 +36,9 @@ def table(*arguments):
     """{pid: {heading: cell}} of `pyusdt top`."""
     result = harness.run([PYUSDT, "top", "-i", "0.3", *arguments])
     assert result.status == 0, result
-    lines = [re.split(r" {2,}", line.strip()) for line in result.stdout.partition("\n\n")[0].splitlines()]
+    lines = [
+        re.split(r" {2,}", line.strip()) for line in result.stdout.partition("\n\n")[0].splitlines()
+    ]
     return {int(line[0]): dict(zip(lines[0], line)) for line in lines[1:]}
 
 
@@ -47,7 +49,13 @@ def traced(program, *options):
 
 def test_who_is_traced_by_whom(program):
     alone = table()[program.pid]
-    assert (alone["OWN PROVIDERS"], alone["TRACED BY"], alone["KB/s"], alone["LOST"], alone["PROBES"]) == ("shop", "-", "-", "-", "954")
+    assert (
+        alone["OWN PROVIDERS"],
+        alone["TRACED BY"],
+        alone["KB/s"],
+        alone["LOST"],
+        alone["PROBES"],
+    ) == ("shop", "-", "-", "-", "954")
     with traced(program) as tracer:
         assert "ready" in tracer.stderr.readline()
         program.stdin.write("1000\n")
@@ -73,7 +81,9 @@ def test_what_is_lost(program):
         os.kill(tracer.pid, 18)
         tracer.terminate()
         said = harness.finish(tracer, 30).stderr
-    assert int(re.search(r"(\d+) drops", said)[1]) == int(row["LOST"]), "it counts what the tracer counts"
+    assert int(re.search(r"(\d+) drops", said)[1]) == int(row["LOST"]), (
+        "it counts what the tracer counts"
+    )
 
 
 def test_rates_are_of_the_interval(program):
@@ -110,7 +120,14 @@ def test_what_other_tracers_listen_to(program):
             memory.seek(address)
             memory.write(b"\x01\x00")
         raised = row()
-        assert raised.traced and raised.cells()[4:] == ("others (2 of 954)", "-", "-", "-", "-", "-")
+        assert raised.traced and raised.cells()[4:] == (
+            "others (2 of 954)",
+            "-",
+            "-",
+            "-",
+            "-",
+            "-",
+        )
         assert "they alone can count" in top.foot([raised])[0]
         for address in (first, second):
             memory.seek(address)
@@ -118,13 +135,20 @@ def test_what_other_tracers_listen_to(program):
     assert not row().traced
 
 
-@pytest.mark.skipif("CI" not in os.environ and not os.path.exists("/usr/bin/tmux"), reason="host: no tmux")
+@pytest.mark.skipif(
+    "CI" not in os.environ and not os.path.exists("/usr/bin/tmux"), reason="host: no tmux"
+)
 @pytest.mark.parametrize("size", [(120, 30), (60, 10)])
 def test_on_a_terminal(size, program, tmp_path):
     terminal = Terminal(tmp_path, *size)
     try:
-        terminal.type(f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {PYUSDT} top -i 0.5; echo status $?", "Enter")
-        assert re.search(r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s", terminal.until(rf"{program.pid}"))
+        terminal.type(
+            f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {PYUSDT} top -i 0.5; echo status $?",
+            "Enter",
+        )
+        assert re.search(
+            r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s", terminal.until(rf"{program.pid}")
+        )
         terminal.type("s")
         terminal.until("by LOST")
         terminal.type("p", "+")
@@ -136,8 +160,14 @@ def test_on_a_terminal(size, program, tmp_path):
 
 
 def test_nobody_is_there(tmp_path):
-    result = harness.run([PYUSDT, "top", "-i", "0.1"], env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)})
-    assert result.status == 0 and "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on\n" in result.stdout
+    result = harness.run(
+        [PYUSDT, "top", "-i", "0.1"], env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}
+    )
+    assert (
+        result.status == 0
+        and "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on\n"
+        in result.stdout
+    )
 
 
 def test_wrong_intervals():
@@ -164,9 +194,25 @@ def test_a_low_screen_has_room_for_the_tracers():
         return capture.get().splitlines()
 
     wide, narrow = shown(120, 20), shown(80, 8)
-    assert len(wide) == 20 and "… and 17 more" in wide and wide[-3].split() == [*top.KERNEL_HEADINGS]
-    assert [line.partition(" ")[0] for line in narrow][2:] == ["", "", "…", "", "TRACER", "", "RUNS/s:"], narrow
-    assert next(line for line in narrow if "TRACER" in line).split() == ["TRACER", "NAME", "TRACES", "RUNS/s", "LOST"]
+    assert (
+        len(wide) == 20 and "… and 17 more" in wide and wide[-3].split() == [*top.KERNEL_HEADINGS]
+    )
+    assert [line.partition(" ")[0] for line in narrow][2:] == [
+        "",
+        "",
+        "…",
+        "",
+        "TRACER",
+        "",
+        "RUNS/s:",
+    ], narrow
+    assert next(line for line in narrow if "TRACER" in line).split() == [
+        "TRACER",
+        "NAME",
+        "TRACES",
+        "RUNS/s",
+        "LOST",
+    ]
     assert "…" not in next(line for line in narrow if "4242" in line)
     assert not any("more" in line for line in shown(120, 60)[1:])
 
@@ -183,5 +229,9 @@ def test_long_texts_leave_the_numbers_room(width):
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(top.drawn([row], "every 2 s", (width, 30)))
     head, headings, line, *rest = console.export_text().splitlines()
-    assert {"1234567", "123456"} <= set(line.split()) and "…" in line and {"PID", "LOST"} <= set(headings.split()), line
+    assert (
+        {"1234567", "123456"} <= set(line.split())
+        and "…" in line
+        and {"PID", "LOST"} <= set(headings.split())
+    ), line
     assert all(len(each) <= width for each in (head, headings, line, *rest))

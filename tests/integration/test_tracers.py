@@ -19,8 +19,11 @@ import pyusdt._core
 
 MODULE = pyusdt._core.__file__
 DOUBLE = 0x4004000000000000  # 2.5
-NOTES = {"i4s4": ("pyusdt", "user_trace__i4s4"), "n950": ("pyusdt", "user_trace__n950"),
-         "own": ("telling", "own__probe")}
+NOTES = {
+    "i4s4": ("pyusdt", "user_trace__i4s4"),
+    "n950": ("pyusdt", "user_trace__n950"),
+    "own": ("telling", "own__probe"),
+}
 # the arguments: "s" text, "d" a number; and their values
 KINDS = {"i4s4": "ssddddssss", "n950": "ssddddss", "own": "sdsddd"}
 VALUES = {
@@ -64,17 +67,36 @@ def kinds(what):
 def printf(what, number, text):
     """(format, arguments) of a printf of all arguments; number and text take an argument's index."""
     formats = "|".join("%s" if kind == "s" else "%lld" for kind in kinds(what))
-    return formats, ", ".join(text(i) if kind == "s" else number(i) for i, kind in enumerate(kinds(what)))
+    return formats, ", ".join(
+        text(i) if kind == "s" else number(i) for i, kind in enumerate(kinds(what))
+    )
 
 
 @pytest.mark.parametrize("what", NOTES)
 def test_gdb(what, telling):
     if lacking := harness.tools("gdb"):
         pytest.skip(f"no {lacking}")
-    formats, arguments = printf(what, lambda i: f"(long){f'$_probe_arg{i}'}", lambda i: f"(char *)$_probe_arg{i}")
-    shown = harness.run(["gdb", "-nx", "-batch", "-p", str(telling.pid), "-ex",
-                         f"break -probe-stap {':'.join(NOTES[what])}", "-ex", "continue", "-ex",
-                         f'printf "{formats}\\n", {arguments}', "-ex", "detach"], timeout=60)
+    formats, arguments = printf(
+        what, lambda i: f"(long){f'$_probe_arg{i}'}", lambda i: f"(char *)$_probe_arg{i}"
+    )
+    shown = harness.run(
+        [
+            "gdb",
+            "-nx",
+            "-batch",
+            "-p",
+            str(telling.pid),
+            "-ex",
+            f"break -probe-stap {':'.join(NOTES[what])}",
+            "-ex",
+            "continue",
+            "-ex",
+            f'printf "{formats}\\n", {arguments}',
+            "-ex",
+            "detach",
+        ],
+        timeout=60,
+    )
     assert telling.values(what) + "\n" in shown.stdout, shown
     telling.expect_on_and_off()
 
@@ -107,10 +129,15 @@ def test_dtrace(what, telling, oracle):
     provider, name = NOTES[what]
     formats, arguments = printf(what, lambda i: f"arg{i}", lambda i: f"copyinstr(arg{i})")
     formats = formats.replace("lld", "d")
-    script = (f'{provider}{telling.pid}:::{name.replace("__", "-")} '
-              f'{{ printf("{formats}|%s\\n", {arguments}, probemod); exit(0); }}')
+    script = (
+        f"{provider}{telling.pid}:::{name.replace('__', '-')} "
+        f'{{ printf("{formats}|%s\\n", {arguments}, probemod); exit(0); }}'
+    )
     shown = oracle.dtrace("-q", "-n", script, "-p", str(telling.pid), timeout=60)
-    assert f"{telling.values(what)}|{os.path.basename(telling.path(what))}" in shown.stdout.splitlines(), shown
+    assert (
+        f"{telling.values(what)}|{os.path.basename(telling.path(what))}"
+        in shown.stdout.splitlines()
+    ), shown
     telling.expect_on_and_off()
 
 
@@ -132,7 +159,9 @@ def perf_event(path, provider, name, folder):
     perf = ["perf", "--buildid-dir", folder]
     subprocess.run([*perf, "buildid-cache", "--add", path], check=True)
     event = f"sdt_{provider}:{name}"
-    subprocess.run([*perf, "probe", "--quiet", "--del", event], check=False)  # of a run that was killed
+    subprocess.run(
+        [*perf, "probe", "--quiet", "--del", event], check=False
+    )  # of a run that was killed
     subprocess.run([*perf, "probe", "--quiet", "--add", event], check=True)
     try:
         yield perf, event
@@ -146,17 +175,40 @@ def test_perf(what, telling, root, tmp_path):
     if lacking := harness.tools("perf"):
         pytest.skip(f"no {lacking}")
     with perf_event(telling.path(what), *NOTES[what], str(tmp_path / "debug")) as (perf, event):
-        recorded = harness.run([*perf, "record", "--quiet", "--output", str(tmp_path / "data"), "--event", event,
-                                "--pid", str(telling.pid), "--", "sleep", "0.2"], timeout=60)
+        recorded = harness.run(
+            [
+                *perf,
+                "record",
+                "--quiet",
+                "--output",
+                str(tmp_path / "data"),
+                "--event",
+                event,
+                "--pid",
+                str(telling.pid),
+                "--",
+                "sleep",
+                "0.2",
+            ],
+            timeout=60,
+        )
         assert recorded.status == 0, recorded
         shown = harness.run([*perf, "script", "--input", str(tmp_path / "data")], timeout=60)
-    expected = [None if kind == "s" else value
-                for kind, value in zip(kinds(what), telling.values(what).split("|"), strict=True)]
-    lines = [re.findall(r"arg\d+=(-?\d+)", line) for line in shown.stdout.splitlines() if f" {event}: " in line]
+    expected = [
+        None if kind == "s" else value
+        for kind, value in zip(kinds(what), telling.values(what).split("|"), strict=True)
+    ]
+    lines = [
+        re.findall(r"arg\d+=(-?\d+)", line)
+        for line in shown.stdout.splitlines()
+        if f" {event}: " in line
+    ]
     assert lines, shown
     for line in lines:
         for i, value in enumerate(expected):
-            if what == "own" and i == 3 and "-" not in line[i]:  # an int8_t: perf 6.1 prints it as unsigned
+            if (
+                what == "own" and i == 3 and "-" not in line[i]
+            ):  # an int8_t: perf 6.1 prints it as unsigned
                 value = str(int(value) & 0xFF)
             assert value is None or line[i] == value, line
     telling.expect_on_and_off()
@@ -171,7 +223,9 @@ def kernel_tree(tmp_path_factory):
         (".config", "".join(f"CONFIG_{each}=y\n" for each in options)),
         ("include/config/kernel.release", platform.release()),
         ("include/generated/utsrelease.h", f'#define UTS_RELEASE "{platform.release()}"\n'),
-        ("Module.symvers", ""), ("Makefile", ""), ("System.map", ""),
+        ("Module.symvers", ""),
+        ("Makefile", ""),
+        ("System.map", ""),
     ):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +241,9 @@ def test_stap_lists(what, telling, kernel_tree):
     point = f'process("{telling.path(what)}").provider("{provider}").mark("{name}")'
     shown = harness.run(["stap", "-r", kernel_tree, "-L", point], timeout=60)
     count = {"i4s4": 10, "n950": 10, "own": 5}[what]
-    assert shown.stdout == " ".join([point, *(f"$arg{i + 1}:long" for i in range(count))]) + "\n", shown
+    assert shown.stdout == " ".join([point, *(f"$arg{i + 1}:long" for i in range(count))]) + "\n", (
+        shown
+    )
 
 
 BCC = """
@@ -208,13 +264,23 @@ def test_bcc_reads(what, telling, root):
         pytest.skip("no python3-bpfcc")
     shown = harness.run(["/usr/bin/python3", "-c", BCC, str(telling.pid), *NOTES[what]], timeout=60)
     if what == "own":
-        operands = [("8 signed", "di"), ("8 unsigned", "si"), ("4 unsigned", "dx"), ("1 signed", "cx"),
-                    ("8 unsigned", "r8")]
+        operands = [
+            ("8 signed", "di"),
+            ("8 unsigned", "si"),
+            ("4 unsigned", "dx"),
+            ("1 signed", "cx"),
+            ("8 unsigned", "r8"),
+        ]
     else:
         registers = ["di", "si", "dx", "cx", "r8", "r9", "ax", "r10", "r11", "bx"]
-        operands = [(f"8 {'signed' if 2 <= i < 6 else 'unsigned'}", register) for i, register in enumerate(registers)]
+        operands = [
+            (f"8 {'signed' if 2 <= i < 6 else 'unsigned'}", register)
+            for i, register in enumerate(registers)
+        ]
     place, *arguments = re.sub(" +", " ", shown.stdout.rstrip("\n")).split("|")
-    assert place == "1" and [tuple(each.split(" bytes @ ")) for each in arguments] == operands, shown
+    assert place == "1" and [tuple(each.split(" bytes @ ")) for each in arguments] == operands, (
+        shown
+    )
 
 
 def test_strings_are_in_memory_when_the_site_is_hit(oracle, tmp_path):
@@ -235,20 +301,26 @@ def test_strings_are_in_memory_when_the_site_is_hit(oracle, tmp_path):
     path = "pyusdt.Provider('resident').probe('first', str, str).path"
     made = harness.run([sys.executable, "-c", f"import pyusdt; print({path})"], env=environment)
     texts = ", ".join(f"str(arg{i})" for i in (0, 1, 6, 7, 8))
-    script = (f'BEGIN {{ printf("ready\\n"); }} '
-              f'usdt:{MODULE}:pyusdt:user_trace__n413 {{ printf("%s|%s|%s|%s|%s|", {texts}); '
-              'printf("%s\\n", str(arg9)); } '
-              f'usdt:{made.stdout.strip()}:resident:first {{ printf("%s|%s\\n", str(arg0), str(arg1)); exit(); }}')
-    with harness.running([harness.ORACLE, "bpftrace", "-q", "-e", script],
-                         env={**os.environ, "BPFTRACE_MAX_STRLEN": "1024"}) as tracer:
+    script = (
+        f'BEGIN {{ printf("ready\\n"); }} '
+        f'usdt:{MODULE}:pyusdt:user_trace__n413 {{ printf("%s|%s|%s|%s|%s|", {texts}); '
+        'printf("%s\\n", str(arg9)); } '
+        f'usdt:{made.stdout.strip()}:resident:first {{ printf("%s|%s\\n", str(arg0), str(arg1)); exit(); }}'
+    )
+    with harness.running(
+        [harness.ORACLE, "bpftrace", "-q", "-e", script],
+        env={**os.environ, "BPFTRACE_MAX_STRLEN": "1024"},
+    ) as tracer:
         assert tracer.stdout.readline() == "ready\n"
         fired = harness.start([sys.executable, "-c", program], env=environment)
         done = harness.finish(fired, 30)
         assert done.status == 0, done
         shown = harness.finish(tracer, 60)
     who = f"<{fired.pid}.{fired.pid}>"
-    assert shown.stdout.split("\n")[:2] == [f"{who}|the tag|a literal|from a file|bytes|{'x' * 900}",
-                                            "typed|from a file"], shown
+    assert shown.stdout.split("\n")[:2] == [
+        f"{who}|the tag|a literal|from a file|bytes|{'x' * 900}",
+        "typed|from a file",
+    ], shown
 
 
 def test_a_tracer_that_is_there_first(tmp_path, root):
@@ -256,13 +328,28 @@ def test_a_tracer_that_is_there_first(tmp_path, root):
     if lacking := harness.tools("bpftrace"):
         pytest.skip(f"no {lacking}")
     environment = {**os.environ, "PYUSDT_CACHE": str(tmp_path)}
-    shop = [os.path.join(harness.ROOT, ".venv/bin/python"), os.path.join(harness.ROOT, "examples/shop.py")]
+    shop = [
+        os.path.join(harness.ROOT, ".venv/bin/python"),
+        os.path.join(harness.ROOT, "examples/shop.py"),
+    ]
     subprocess.run(shop, env=environment, check=True)
     (path,) = (str(each) for each in tmp_path.glob("shop-*.so"))
-    script = (f'BEGIN {{ printf("ready\\n"); }} usdt:{path}:shop:closed {{ exit(); }} '
-              f'usdt:{path}:shop:order__placed {{ printf("%d %s\\n", arg0, str(arg1)); }}')
+    script = (
+        f'BEGIN {{ printf("ready\\n"); }} usdt:{path}:shop:closed {{ exit(); }} '
+        f'usdt:{path}:shop:order__placed {{ printf("%d %s\\n", arg0, str(arg1)); }}'
+    )
     with harness.running(["bpftrace", "-q", "-e", script]) as tracer:
         assert tracer.stdout.readline() == "ready\n"
         subprocess.run(shop, env=environment, check=True)
         shown = harness.finish(tracer, 30)
-    assert shown.stdout.split() == ["1", "green", "tea", "2", "black", "tea", "3", "green", "tea"], shown
+    assert shown.stdout.split() == [
+        "1",
+        "green",
+        "tea",
+        "2",
+        "black",
+        "tea",
+        "3",
+        "green",
+        "tea",
+    ], shown

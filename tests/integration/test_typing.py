@@ -81,28 +81,40 @@ def wrong(ends):
 def refused(folder, *command, **environment):
     """The numbers of the lines that a type checker refuses."""
     (folder / "user.py").write_text(PROGRAM)
-    checked = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False,
-                             env={**os.environ, **environment})
+    checked = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
     found = re.findall(r"user.py:(\d+):(?:\d+ -)? error", checked.stdout)
     assert found, checked.stdout + checked.stderr
     return sorted(set(map(int, found)))
 
 
 def test_mypy_refuses_wrong_calls_and_no_others(tmp_path):
-    assert refused(tmp_path, "-m", "mypy", "--strict", "--config-file=", "user.py") == wrong(("# wrong", "pyright"))
+    assert refused(tmp_path, "-m", "mypy", "--strict", "--config-file=", "user.py") == wrong(
+        ("# wrong", "pyright")
+    )
 
 
 @pytest.mark.long  # it is 280 MB
 def test_pyright_refuses_wrong_calls_and_no_others(tmp_path):
     folder = installed.folder_of(os.path.join(harness.HERE, "type_checkers.txt"), depends=True)
-    (tmp_path / "pyproject.toml").write_text(textwrap.dedent(f"""
+    (tmp_path / "pyproject.toml").write_text(
+        textwrap.dedent(f"""
         [tool.basedpyright]
         typeCheckingMode = "strict"
         reportUnusedFunction = false
         extraPaths = ["{os.path.dirname(os.path.dirname(pyusdt.__file__))}"]
         pythonVersion = "{sys.version_info[0]}.{sys.version_info[1]}"
-    """))
-    assert refused(tmp_path, "-m", "basedpyright", "--level", "error", "-p", ".", PYTHONPATH=folder) == wrong("# wrong")
+    """)
+    )
+    assert refused(
+        tmp_path, "-m", "basedpyright", "--level", "error", "-p", ".", PYTHONPATH=folder
+    ) == wrong("# wrong")
 
 
 def test_it_runs(tmp_path):

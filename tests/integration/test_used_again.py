@@ -10,9 +10,12 @@ import textwrap
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare") is not None or
-                                not os.path.exists("/proc/sys/kernel/ns_last_pid"),
-                                reason="host: not root, or no unshare, or a kernel that gives no pid that is asked for")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0
+    or harness.tools("unshare") is not None
+    or not os.path.exists("/proc/sys/kernel/ns_last_pid"),
+    reason="host: not root, or no unshare, or a kernel that gives no pid that is asked for",
+)
 
 # In a pid namespace of its own, where nobody else takes the id.  The tracer stands still while the process that fired
 # ends, and another one gets its id.
@@ -56,8 +59,22 @@ second.kill()
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
 def test_raise_hits_nobody_who_has_the_id_now(engine, tmp_path):
     (tmp_path / "world.py").write_text(textwrap.dedent(WORLD))
-    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "world.py", harness.PYDTRACE,
-                           engine], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [
+            "unshare",
+            "-pfm",
+            "--mount-proc",
+            "--kill-child",
+            sys.executable,
+            tmp_path / "world.py",
+            harness.PYDTRACE,
+            engine,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0 and done.stdout.startswith("None "), done
     assert "couldn't send signal 9 to" in done.stdout, done
 
@@ -94,8 +111,13 @@ engine.close()
 
 def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
     (tmp_path / "world.py").write_text(NAMED)
-    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "world.py"],
-                          capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "world.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "False 0 True\n"), done
 
 
@@ -138,8 +160,15 @@ second.kill()
 
 def test_stacks_are_of_the_process_that_fired(tmp_path):
     (tmp_path / "dumped.py").write_text(DUMPED)
-    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "dumped.py"], capture_output=True,
-                          text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "dumped.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done
     first, *others, asked = done.stdout.splitlines()
-    assert (first, asked) == ("True", "None") and all("has ended: its stacks could not be read" in line for line in others), done
+    assert (first, asked) == ("True", "None") and all(
+        "has ended: its stacks could not be read" in line for line in others
+    ), done

@@ -17,12 +17,18 @@ import harness
 import pytest
 from pydtrace._tracer import find_rundir
 
-pytestmark = [pytest.mark.xdist_group("users"),
-              pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
-                                 reason="needs root, unshare and nsenter: other users' processes")]
+pytestmark = [
+    pytest.mark.xdist_group("users"),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
+        reason="needs root, unshare and nsenter: other users' processes",
+    ),
+]
 ALICE, BOB = 54001, 54002
-COUNT = ('BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } '
-         'END { printa("%d %d %@d\\n", @); }')
+COUNT = (
+    'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } '
+    'END { printa("%d %d %@d\\n", @); }'
+)
 
 # Is this user in a forked child, so that python need not be readable to him; fires what it is told to, line by line.
 PROGRAM = """
@@ -48,13 +54,27 @@ class Users:
         self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "made\n"
         self.shm = Path(f"/proc/{self.holder.pid}/root/dev/shm")
-        self.environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+        self.environment = {
+            name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"
+        }
         self.started = []
 
     def start(self, *command):
-        enter = ["nsenter", "-t", self.holder.pid, "-m", f"--pid=/proc/{self.holder.pid}/ns/pid_for_children"]
-        process = subprocess.Popen([*map(str, enter), *map(str, command)], text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
+        enter = [
+            "nsenter",
+            "-t",
+            self.holder.pid,
+            "-m",
+            f"--pid=/proc/{self.holder.pid}/ns/pid_for_children",
+        ]
+        process = subprocess.Popen(
+            [*map(str, enter), *map(str, command)],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment,
+        )
         self.started.append(process)
         return process
 
@@ -73,8 +93,12 @@ class Users:
     def joined(self, *uids):
         """Waits until there is a started session in the directories of these users."""
         for uid in uids:
-            harness.wait_until(lambda uid=uid: any(path.stat().st_size > 400 and path.read_bytes()[12] == 1
-                                                   for path in self.shm.glob(f"pyusdt-{uid}/*.session")))
+            harness.wait_until(
+                lambda uid=uid: any(
+                    path.stat().st_size > 400 and path.read_bytes()[12] == 1
+                    for path in self.shm.glob(f"pyusdt-{uid}/*.session")
+                )
+            )
 
     def end(self):
         for process in [self.holder, *self.started]:  # the first takes all the others with it
@@ -100,9 +124,15 @@ def fire(process, mark):
 
 def ended(process):
     """{(uid, mark): count} of a tracer that is told to end, and what it said."""
-    subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=False)  # nsenter does not hand it on; one of -p may have ended before
+    subprocess.run(
+        ["pkill", "-INT", "-P", str(process.pid)], check=False
+    )  # nsenter does not hand it on; one of -p may have ended before
     out, err = process.communicate(timeout=30)
-    rows = [tuple(map(int, line.split())) for line in out.splitlines() if re.fullmatch(r"\d+ \d+ \d+", line)]
+    rows = [
+        tuple(map(int, line.split()))
+        for line in out.splitlines()
+        if re.fullmatch(r"\d+ \d+ \d+", line)
+    ]
     return {(uid, mark): count for uid, mark, count in rows}, err
 
 
@@ -115,7 +145,11 @@ def test_all_users_now_and_later(users):
     users.joined(BOB)
     assert [fire(who, 7) for who in (alice, root, bob)] == [100, 100, 100]
     counts, err = ended(tracer)
-    assert {key: count for key, count in counts.items() if key[1] == 7} == {(ALICE, 7): 100, (0, 7): 100, (BOB, 7): 100}
+    assert {key: count for key, count in counts.items() if key[1] == 7} == {
+        (ALICE, 7): 100,
+        (0, 7): 100,
+        (BOB, 7): 100,
+    }
     assert "not traced" not in err and not list(users.shm.glob("*/*.session")), err
 
 
@@ -148,8 +182,26 @@ def test_a_user_is_cut_off(users, tmp_path, workers):
     alice, _ = users.process(ALICE)
     other, _ = users.process(ALICE)
     bob, _ = users.process(BOB)
-    tracer = users.start(sys.executable, "-c", CUTTER, tmp_path, ALICE, "--strict", "-q", "-Z", "-x", "engine=embedded", "-x", f"workers={workers}",
-                         "-x", "maxcpu=1000", "-x", "switchrate=50ms", "-n", COUNT)
+    tracer = users.start(
+        sys.executable,
+        "-c",
+        CUTTER,
+        tmp_path,
+        ALICE,
+        "--strict",
+        "-q",
+        "-Z",
+        "-x",
+        "engine=embedded",
+        "-x",
+        f"workers={workers}",
+        "-x",
+        "maxcpu=1000",
+        "-x",
+        "switchrate=50ms",
+        "-n",
+        COUNT,
+    )
     assert tracer.stdout.readline() == "begun\n"
     users.joined(ALICE, BOB)
     assert [fire(who, 7) for who in (alice, other, bob)] == [100, 100, 100]
@@ -165,7 +217,10 @@ def test_a_user_is_cut_off(users, tmp_path, workers):
         (ALICE, 7): 200, (BOB, 7): 100, (BOB, 8): 100, (BOB, 10): 100}  # fmt: skip
     drops = sum(map(int, re.findall(r"^dtrace: (\d+) drops", err, re.MULTILINE)))
     assert drops >= 200 and drops % 100 == 0 and f"user {ALICE} is cut off" in err, err
-    assert tracer.returncode in (3, -2) and not list(users.shm.glob("*/*.ring*")), (err, tracer.returncode)
+    assert tracer.returncode in (3, -2) and not list(users.shm.glob("*/*.ring*")), (
+        err,
+        tracer.returncode,
+    )
 
 
 def test_processes_of_two_users_by_pid(users):
@@ -230,9 +285,14 @@ def anothers(users):
     os.chown(users.shm / f"pyusdt-{ALICE}", BOB, BOB)
 
 
-@pytest.mark.parametrize("plant, said", [
-    *((each, "all 63 session slots") for each in (slots_taken, links, fifos, mounts)),
-    (open_to_others, "must be 0700"), (anothers, "does not belong to uid")])
+@pytest.mark.parametrize(
+    "plant, said",
+    [
+        *((each, "all 63 session slots") for each in (slots_taken, links, fifos, mounts)),
+        (open_to_others, "must be 0700"),
+        (anothers, "does not belong to uid"),
+    ],
+)
 def test_a_hostile_user_costs_his_own_events(users, plant, said):
     """Whatever is in his directory: the others' are complete, no file is touched, and the user is told."""
     (users.shm / f"pyusdt-{ALICE}").mkdir(mode=0o700)
@@ -243,7 +303,9 @@ def test_a_hostile_user_costs_his_own_events(users, plant, said):
     users.joined(BOB)
     assert fire(bob, 7) == 100
     counts, err = ended(tracer)
-    assert counts[BOB, 7] == 100 and re.search(f"processes of uid {ALICE} are not traced: .*{said}", err), err
+    assert counts[BOB, 7] == 100 and re.search(
+        f"processes of uid {ALICE} are not traced: .*{said}", err
+    ), err
     secret = users.shm / "secret"
     assert not secret.exists() or (secret.read_text(), secret.stat().st_uid) == ("secret", 0)
     del held
@@ -287,7 +349,9 @@ def processes(users, control_file):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("plant, said", [(files, "too many files in"), (processes, "there are too many")])
+@pytest.mark.parametrize(
+    "plant, said", [(files, "too many files in"), (processes, "there are too many")]
+)
 def test_a_crowd_costs_its_users_events(users, plant, said):
     _, pid = users.process(ALICE)
     bob, _ = users.process(BOB)
@@ -297,7 +361,9 @@ def test_a_crowd_costs_its_users_events(users, plant, said):
     users.joined(BOB)
     assert fire(bob, 7) == 100
     counts, err = ended(tracer)
-    assert counts[BOB, 7] == 100 and f"not all processes of uid {ALICE} are traced: {said}" in err, err
+    assert (
+        counts[BOB, 7] == 100 and f"not all processes of uid {ALICE} are traced: {said}" in err
+    ), err
 
 
 # Becomes this user, in a forked child if it is told so, and fires.
@@ -340,7 +406,9 @@ def found_by(uid, pid):
 def test_the_new_user_of_a_process(more):
     """The kernel shows him nothing of it.  A forked child has a file in his directory, by which -p finds it."""
     environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
-    with harness.running([sys.executable, "-c", HIDDEN, str(ALICE), *more], env=environment, stdin=subprocess.PIPE) as process:
+    with harness.running(
+        [sys.executable, "-c", HIDDEN, str(ALICE), *more], env=environment, stdin=subprocess.PIPE
+    ) as process:
         pid = int(process.stdout.readline())
         said = found_by(ALICE, pid)
         other = found_by(BOB, pid)
@@ -348,7 +416,11 @@ def test_the_new_user_of_a_process(more):
         process.wait()
     for path in {f"/dev/shm/pyusdt-{uid}" for uid in (ALICE, BOB)}:
         shutil.rmtree(path, ignore_errors=True)
-    assert said == f"/dev/shm/pyusdt-{ALICE}" if more else "may not be looked at (Permission denied), like one that has changed" in said, said
+    assert (
+        said == f"/dev/shm/pyusdt-{ALICE}"
+        if more
+        else "may not be looked at (Permission denied), like one that has changed" in said
+    ), said
     assert "belongs to another user" in other, other
 
 

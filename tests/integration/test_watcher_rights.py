@@ -26,21 +26,41 @@ OUT = {
 }
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or platform.machine() != "x86_64", reason="host: root has rights to give up; numbers of x86-64")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or platform.machine() != "x86_64",
+    reason="host: root has rights to give up; numbers of x86-64",
+)
 @pytest.mark.parametrize("version", [f"3.{sys.version_info[1]}", "3.14"])
 @pytest.mark.parametrize("what", OUT)
 def test_what_the_program_gives_up(what, version):
     python = builds.find(version)
     builds.build(python)
-    got = subprocess.run([python, PROGRAM, what], env={**os.environ, "PYUSDT_VM": "1", "PYTHONPATH": builds.ROOM}, capture_output=True,
-                         text=True, timeout=60, check=False)
+    got = subprocess.run(
+        [python, PROGRAM, what],
+        env={**os.environ, "PYUSDT_VM": "1", "PYTHONPATH": builds.ROOM},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (got.returncode, got.stdout, got.stderr) == (0, OUT[what], ""), got
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or platform.machine() != "x86_64", reason="host: root may make a user namespace")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or platform.machine() != "x86_64",
+    reason="host: root may make a user namespace",
+)
 def test_a_program_that_imports_ctypes_later():
     """`python -m pyusdt`: the program finds no other finder of modules afterwards."""
-    code = ("import sys; finders = len(sys.meta_path); import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
-            "print(libc.unshare(0x10000000), finders - len(sys.meta_path))")
-    got = subprocess.run([sys.executable, "-m", "pyusdt", "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    code = (
+        "import sys; finders = len(sys.meta_path); import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
+        "print(libc.unshare(0x10000000), finders - len(sys.meta_path))"
+    )
+    got = subprocess.run(
+        [sys.executable, "-m", "pyusdt", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (got.returncode, got.stdout, got.stderr) == (0, "0 1\n", ""), got

@@ -61,19 +61,23 @@ def chunks(png: bytes) -> list[tuple[bytes, bytes]]:
     found, at = [], 8
     while at < len(png):
         (size,) = struct.unpack_from(">I", png, at)
-        found.append((png[at + 4:at + 8], png[at + 8:at + 8 + size]))
+        found.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + size]))
         at += size + 12
     return found
 
 
 def written(parts: list[tuple[bytes, bytes]]) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-                                          for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
 
 
 def told(picture: bytes) -> dict:
     """What it says of the page."""
-    (text,) = (data for kind, data in chunks(picture) if kind == b"tEXt" and data.startswith(b"page\0"))
+    (text,) = (
+        data for kind, data in chunks(picture) if kind == b"tEXt" and data.startswith(b"page\0")
+    )
     return json.loads(text[5:])
 
 
@@ -85,9 +89,15 @@ def telling(picture: bytes, what: dict) -> bytes:
 @contextlib.contextmanager
 def looking(browser):
     """As the picture is taken."""
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": "light"}]},
+    )
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False},
+    )
     try:
         yield
     finally:
@@ -96,11 +106,20 @@ def looking(browser):
 
 def test_the_picture_is_of_this_page(browser):
     shop = [sys.executable, os.path.join(harness.ROOT, "examples", "webshop.py"), "--forever"]
-    with harness.running(shop), harness.running([harness.PYDTRACE, "-q", "--web", "--ready", "-Z", "-n", SCRIPT]) as pydtrace:
+    with (
+        harness.running(shop),
+        harness.running(
+            [harness.PYDTRACE, "-q", "--web", "--ready", "-Z", "-n", SCRIPT]
+        ) as pydtrace,
+    ):
         address = address_of(pydtrace)
         with looking(browser):
             browser.get(address)
-            until(browser, f"state !== null && state.intervals >= {SHOWN_S} && [...panels.values()].map(panel => panel.lines.size).join()", "3,3")
+            until(
+                browser,
+                f"state !== null && state.intervals >= {SHOWN_S} && [...panels.values()].map(panel => panel.lines.size).join()",
+                "3,3",
+            )
             seen = {**browser.execute_script(OUTLINE), "heat": browser.execute_script(HEAT_AT)}
             shot = telling(base64.b64decode(browser.get_screenshot_as_base64()), seen)
         pydtrace.terminate()
@@ -114,8 +133,14 @@ def test_the_picture_is_of_this_page(browser):
 def check_picture(browser, picture: bytes, seen: dict) -> None:
     said = told(picture)
     again = "the page has changed since docs/images/page.png was made: make pictures"
-    assert len(seen["elements"]) > 30 and said["elements"] == seen["elements"] and said["drawing"] == seen["drawing"], again
+    assert (
+        len(seen["elements"]) > 30
+        and said["elements"] == seen["elements"]
+        and said["drawing"] == seen["drawing"]
+    ), again
     source = "data:image/png;base64," + base64.b64encode(picture).decode()
     browser.get("about:blank")  # the page's own policy (CSP) lets no such picture in
     size, colours = browser.execute_async_script(COLOURS_IN, source, said["heat"])
-    assert size == [WIDTH, HEIGHT] and colours > 3, "a heat map is where the picture says that it is"
+    assert size == [WIDTH, HEIGHT] and colours > 3, (
+        "a heat map is where the picture says that it is"
+    )

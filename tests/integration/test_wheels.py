@@ -30,14 +30,32 @@ def build(python: str, folder, url: str = "") -> str:
     """The path of a repaired wheel, built by a Python that has setuptools and cython; url: where its links lead."""
     tree = folder / "tree"
     shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
-    made = harness.run([python, "-m", "pip", "wheel", *QUIET, "--no-build-isolation", "--no-deps",
-                        "--wheel-dir", str(folder / "made"), str(tree)], timeout=300, cwd=tree, env={**os.environ, "PYUSDT_URL": url})
+    made = harness.run(
+        [
+            python,
+            "-m",
+            "pip",
+            "wheel",
+            *QUIET,
+            "--no-build-isolation",
+            "--no-deps",
+            "--wheel-dir",
+            str(folder / "made"),
+            str(tree),
+        ],
+        timeout=300,
+        cwd=tree,
+        env={**os.environ, "PYUSDT_URL": url},
+    )
     assert made.status == 0, made
     (wheel,) = glob.glob(str(folder / "made" / "pyusdt-*.whl"))
     auditwheel = os.path.join(os.path.dirname(sys.executable), "auditwheel")
     environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
-    repaired = harness.run([auditwheel, "repair", "--strip", "--wheel-dir", str(folder / "repaired"), wheel],
-                           timeout=120, env=environment)
+    repaired = harness.run(
+        [auditwheel, "repair", "--strip", "--wheel-dir", str(folder / "repaired"), wheel],
+        timeout=120,
+        env=environment,
+    )
     assert repaired.status == 0, repaired
     (wheel,) = glob.glob(str(folder / "repaired" / "pyusdt-*.whl"))
     assert "manylinux" in wheel, wheel
@@ -50,10 +68,23 @@ def check_contents(wheel: str, folder) -> None:
         names = archive.namelist()
         (core,) = (name for name in names if re.fullmatch(r"pyusdt/_core\.\S+\.so", name))
         archive.extract(core, folder)
-    sources = {name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name}
+    sources = {
+        name
+        for name in names
+        if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name
+    }
     assert sources == {"pyusdt/__init__.pxd", "pyusdt/include/pyusdt_probe.h"}, names
-    assert {"pyusdt/py.typed", "pydtrace/py.typed", "pyusdt/_core.pyi", *(f"pydtrace/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
-    for part in ("pyusdt/vm/start", "pydtrace/sinks/live/web_assets", "pydtrace/cli/completions"):  # what is no package, file by file
+    assert {
+        "pyusdt/py.typed",
+        "pydtrace/py.typed",
+        "pyusdt/_core.pyi",
+        *(f"pydtrace/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish")),
+    } <= set(names)
+    for part in (
+        "pyusdt/vm/start",
+        "pydtrace/sinks/live/web_assets",
+        "pydtrace/cli/completions",
+    ):  # what is no package, file by file
         files = [name for name in os.listdir(f"{harness.ROOT}/src/{part}") if "." in name]
         assert files and {f"{part}/{name}" for name in files} <= set(names), names
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
@@ -70,25 +101,55 @@ def check_metadata(wheel: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
         told = email.message_from_bytes(archive.read(name))
-    assert told["Description-Content-Type"] == "text/markdown" and told["License-Expression"] == "Apache-2.0"
-    assert {"live", "parquet", "notebook", "perfetto", "prometheus"} <= set(told.get_all("Provides-Extra"))
+    assert (
+        told["Description-Content-Type"] == "text/markdown"
+        and told["License-Expression"] == "Apache-2.0"
+    )
+    assert {"live", "parquet", "notebook", "perfetto", "prometheus"} <= set(
+        told.get_all("Provides-Extra")
+    )
     described = told.get_payload()
     assert described.startswith("# pyusdt\n") and "## Use" in described and len(described) > 5000
-    assert re.findall(r"\]\((?!https?:)[^)]*\)", described) == [], "links to files that are not there"
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", described) == [], (
+        "links to files that are not there"
+    )
     urls = dict(each.split(", ") for each in told.get_all("Project-URL"))
-    assert urls == {"Source": URL, "Documentation": f"{URL}/docs/README.md", "Changelog": f"{URL}/CHANGELOG.md"}
+    assert urls == {
+        "Source": URL,
+        "Documentation": f"{URL}/docs/README.md",
+        "Changelog": f"{URL}/CHANGELOG.md",
+    }
     led = [*urls.values(), *re.findall(rf"\]\(({URL}[^)#]*)", described)]
-    assert len(led) > 10 and [each for each in led if not Path(harness.ROOT, each.removeprefix(URL).lstrip("/")).exists()] == []
-    named = {extra for line in Path(harness.ROOT, "docs").rglob("*.md") for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())}
+    assert (
+        len(led) > 10
+        and [
+            each
+            for each in led
+            if not Path(harness.ROOT, each.removeprefix(URL).lstrip("/")).exists()
+        ]
+        == []
+    )
+    named = {
+        extra
+        for line in Path(harness.ROOT, "docs").rglob("*.md")
+        for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())
+    }
     assert named <= set(told.get_all("Provides-Extra")), "the documentation names others"
     check_rendering(wheel)
 
 
 def check_rendering(path: str) -> None:
     """An index takes this wheel or source distribution, and can show its description."""
-    if not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 15):  # cmarkgfm has no wheel for those
+    if not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (
+        3,
+        15,
+    ):  # cmarkgfm has no wheel for those
         folder = installed.folder_of(os.path.join(harness.HERE, "wheel_readers.txt"), depends=True)
-        checked = harness.run([sys.executable, "-m", "twine", "check", "--strict", path], env={**os.environ, "PYTHONPATH": folder}, timeout=60)
+        checked = harness.run(
+            [sys.executable, "-m", "twine", "check", "--strict", path],
+            env={**os.environ, "PYTHONPATH": folder},
+            timeout=60,
+        )
         assert checked.status == 0 and "PASSED" in checked.stdout, checked
 
 
@@ -97,19 +158,47 @@ def check_use(python: str, wheel: str, folder) -> None:
     environment = folder / "environment"
     subprocess.run([python, "-m", "venv", environment], check=True)
     clean = {"PATH": "/proc/nonexistent", "HOME": str(folder), "CC": "/proc/nonexistent/cc"}
-    installed = harness.run([str(environment / "bin/python"), "-m", "pip", "install", *QUIET, "--no-index", wheel],
-                            timeout=120, env=clean)
+    installed = harness.run(
+        [str(environment / "bin/python"), "-m", "pip", "install", *QUIET, "--no-index", wheel],
+        timeout=120,
+        env=clean,
+    )
     assert installed.status == 0, installed
-    used = harness.run([str(environment / "bin/python"), os.path.join(harness.HERE, "use_wheel.py")], timeout=60,
-                       env=clean, cwd=folder)
+    used = harness.run(
+        [str(environment / "bin/python"), os.path.join(harness.HERE, "use_wheel.py")],
+        timeout=60,
+        env=clean,
+        cwd=folder,
+    )
     assert used.status == 0 and "own /" in used.stdout, used
-    script, program = "pyusdt$target:::user_trace-i4s4 { trace(arg2); }", f"{harness.ROOT}/examples/hello.py"
-    traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", script, "-c",
-                          f"{environment}/bin/python {program}"], env={**clean, "PATH": os.environ["PATH"]})
+    script, program = (
+        "pyusdt$target:::user_trace-i4s4 { trace(arg2); }",
+        f"{harness.ROOT}/examples/hello.py",
+    )
+    traced = harness.run(
+        [
+            str(environment / "bin/pydtrace"),
+            "-q",
+            "-n",
+            script,
+            "-c",
+            f"{environment}/bin/python {program}",
+        ],
+        env={**clean, "PATH": os.environ["PATH"]},
+    )
     assert traced.status == 0 and "3" in traced.stdout, traced
     script = "python$target:__main__::function-entry { @[probefunc] = count(); }"
-    traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", script, "-c",
-                          f"{environment}/bin/python {program}"], env={**clean, "PATH": os.environ["PATH"]})
+    traced = harness.run(
+        [
+            str(environment / "bin/pydtrace"),
+            "-q",
+            "-n",
+            script,
+            "-c",
+            f"{environment}/bin/python {program}",
+        ],
+        env={**clean, "PATH": os.environ["PATH"]},
+    )
     assert traced.status == 0 and traced.stdout.split()[-2:] == ["<module>", "1"], traced
 
 
@@ -133,13 +222,21 @@ def test_minutes_to_the_first_heat_map(tmp_path):
         subprocess.run([home / "bin/pip", "install", *QUIET, source], check=True)
         installed_in = time.monotonic() - began
         with open(os.path.join(harness.ROOT, "docs/guide/first-heat-map.md")) as file:
-            (command,) = re.findall(r"^\$ (pydtrace .*) --html /tmp/heat.html (.*)$", file.read(), re.MULTILINE)
+            (command,) = re.findall(
+                r"^\$ (pydtrace .*) --html /tmp/heat.html (.*)$", file.read(), re.MULTILINE
+            )
         path = tmp_path / "heat.html"
-        done = harness.run(["sh", "-c", f"{command[0]} --html {path} {command[1]}"], cwd=harness.ROOT, timeout=120,
-                           env={**os.environ, "PATH": f"{home}/bin:/usr/bin:/bin"})
+        done = harness.run(
+            ["sh", "-c", f"{command[0]} --html {path} {command[1]}"],
+            cwd=harness.ROOT,
+            timeout=120,
+            env={**os.environ, "PATH": f"{home}/bin:/usr/bin:/bin"},
+        )
         took = time.monotonic() - began
         assert done.status == 0 and path.read_text().count("answer, us") == 1, done
-        print(f"{os.path.basename(source)}: installed after {installed_in:.0f} s, the heat map after {took:.0f} s")
+        print(
+            f"{os.path.basename(source)}: installed after {installed_in:.0f} s, the heat map after {took:.0f} s"
+        )
         assert took < 300
         path.unlink()
 
@@ -168,7 +265,10 @@ def source_distribution(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("sdist")
     shutil.copytree(harness.ROOT, folder / "tree", symlinks=True, ignore=harness.NOT_SOURCE)
     inside = builder(sys.executable, folder / "builder", "build")
-    made = harness.run([inside, "-m", "build", "--sdist", "--outdir", str(folder), str(folder / "tree")], timeout=600)
+    made = harness.run(
+        [inside, "-m", "build", "--sdist", "--outdir", str(folder), str(folder / "tree")],
+        timeout=600,
+    )
     assert made.status == 0, made
     (path,) = glob.glob(str(folder / "pyusdt-*.tar.gz"))
     check_rendering(path)
@@ -181,8 +281,14 @@ def test_source_distribution_on_every_python(version, python_of, source_distribu
     """As a user's pip does it: a compiler, and what pyproject.toml asks for from the registry."""
     subprocess.run([python_of(version), "-m", "venv", tmp_path / "environment"], check=True)
     inside = str(tmp_path / "environment/bin/python")
-    installed = harness.run([inside, "-m", "pip", "install", *QUIET, source_distribution],
-                            timeout=900, cwd=tmp_path, env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1"})
+    installed = harness.run(
+        [inside, "-m", "pip", "install", *QUIET, source_distribution],
+        timeout=900,
+        cwd=tmp_path,
+        env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1"},
+    )
     assert installed.status == 0, installed
-    used = harness.run([inside, os.path.join(harness.HERE, "use_wheel.py")], timeout=60, cwd=tmp_path)
+    used = harness.run(
+        [inside, os.path.join(harness.HERE, "use_wheel.py")], timeout=60, cwd=tmp_path
+    )
     assert used.status == 0 and "own /" in used.stdout, used

@@ -29,33 +29,45 @@ END {{ printa("n %@d\\n", @n); printa("by %d %@d\\n", @by); printa("%s %@d\\n", 
 @pytest.fixture
 def fires(tmp_path):
     """A command that fires from several threads; of another text, where one is given."""
+
     def command(text=FIRES):
         path = tmp_path / "fires.py"
         path.write_text(text)
         return f"{sys.executable} {path}"
+
     return command
 
 
 @pytest.fixture
 def traced(pydtrace, fires):
     def trace(script, *options, command=FIRES, workers="2", **more):
-        done = pydtrace("-q", "-x", f"workers={workers}", *options, "-n", script, "-c", fires(command), **more)
+        done = pydtrace(
+            "-q", "-x", f"workers={workers}", *options, "-n", script, "-c", fires(command), **more
+        )
         assert (done.status, done.stderr) == (0, ""), done
         return done.stdout
+
     return trace
 
 
 def test_several_give_what_one_gives(traced):
-    found = [traced(AGGREGATIONS, "-x", "pyusdt", "-x", "bufsize=16m", workers=n) for n in ("1", "2", "7")]
+    found = [
+        traced(AGGREGATIONS, "-x", "pyusdt", "-x", "bufsize=16m", workers=n)
+        for n in ("1", "2", "7")
+    ]
     assert f"n {EVENTS}\n" in found[0]
     assert found[0] == found[1] == found[2]
 
 
 def test_what_reads_aggregations_meanwhile(traced):
     """Ticks: all events before them were seen, none twice; what was cleared stays so; what is taken out is gone in all."""
-    found = traced(f"""{P} {{ @n = count(); @k[copyinstr(arg6)] = sum(1); @top[arg2] = count(); }}
+    found = traced(
+        f"""{P} {{ @n = count(); @k[copyinstr(arg6)] = sum(1); @top[arg2] = count(); }}
         tick-20ms {{ printa("%@d\\n", @n); clear(@n); printa("k %s %@d\\n", @k); trunc(@k); trunc(@top, 5); }}
-        END {{ printa("%@d\\n", @n); printa("k %s %@d\\n", @k); }}""", "-x", "bufsize=16m")
+        END {{ printa("%@d\\n", @n); printa("k %s %@d\\n", @k); }}""",
+        "-x",
+        "bufsize=16m",
+    )
     lines = [line.split() for line in found.splitlines()]
     assert sum(int(line[0]) for line in lines if len(line) == 1) == EVENTS
     assert sum(int(line[2]) for line in lines if len(line) == 3) == EVENTS
@@ -78,11 +90,25 @@ for child in range(6):
     os.wait()
 """)
     scripts = "own_*:::late* { @late[probename] = count(); } pyusdt*:::user_trace-i4s4 { @p[arg3] = sum(arg2); }"
-    done = pydtrace("-q", "-Z", "-x", "workers=3", "-x", "bufsize=16m", "-n", scripts + """
-        END { printa("%s %@d\\n", @late); printa("%d %@d\\n", @p); }""", "-c", f"{sys.executable} {program}")
+    done = pydtrace(
+        "-q",
+        "-Z",
+        "-x",
+        "workers=3",
+        "-x",
+        "bufsize=16m",
+        "-n",
+        scripts
+        + """
+        END { printa("%s %@d\\n", @late); printa("%d %@d\\n", @p); }""",
+        "-c",
+        f"{sys.executable} {program}",
+    )
     assert (done.status, done.stderr) == (0, ""), done
     found = sorted(filter(None, done.stdout.splitlines()))
-    assert found == sorted([f"late{n} {6 * 1000}" for n in range(5)] + [f"{n} {5 * 499500}" for n in range(6)])
+    assert found == sorted(
+        [f"late{n} {6 * 1000}" for n in range(5)] + [f"{n} {5 * 499500}" for n in range(6)]
+    )
 
 
 def test_places_are_learnt(pydtrace, tmp_path):
@@ -103,7 +129,17 @@ for thread in threads: thread.join()
         END { printa("%@d\\n", @n); printa("%s %@d\\n", @); }"""
     each = {f"f{k}_{i} 20" for k in range(3) for i in range(300)}
     for workers in ("1", "3"):
-        done = pydtrace("-q", "-x", f"workers={workers}", "-x", "bufsize=16m", "-n", script, "-c", f"{sys.executable} {program}")
+        done = pydtrace(
+            "-q",
+            "-x",
+            f"workers={workers}",
+            "-x",
+            "bufsize=16m",
+            "-n",
+            script,
+            "-c",
+            f"{sys.executable} {program}",
+        )
         assert (done.status, done.stderr) == (0, ""), done
         lines = done.stdout.split("\n")
         assert int(lines[0]) == 3 * 300 * 20
@@ -117,35 +153,78 @@ def told(done):
 
 def test_faults_are_told(pydtrace, fires):
     """What a clause of any consumer can not do is said as by one."""
-    done = [pydtrace("-q", "-x", f"workers={n}", "-x", "bufsize=16m", "-n",
-                     f"{P} /arg2 % 1000 == 7/ {{ @[copyinstr(arg2)] = count(); }} {P} {{ @n = count(); }}", "-c", fires()) for n in ("1", "2")]
+    done = [
+        pydtrace(
+            "-q",
+            "-x",
+            f"workers={n}",
+            "-x",
+            "bufsize=16m",
+            "-n",
+            f"{P} /arg2 % 1000 == 7/ {{ @[copyinstr(arg2)] = count(); }} {P} {{ @n = count(); }}",
+            "-c",
+            fires(),
+        )
+        for n in ("1", "2")
+    ]
     assert done[0].stdout == done[1].stdout and str(EVENTS) in done[0].stdout
     assert done[0].stderr.count("invalid address (0x") > 3, done[0]
     assert told(done[0]) == told(done[1])
 
 
-@pytest.mark.parametrize("script, why", [
-    (f"{P} {{ @ = count(); }}", "2"),
-    (f"{P} {{ @[ustack()] = count(); }} tick-1s {{ n++; printa(@); }}", "2"),
-    (f"{P} {{ printf(\"%d\", arg2); }}", "1 (clause 1 has actions)"),
-    (f"{P} {{ @ = count(); }} {P} {{ n++; }}", "1 (clause 2 uses n)"),
-    (f"{P} /!self->x/ {{ @ = count(); }}", "1 (clause 1 uses self->x)"),
-    (f"BEGIN {{ seen[1] = 1; }} {P} {{ @ = sum(seen[tid]); }}", "1 (clause 2 uses seen)"),
-    (f"{P} {{ @n = count(); clear(@n); }}", "1 (clause 1 has actions)"),
-    (f"{P} {{ @[strtok(copyinstr(arg6), \"k\")] = count(); }}", "1 (clause 1 calls strtok())"),
-    (f"{P} {{ @ = count(); }} ERROR {{ exit(1); }}", "1 (clause 2 is about errors)"),
-    (P, "1 (clause 1 has actions)"),
-])
+@pytest.mark.parametrize(
+    "script, why",
+    [
+        (f"{P} {{ @ = count(); }}", "2"),
+        (f"{P} {{ @[ustack()] = count(); }} tick-1s {{ n++; printa(@); }}", "2"),
+        (f'{P} {{ printf("%d", arg2); }}', "1 (clause 1 has actions)"),
+        (f"{P} {{ @ = count(); }} {P} {{ n++; }}", "1 (clause 2 uses n)"),
+        (f"{P} /!self->x/ {{ @ = count(); }}", "1 (clause 1 uses self->x)"),
+        (f"BEGIN {{ seen[1] = 1; }} {P} {{ @ = sum(seen[tid]); }}", "1 (clause 2 uses seen)"),
+        (f"{P} {{ @n = count(); clear(@n); }}", "1 (clause 1 has actions)"),
+        (f'{P} {{ @[strtok(copyinstr(arg6), "k")] = count(); }}', "1 (clause 1 calls strtok())"),
+        (f"{P} {{ @ = count(); }} ERROR {{ exit(1); }}", "1 (clause 2 is about errors)"),
+        (P, "1 (clause 1 has actions)"),
+    ],
+)
 def test_who_keeps_it_at_one(pydtrace, fires, script, why):
-    done = pydtrace("-e", "-v", "-x", "engine=embedded", "-x", "workers=2", "-n", script, "-c", fires("import pyusdt"))
+    done = pydtrace(
+        "-e",
+        "-v",
+        "-x",
+        "engine=embedded",
+        "-x",
+        "workers=2",
+        "-n",
+        script,
+        "-c",
+        fires("import pyusdt"),
+    )
     assert f"consumers: {why}\n" in done.stderr, done
 
 
 def test_recordings_have_one(pydtrace, fires, tmp_path):
-    done = pydtrace("-q", "-v", "-x", "workers=2", "--record", tmp_path / "r", "-n", f"{P} {{ @ = count(); }}", "-c", fires())
+    done = pydtrace(
+        "-q",
+        "-v",
+        "-x",
+        "workers=2",
+        "--record",
+        tmp_path / "r",
+        "-n",
+        f"{P} {{ @ = count(); }}",
+        "-c",
+        fires(),
+    )
     assert done.status == 0 and "consumers: 1 (--record)\n" in done.stderr, done
-    done = pydtrace("-q", "-v", "-x", "workers=2", "--replay", tmp_path / "r", "-n", f"{P} {{ @ = count(); }}")
-    assert done.status == 0 and "consumers: 1 (--replay)\n" in done.stderr and str(EVENTS) in done.stdout, done
+    done = pydtrace(
+        "-q", "-v", "-x", "workers=2", "--replay", tmp_path / "r", "-n", f"{P} {{ @ = count(); }}"
+    )
+    assert (
+        done.status == 0
+        and "consumers: 1 (--replay)\n" in done.stderr
+        and str(EVENTS) in done.stdout
+    ), done
 
 
 @pytest.mark.parametrize("value", ["=0", "=65", "=two", "=-1"])
@@ -155,5 +234,7 @@ def test_numbers_that_can_not_be(pydtrace, value):
 
 
 def test_as_many_as_there_are_processors(pydtrace, fires):
-    done = pydtrace("-e", "-v", "-x", "workers", "-n", f"{P} {{ @ = count(); }}", "-c", fires("import pyusdt"))
+    done = pydtrace(
+        "-e", "-v", "-x", "workers", "-n", f"{P} {{ @ = count(); }}", "-c", fires("import pyusdt")
+    )
     assert f"consumers: {len(os.sched_getaffinity(0))}\n" in done.stderr, done

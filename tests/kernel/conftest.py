@@ -29,8 +29,13 @@ def running(target):
     started = []
 
     def start(*arguments, program=target, **options):
-        process = subprocess.Popen([str(program), *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True, **options)
+        process = subprocess.Popen(
+            [str(program), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            **options,
+        )
         started.append(process)
         return process
 

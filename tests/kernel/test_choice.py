@@ -19,11 +19,21 @@ COUNT = "{ @ = count(); }"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return compile_c(os.path.join(DATA, "choice.c"), tmp_path_factory.mktemp("choice") / "choice-taker")
+    return compile_c(
+        os.path.join(DATA, "choice.c"), tmp_path_factory.mktemp("choice") / "choice-taker"
+    )
 
 
 def pydtrace(*arguments, timeout=40, **more):
-    done = subprocess.run([PYDTRACE, "-q", *arguments], check=False, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **more)
+    done = subprocess.run(
+        [PYDTRACE, "-q", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        **more,
+    )
     return done.stdout, done.stderr, done.returncode
 
 
@@ -32,15 +42,27 @@ def test_a_function_of_a_library_that_is_opened_later(tmp_path):
     source.write_text("int common(int n) { return n + 1; }\n")
     library = compile_c(source, tmp_path / "libcommon.so", "-shared", "-fPIC")
     program = compile_c(os.path.join(DATA, "plugin.c"), tmp_path / "plugin", "-ldl")
-    out, err, status = pydtrace("-Z", "-n", f"pid$target:libcommon.so:common:entry {COUNT}", "-c", f"{program} {library}")
+    out, err, status = pydtrace(
+        "-Z", "-n", f"pid$target:libcommon.so:common:entry {COUNT}", "-c", f"{program} {library}"
+    )
     assert (err, status) == ("", 0) and int(out.split()[-1]) in (4, 5)
 
 
 def test_a_provider_that_nobody_has_yet(program):
     """pydtrace says when it traces; the program starts then."""
     reading, writing = os.pipe()
-    tracer = subprocess.Popen([PYDTRACE, "-Zq", f"--ready={writing}", "-n", f"choice*:::hit {COUNT} choice*:::hit /++n == 3/ {{ exit(0); }}"],
-                              stdout=subprocess.PIPE, text=True, pass_fds=[writing])
+    tracer = subprocess.Popen(
+        [
+            PYDTRACE,
+            "-Zq",
+            f"--ready={writing}",
+            "-n",
+            f"choice*:::hit {COUNT} choice*:::hit /++n == 3/ {{ exit(0); }}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=[writing],
+    )
     os.close(writing)
     try:
         assert os.read(reading, 1) == b"\n"
@@ -58,8 +80,12 @@ def test_wait(program, by):
     meant = subprocess.Popen([program], stdin=subprocess.PIPE, executable=program)
     reading, writing = os.pipe()
     wait = "choice-taker" if by == "name" else str(meant.pid)
-    tracer = subprocess.Popen([PYDTRACE, "-q", f"--ready={writing}", "--wait", wait, "-n", f"choice*:::hit {COUNT}"], stdout=subprocess.PIPE,
-                              text=True, pass_fds=[writing])
+    tracer = subprocess.Popen(
+        [PYDTRACE, "-q", f"--ready={writing}", "--wait", wait, "-n", f"choice*:::hit {COUNT}"],
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=[writing],
+    )
     os.close(writing)
     try:
         assert os.read(reading, 1) == b"\n"
@@ -78,12 +104,27 @@ def test_wait_leaves_other_names_out(program, tmp_path):
     another = str(tmp_path / "another")
     os.link(program, another)
     reading, writing = os.pipe()
-    tracer = subprocess.Popen([PYDTRACE, "-q", f"--ready={writing}", "--wait", "choice-taker", "-n", f"choice*:::hit {COUNT}"],
-                              stdout=subprocess.PIPE, text=True, pass_fds=[writing])
+    tracer = subprocess.Popen(
+        [
+            PYDTRACE,
+            "-q",
+            f"--ready={writing}",
+            "--wait",
+            "choice-taker",
+            "-n",
+            f"choice*:::hit {COUNT}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=[writing],
+    )
     os.close(writing)
     try:
         assert os.read(reading, 1) == b"\n"
-        runs = [threading.Thread(target=subprocess.run, args=([each, "1"],)) for each in (another, program)]
+        runs = [
+            threading.Thread(target=subprocess.run, args=([each, "1"],))
+            for each in (another, program)
+        ]
         for each in runs:
             each.start()
         for each in runs:
@@ -96,15 +137,32 @@ def test_wait_leaves_other_names_out(program, tmp_path):
 
 
 # --keep takes no -c
-@pytest.mark.parametrize(("option", "described"), [("record", "choice*:::hit"), ("record", "pid$target:a.out:main:entry"), ("record", "syscall::read:entry"),
-                                                   ("keep", "choice*:::hit"), ("keep", "syscall::read:entry")])
+@pytest.mark.parametrize(
+    ("option", "described"),
+    [
+        ("record", "choice*:::hit"),
+        ("record", "pid$target:a.out:main:entry"),
+        ("record", "syscall::read:entry"),
+        ("keep", "choice*:::hit"),
+        ("keep", "syscall::read:entry"),
+    ],
+)
 def test_what_cannot_be_kept_is_refused_with_the_reason(program, tmp_path, option, described):
     process = subprocess.Popen([program], stdin=subprocess.PIPE)
     try:
-        where = {"record": ["--record", str(tmp_path / "x.rec"), *(["-c", f"{program} 0"] if "$target" in described else [])],
-                 "keep": ["--keep", "nothing"]}[option]
+        where = {
+            "record": [
+                "--record",
+                str(tmp_path / "x.rec"),
+                *(["-c", f"{program} 0"] if "$target" in described else []),
+            ],
+            "keep": ["--keep", "nothing"],
+        }[option]
         out, err, status = pydtrace(*where, "-n", f"{described} {{ }}")
-        assert (out, status) == ("", 1) and f"--{option} keeps the events of the embedded engine" in err, err
+        assert (out, status) == (
+            "",
+            1,
+        ) and f"--{option} keeps the events of the embedded engine" in err, err
     finally:
         process.kill()
         process.communicate()
@@ -115,7 +173,10 @@ def test_files_by_a_pattern_and_as_a_module(program):
     listed = pydtrace("-l", "-x", f"file={pattern}", "-n", "choice*:::hit")[0]
     assert re.search(r"choice +choice-taker +main +hit", listed)
     for described in (f"choice$target:{program}::hit", f"pid$target:{program}:main:entry"):
-        assert pydtrace("-n", f"{described} {COUNT}", "-c", f"{program} 0")[0].split() in (["3"], ["1"])
+        assert pydtrace("-n", f"{described} {COUNT}", "-c", f"{program} 0")[0].split() in (
+            ["3"],
+            ["1"],
+        )
     assert "no file matches" in pydtrace("-l", "-x", f"file={pattern}x", "-n", "choice*:::hit")[1]
 
 
@@ -127,12 +188,18 @@ def test_a_hint_names_the_file_in_path(program):
 
 def test_a_hint_names_the_library_of_a_program_in_path(tmp_path):
     """As Ruby's is, whose probes are not in the program that is called so."""
-    (tmp_path / "library.c").write_text("#include <sys/sdt.h>\nvoid fire(void);\nvoid fire(void) { STAP_PROBE(hidden, hit); }\n")
+    (tmp_path / "library.c").write_text(
+        "#include <sys/sdt.h>\nvoid fire(void);\nvoid fire(void) { STAP_PROBE(hidden, hit); }\n"
+    )
     (tmp_path / "main.c").write_text("void fire(void);\nint main(void) { fire(); return 0; }\n")
     (tmp_path / "bin").mkdir()
     library = compile_c(tmp_path / "library.c", tmp_path / "libbelow.so", "-shared", "-fPIC")
     compile_c(tmp_path / "main.c", tmp_path / "bin" / "hidden2", library)
-    _, err, status = pydtrace("-n", f"hidden*:::hit {COUNT}", env={**os.environ, "PATH": f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"})
+    _, err, status = pydtrace(
+        "-n",
+        f"hidden*:::hit {COUNT}",
+        env={**os.environ, "PATH": f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"},
+    )
     assert status == 1 and f"hint: -x file={library} has such probes" in err
 
 
@@ -146,14 +213,26 @@ def test_arguments_of_threads_and_floating_point_numbers(program):
 def test_a_user_who_may_not_trace_functions_is_told(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(EngineError, match="can only be a probe of the kernel engine"):
-        select_engine.open_engine(compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets())
+        select_engine.open_engine(
+            compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets()
+        )
 
 
 def test_types_of_the_arguments_of_foreign_probes(program):
-    out = pydtrace("-lv", "-x", "pyusdt", "-x", f"file={program}", "-n", "choice*:::hit, choice*:::price")[0]
-    assert re.findall(r"args\[\d\]: \w+", out) == ["args[0]: int32_t", "args[1]: int32_t", "args[0]: double"]
+    out = pydtrace(
+        "-lv", "-x", "pyusdt", "-x", f"file={program}", "-n", "choice*:::hit, choice*:::price"
+    )[0]
+    assert re.findall(r"args\[\d\]: \w+", out) == [
+        "args[0]: int32_t",
+        "args[1]: int32_t",
+        "args[0]: double",
+    ]
     script = 'choice$target:::price { printf("%g\\n", args[0]); }'
-    assert pydtrace("-x", "pyusdt", "-n", script, "-c", f"{program} 0")[0].split() == ["1.5", "2.5", "1.5"]
+    assert pydtrace("-x", "pyusdt", "-n", script, "-c", f"{program} 0")[0].split() == [
+        "1.5",
+        "2.5",
+        "1.5",
+    ]
 
 
 def test_an_argument_that_is_not_there_is_an_error(program):

@@ -28,11 +28,15 @@ int main(int argc, char **argv) { do usleep(1000); while (chosen(argc) && argc >
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """compiled(name, source): the path of the program."""
+
     def compiled(name, source):
         folder = tmp_path_factory.mktemp(name)
         (folder / f"{name}.c").write_text(source)
-        subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", folder / name, folder / f"{name}.c"], check=True)
+        subprocess.run(
+            ["gcc", "-O1", "-fno-builtin", "-o", folder / name, folder / f"{name}.c"], check=True
+        )
         return str(folder / name)
+
     return compiled
 
 
@@ -42,15 +46,22 @@ def test_of_a_library_that_pydtrace_has_too(compiled):
     script = """pid$target:libc:strlen:entry /substr(copyinstr(arg0), 1) == "bc"/ { @[probefunc] = count(); }
         pid$target:libc:strlen:return /arg1 == 3/ { @three = count(); }"""
     out, err, status = pydtrace("-qn", script, "-c", compiled("lengths", LENGTHS))
-    assert status == 0 and out.split()[:2] == ["strlen", "123"] and int(out.split()[2]) >= 123, (out, err)
+    assert status == 0 and out.split()[:2] == ["strlen", "123"] and int(out.split()[2]) >= 123, (
+        out,
+        err,
+    )
 
 
 @pytest.mark.usefixtures("bpf")
 def test_of_a_process_that_runs(compiled):
     process = subprocess.Popen([compiled("chooser", CHOOSER), "for ever"])
     try:
-        out, err, status = pydtrace("-qn", "pid$target:a.out:chosen:entry { printf(\"%s %d\\n\", probefunc, arg0); n++; } tick-10ms /n/ { exit(0); }",
-                                    "-p", process.pid)
+        out, err, status = pydtrace(
+            "-qn",
+            'pid$target:a.out:chosen:entry { printf("%s %d\\n", probefunc, arg0); n++; } tick-10ms /n/ { exit(0); }',
+            "-p",
+            process.pid,
+        )
     finally:
         process.kill()
         process.wait()
@@ -59,8 +70,14 @@ def test_of_a_process_that_runs(compiled):
 
 @pytest.mark.usefixtures("bpf")
 def test_of_a_command_that_has_not_chosen_yet(compiled):
-    _, err, status = pydtrace("-qn", "pid$target:chooser:chosen:entry { }", "-c", compiled("chooser", CHOOSER))
-    assert status == 1 and "does not match any probes" in err and "chosen of chooser stands for one of several functions" in err, err
+    _, err, status = pydtrace(
+        "-qn", "pid$target:chooser:chosen:entry { }", "-c", compiled("chooser", CHOOSER)
+    )
+    assert (
+        status == 1
+        and "does not match any probes" in err
+        and "chosen of chooser stands for one of several functions" in err
+    ), err
     assert "-p of the running process may tell" in err, err
 
 

@@ -48,11 +48,20 @@ WRITTEN = [  # (actions, what the process then has there); all but the last two 
     (HELLO + "copyoutstr(s, arg1, 64);", "HELLO WORLD; YOU HAVE A LONG MESSAGE TO DELIVER|"),
     (HELLO + "copyoutstr(s, arg1, 32);", "HELLO WORLD; YOU HAVE A LONG MES"),
     (HELLO + "copyout(s, arg1, 32);", "HELLO WORLD; YOU HAVE A LONG MES"),
-    ("p = (int *)alloca(8); p[0] = 0x41424344; p[1] = 0x61626364; copyout(p, arg1 + 1, 8);", "-DCBAdcba"),
-    ('copyout(copyin(arg1, 4), arg1 + 5, 4); copyout("xyz", arg1 + 10, arg2 > 3 ? 3 : 1);', "----------xyz"),
+    (
+        "p = (int *)alloca(8); p[0] = 0x41424344; p[1] = 0x61626364; copyout(p, arg1 + 1, 8);",
+        "-DCBAdcba",
+    ),
+    (
+        'copyout(copyin(arg1, 4), arg1 + 5, 4); copyout("xyz", arg1 + 10, arg2 > 3 ? 3 : 1);',
+        "----------xyz",
+    ),
     ("copyout(alloca(8), arg1, arg2 / 8);", "|||||||"),
     ('copyoutstr("", arg1, 9);', "|"),
-    ('self->s = "abc"; copyoutstr(self->s, arg1, arg2); copyoutstr(strjoin("x", "!"), arg1 + 10, arg2);', "abc|------x!|"),
+    (
+        'self->s = "abc"; copyoutstr(self->s, arg1, arg2); copyoutstr(strjoin("x", "!"), arg1 + 10, arg2);',
+        "abc|------x!|",
+    ),
     ("p = (char *)alloca(4); p[0] = 65; copyoutstr(p, arg1, arg2); copyout(p, arg1 + 4, 0);", "A|"),
 ]
 
@@ -61,7 +70,9 @@ def linked(text, event, **options):
     """The instructions of all clauses, and the maps."""
     program = compile_program(text, options=options)
     maps = KernelMaps(program, 0)
-    return Linker(program, maps.places).link([clause.index for clause in program.clauses], event), maps
+    return Linker(program, maps.places).link(
+        [clause.index for clause in program.clauses], event
+    ), maps
 
 
 @pytest.mark.parametrize("actions", [actions for actions, _ in WRITTEN])
@@ -89,15 +100,23 @@ def test_every_write_asks_whether_it_is_the_tracer():
             assert not writes(insns) and insns.count(REFUSED) == 3
             continue
         (at,) = writes(insns)
-        assert (insns[at - 4].imm, insns[at - 4].off) == (os.getpid(), 5) and insns[at + 2] == REFUSED  # if r0 == pid goto …
-        calls = [i for i, insn in enumerate(insns) if insn.src == PSEUDO_CALL and insn.opcode == call_sub(0).opcode]
+        assert (insns[at - 4].imm, insns[at - 4].off) == (os.getpid(), 5) and insns[
+            at + 2
+        ] == REFUSED  # if r0 == pid goto …
+        calls = [
+            i
+            for i, insn in enumerate(insns)
+            if insn.src == PSEUDO_CALL and insn.opcode == call_sub(0).opcode
+        ]
         start = max(i + 1 + insns[i].imm for i in calls if i + 1 + insns[i].imm <= at)
         assert sum(i + 1 + insns[i].imm == start for i in calls) == 3
 
 
 def test_own_probes_write_nowhere():
     """BEGIN, END and ticks fire in the tracer: every address is a fault there. The kernel need not have the helper."""
-    script = 'BEGIN { copyout("abc", 0x1000, 3); } ERROR { printf("%d %x\\n", arg4, arg5); exit(3); }'
+    script = (
+        'BEGIN { copyout("abc", 0x1000, 3); } ERROR { printf("%d %x\\n", arg4, arg5); exit(3); }'
+    )
     out, err, status = pydtrace("-wqn", script)
     assert (out.split(), status) == (["1", "1000"], 3), (out, err, status)
     assert "invalid address (0x1000)" in err, err
@@ -105,19 +124,27 @@ def test_own_probes_write_nowhere():
 
 def test_destructive_actions_must_be_allowed():
     out, err, status = pydtrace("-qn", "syscall::write:entry { copyout(alloca(4), arg1, 4); }")
-    assert (out, err, status) == ("", "dtrace: could not enable tracing: Destructive actions not allowed\n", 1)
+    assert (out, err, status) == (
+        "",
+        "dtrace: could not enable tracing: Destructive actions not allowed\n",
+        1,
+    )
 
 
 def test_the_embedded_engine_has_no_process_to_write_to():
     with pytest.raises(EngineError, match=r"they need -x engine=kernel$"):
-        EmbeddedEngine(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'), {"destructive": True})
+        EmbeddedEngine(
+            compile_program('x*:::y { copyoutstr("a", arg0, 2); }'), {"destructive": True}
+        )
 
 
 @pytest.mark.parametrize("lockdown, told", [
     ("none [integrity] confidentiality\n", r"it is locked down \(.*: integrity\)"),
     ("[none] integrity confidentiality\n", r"Operation not permitted \(it is not locked down: .*\)"),
     (None, "mount -t securityfs none /sys/kernel/security")], ids=["locked", "open", "unknown"])  # fmt: skip
-def test_a_kernel_that_lets_nobody_write_is_told_with_the_reason(lockdown, told, tmp_path, monkeypatch):
+def test_a_kernel_that_lets_nobody_write_is_told_with_the_reason(
+    lockdown, told, tmp_path, monkeypatch
+):
     def refuse(*arguments):
         raise PermissionError(1, "Operation not permitted")
 
@@ -125,7 +152,9 @@ def test_a_kernel_that_lets_nobody_write_is_told_with_the_reason(lockdown, told,
         (tmp_path / "lockdown").write_text(lockdown)
     monkeypatch.setattr(user_memory_writes, "LOCKDOWN", str(tmp_path / "lockdown"))
     monkeypatch.setattr(syscalls, "prog_load", refuse)
-    user_memory_writes.check(compile_program('BEGIN, END, tick-1s { copyoutstr("a", 1, 2); } x*:::y { trace(1); }'))  # nothing to write to
+    user_memory_writes.check(
+        compile_program('BEGIN, END, tick-1s { copyoutstr("a", 1, 2); } x*:::y { trace(1); }')
+    )  # nothing to write to
     with pytest.raises(EngineError) as caught:
         user_memory_writes.check(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'))
     assert "bpf_probe_write_user" in str(caught.value)
@@ -138,9 +167,13 @@ def test_a_process_is_written_to(tmp_path):
     command = compile_c(tmp_path / "writer.c", tmp_path / "writer")
     before = "-" * 63
     for actions, after in WRITTEN:
-        out, err, status = pydtrace("-wqn", f"syscall::write:entry /pid == $target/ {{ {actions} exit(0); }}", "-c", command)
+        out, err, status = pydtrace(
+            "-wqn", f"syscall::write:entry /pid == $target/ {{ {actions} exit(0); }}", "-c", command
+        )
         if status == 1:
-            assert err.startswith("dtrace: could not enable tracing: copyout() and copyoutstr() need the kernel's helper"), err
+            assert err.startswith(
+                "dtrace: could not enable tracing: copyout() and copyoutstr() need the kernel's helper"
+            ), err
             pytest.skip(f"host: {err.strip()}")
         assert (out.split(), status) == ([after + before[len(after) :]], 0), (actions, out, err)
 
@@ -148,6 +181,13 @@ def test_a_process_is_written_to(tmp_path):
 def test_no_host_is_told_to_write():
     import subprocess
 
-    done = subprocess.run([PYDTRACE, "--hosts", "nowhere.invalid", "-wqn", 'x*:::y { copyoutstr("a", arg0, 2); }'], capture_output=True,
-                          text=True, timeout=60, check=False)
-    assert done.returncode == 1 and "with --hosts, copyoutstr() can not be had" in done.stderr, done.stderr
+    done = subprocess.run(
+        [PYDTRACE, "--hosts", "nowhere.invalid", "-wqn", 'x*:::y { copyoutstr("a", arg0, 2); }'],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1 and "with --hosts, copyoutstr() can not be had" in done.stderr, (
+        done.stderr
+    )

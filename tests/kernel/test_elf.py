@@ -14,14 +14,24 @@ from kernel_harness import DATA, compile_c
 import pyusdt._core
 from pydtrace.symbols import elf, file_symbols
 
-FILES = [pyusdt._core.__file__, sys.executable, *glob.glob("/usr/lib/*/libstdc++.so.6"), *glob.glob("/usr/lib/*/libc.so.6")]
+FILES = [
+    pyusdt._core.__file__,
+    sys.executable,
+    *glob.glob("/usr/lib/*/libstdc++.so.6"),
+    *glob.glob("/usr/lib/*/libc.so.6"),
+]
 
 
 def test_notes_are_those_of_a_second_reader(target):
     for path in (pyusdt._core.__file__, target):
-        ours = [(n.provider, n.name, n.address, n.semaphore, n.arguments) for n in elf.File(path).notes()]
-        theirs = [(n.provider, n.name.replace("__", "-"), n.location, n.semaphore, " ".join(n.operands))
-                  for n in read_notes(path)]
+        ours = [
+            (n.provider, n.name, n.address, n.semaphore, n.arguments)
+            for n in elf.File(path).notes()
+        ]
+        theirs = [
+            (n.provider, n.name.replace("__", "-"), n.location, n.semaphore, " ".join(n.operands))
+            for n in read_notes(path)
+        ]
         assert ours == theirs and ours
 
 
@@ -29,19 +39,28 @@ def test_notes_are_those_of_a_second_reader(target):
 def test_offsets_are_readelfs(path):
     path = os.path.realpath(path)
     file = elf.File(path)
-    text = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["readelf", "-lW", path], capture_output=True, text=True, check=True
+    ).stdout
     loads = [line.split() for line in text.splitlines() if line.split()[:1] == ["LOAD"]]
     assert loads
     for _, offset, address, _, size, *_ in loads:
         start, length = int(address, 16), int(size, 16)
-        assert file.offset(start) == int(offset, 16) and file.offset(start + length - 1) == int(offset, 16) + length - 1
+        assert (
+            file.offset(start) == int(offset, 16)
+            and file.offset(start + length - 1) == int(offset, 16) + length - 1
+        )
     assert file.offset(1 << 60) is None
 
 
 def test_functions_are_nms(target):
     file = elf.File(target)
     text = subprocess.run(["nm", "-S", target], capture_output=True, text=True, check=True).stdout
-    sized = [line.split() for line in text.splitlines() if len(line.split()) == 4 and line.split()[2] in "tT"]
+    sized = [
+        line.split()
+        for line in text.splitlines()
+        if len(line.split()) == 4 and line.split()[2] in "tT"
+    ]
     assert len(sized) >= 3
     for address, size, _, name in sized:
         start, length = int(address, 16), int(size, 16)
@@ -75,21 +94,30 @@ def test_damaged_files_are_bad_files_and_nothing_else(tmp_path, target):
     for size in (0, 1, 15, 16, 63, 64, 100, *(chance.randrange(len(whole)) for _ in range(100))):
         path.write_bytes(whole[:size])
         look_at_everything(path)
-    headers = [*range(64), *range(len(whole) - 2500, len(whole))]  # the header and the section table
+    headers = [
+        *range(64),
+        *range(len(whole) - 2500, len(whole)),
+    ]  # the header and the section table
     for _ in range(400):
         damaged = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
-            place = chance.choice(headers) if chance.random() < 0.7 else chance.randrange(len(whole))
+            place = (
+                chance.choice(headers) if chance.random() < 0.7 else chance.randrange(len(whole))
+            )
             damaged[place] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
         path.write_bytes(damaged)
         look_at_everything(path)
 
 
-@pytest.mark.skipif(not (shutil.which("objcopy") and shutil.which("xz")), reason="host: no objcopy, or no xz")
+@pytest.mark.skipif(
+    not (shutil.which("objcopy") and shutil.which("xz")), reason="host: no objcopy, or no xz"
+)
 @pytest.mark.parametrize("where", ["beside", "packed"])
 def test_names_that_a_stripped_file_has_elsewhere(where, tmp_path, monkeypatch):
     """By the number of its build, in a file for debuggers, or packed in itself (.gnu_debugdata)."""
-    (tmp_path / "two.c").write_text("static __attribute__((noinline)) int hidden(int a) { __asm__ volatile(\"\"); return a + 1; } int shown(int a) { return hidden(a) * 2; }")
+    (tmp_path / "two.c").write_text(
+        'static __attribute__((noinline)) int hidden(int a) { __asm__ volatile(""); return a + 1; } int shown(int a) { return hidden(a) * 2; }'
+    )
     library, names = tmp_path / "two.so", tmp_path / "names"
     compile_c(tmp_path / "two.c", library, "-shared", "-fPIC", "-Wl,--build-id")
     whole = elf.File(str(library))
@@ -99,7 +127,9 @@ def test_names_that_a_stripped_file_has_elsewhere(where, tmp_path, monkeypatch):
     assert file_symbols.read(str(library)).table.find(address + 1) is None
     if where == "packed":
         subprocess.run(["xz", "-k", names], check=True)
-        subprocess.run(["objcopy", "--add-section", f".gnu_debugdata={names}.xz", library], check=True)
+        subprocess.run(
+            ["objcopy", "--add-section", f".gnu_debugdata={names}.xz", library], check=True
+        )
     else:
         stripped = elf.File(str(library))
         _, _, offset, bytes_, _ = stripped.sections[".note.gnu.build-id"]
@@ -108,4 +138,6 @@ def test_names_that_a_stripped_file_has_elsewhere(where, tmp_path, monkeypatch):
         shutil.copy(names, tmp_path / number[:2] / f"{number[2:]}.debug")
         monkeypatch.setattr(elf, "DEBUG_FILES", str(tmp_path))
     table = file_symbols.read(str(library)).table
-    assert table.find(address + 1) == (address, "hidden") and any(table.find(row[0]) == (row[0], "shown") for row in elf.File(str(library)).functions())
+    assert table.find(address + 1) == (address, "hidden") and any(
+        table.find(row[0]) == (row[0], "shown") for row in elf.File(str(library)).functions()
+    )

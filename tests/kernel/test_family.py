@@ -31,12 +31,18 @@ def family(tmp_path):
 def counted(*arguments):
     out, err, status = pydtrace("-q", *arguments)
     assert (err, status) == ("", 0)
-    return {(int(a), int(b)): int(n) for a, b, n in re.findall(r"^ +(\d+) +(\d+) +(\d+)$", out, re.MULTILINE)}
+    return {
+        (int(a), int(b)): int(n)
+        for a, b, n in re.findall(r"^ +(\d+) +(\d+) +(\d+)$", out, re.MULTILINE)
+    }
 
 
 def test_a_pattern_stands_for_all_processes_beside_a_command(family):
     first, second = family
-    assert counted("-x", f"file={second}", "-n", f"tea*:::work {COUNT}", "-c", f"{first} {second}") == EVERYBODY
+    assert (
+        counted("-x", f"file={second}", "-n", f"tea*:::work {COUNT}", "-c", f"{first} {second}")
+        == EVERYBODY
+    )
 
 
 def test_target_is_the_command_alone(family):
@@ -45,11 +51,21 @@ def test_target_is_the_command_alone(family):
 
 def test_children_are_followed_from_the_first_instruction(family):
     """The program that a child becomes is not known before."""
-    assert counted("-x", "children", "-n", f"tea$target:::work {COUNT}", "-c", " ".join(family)) == EVERYBODY
+    assert (
+        counted("-x", "children", "-n", f"tea$target:::work {COUNT}", "-c", " ".join(family))
+        == EVERYBODY
+    )
 
 
 def test_functions_of_children(family):
-    found = counted("-x", "children", "-n", "pid$target:a.out:main:entry { @[pid == $target, 0] = count(); }", "-c", " ".join(family))
+    found = counted(
+        "-x",
+        "children",
+        "-n",
+        "pid$target:a.out:main:entry { @[pid == $target, 0] = count(); }",
+        "-c",
+        " ".join(family),
+    )
     assert found == {(1, 0): 1, (0, 0): 1}
 
 
@@ -58,7 +74,10 @@ def test_children_leaves_others_out(family):
     script = f'while :; do "{first}" "{second}"; done'
     others = subprocess.Popen(["sh", "-c", script], stdout=subprocess.DEVNULL)
     try:
-        assert counted("-x", "children", "-n", f"tea$target:::work {COUNT}", "-c", " ".join(family)) == EVERYBODY
+        assert (
+            counted("-x", "children", "-n", f"tea$target:::work {COUNT}", "-c", " ".join(family))
+            == EVERYBODY
+        )
     finally:
         others.kill()
         others.wait()
@@ -66,9 +85,16 @@ def test_children_leaves_others_out(family):
 
 def test_the_api_follows_children(family):
     first, second = family
-    with pyusdt.trace("tea*:::work { @[arg0] = count(); }", cmd=[first, second], engine="kernel", file=second) as t:
+    with pyusdt.trace(
+        "tea*:::work { @[arg0] = count(); }", cmd=[first, second], engine="kernel", file=second
+    ) as t:
         t.wait(20)
-    assert {key[0]: int(value) for key, value in t.aggregations[""].items()} == {0: 1, 1: 1, 2: 1, 77: 1}
+    assert {key[0]: int(value) for key, value in t.aggregations[""].items()} == {
+        0: 1,
+        1: 1,
+        2: 1,
+        77: 1,
+    }
 
 
 HOLDS = """
@@ -106,7 +132,12 @@ sys.stdin.readline()
 
 @contextlib.contextmanager
 def tracer_of(script, *arguments):
-    with subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as tracer:
         try:
             yield tracer
         finally:
@@ -165,7 +196,10 @@ def _state(pid):
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(") ")[2][0]
 
-FRAMES = re.compile(r"`(\w+)[.\w]*(?:\+0x[0-9a-f]+)?$", re.MULTILINE)  # without .isra.0 and its like
+
+FRAMES = re.compile(
+    r"`(\w+)[.\w]*(?:\+0x[0-9a-f]+)?$", re.MULTILINE
+)  # without .isra.0 and its like
 STACK = ["deepest", "middle", "main", "__libc_start_call_main"]
 
 
@@ -174,25 +208,59 @@ def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
     """What a child's code is the tracer knows by its parent, which fires nothing itself; and so its names, when all are over."""
     if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
         pytest.skip(f"host: {why}")
-    process = running(program=compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"))
+    process = running(
+        program=compile_c(
+            os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"
+        )
+    )
     assert process.stdout.readline() == "ready\n"
-    options, provider = {"-p": ([], "forking*"), "children": (["-x", "children"], "forking$target"), "everyone": ([], "forking*")}[scope]
+    options, provider = {
+        "-p": ([], "forking*"),
+        "children": (["-x", "children"], "forking$target"),
+        "everyone": ([], "forking*"),
+    }[scope]
     named = ["-p", process.pid] if scope != "everyone" else []
-    tracer = start_pydtrace(*options, "-q", "-n", f'tick-{2000 if scope == "everyone" else 200}ms /!on/ {{ on = 1; printf("on\\n"); }} {provider}:::work {{ @[arg0, ustack(4)] = count(); }}',
-                            *named, wait_for="on")
+    tracer = start_pydtrace(
+        *options,
+        "-q",
+        "-n",
+        f'tick-{2000 if scope == "everyone" else 200}ms /!on/ {{ on = 1; printf("on\\n"); }} {provider}:::work {{ @[arg0, ustack(4)] = count(); }}',
+        *named,
+        wait_for="on",
+    )
     for _ in range(3):
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "over\n"
     tracer.send_signal(signal.SIGINT)
     out, err = tracer.communicate(timeout=20)
-    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "3", "2", "3"], (out, err)
+    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == [
+        "1",
+        "3",
+        "2",
+        "3",
+    ], (out, err)
 
 
 def test_stacks_of_a_command_s_children(tmp_path):
     """It is held until its tables are known, beside -x children, too."""
     if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
         pytest.skip(f"host: {why}")
-    program = compile_c(os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer")
-    out, err, _ = pydtrace("-x", "children", "-qn", "forking$target:::work { @[arg0, ustack(4)] = count(); }", "-c", program, input="\n" * 100)
-    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == ["1", "100", "2", "100"], (out, err)
+    program = compile_c(
+        os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"
+    )
+    out, err, _ = pydtrace(
+        "-x",
+        "children",
+        "-qn",
+        "forking$target:::work { @[arg0, ustack(4)] = count(); }",
+        "-c",
+        program,
+        input="\n" * 100,
+    )
+    assert FRAMES.findall(out) == STACK * 2 and re.findall(r"^ +(\d+)$", out, re.MULTILINE) == [
+        "1",
+        "100",
+        "2",
+        "100",
+    ], (out, err)

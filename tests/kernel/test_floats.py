@@ -31,5 +31,8 @@ def test_doubles_are_printed_compared_and_have_their_extremes(sold):
 
 
 def test_arithmetic_is_refused_with_the_reason(sold):
-    with pytest.raises(EngineError, match="no floating-point arithmetic"), traced("floats*:::sold { @ = sum(args[0]); }"):
+    with (
+        pytest.raises(EngineError, match="no floating-point arithmetic"),
+        traced("floats*:::sold { @ = sum(args[0]); }"),
+    ):
         pass

@@ -27,32 +27,70 @@ def shop(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("bpf")
-@pytest.mark.parametrize(("asked", "found"), [
-    ("shop::Basket::add(int)", [ADD] * 2), ("shop::Basket::price*", [PRICE]), ("shop::Basket::price<long>(long)", [PRICE]), ("_ZN4shop6Basket3addEi", [ADD] * 2),
-    ("shop::Basket::add(std::*) const", ["shop::Basket::add(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&) const"]),
-    ("ma?n", ["main"]), ("*Basket*add", [ADD, "shop::Basket::add(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&) const", ADD]),
-    ("shop*price<*>", [PRICE])])
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("shop::Basket::add(int)", [ADD] * 2),
+        ("shop::Basket::price*", [PRICE]),
+        ("shop::Basket::price<long>(long)", [PRICE]),
+        ("_ZN4shop6Basket3addEi", [ADD] * 2),
+        (
+            "shop::Basket::add(std::*) const",
+            [
+                "shop::Basket::add(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&) const"
+            ],
+        ),
+        ("ma?n", ["main"]),
+        (
+            "*Basket*add",
+            [
+                ADD,
+                "shop::Basket::add(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&) const",
+                ADD,
+            ],
+        ),
+        ("shop*price<*>", [PRICE]),
+    ],
+)
 def test_asked_for_as_written(shop, asked, found):
-    out, err, status = pydtrace("-xstrsize=300", "-qn", f'pid$target:a.out:{asked}:entry,pid$target:a.out:{asked}:return /probename == "entry"/ '
-                                '{ printf("%s\\n", probefunc); }', "-c", shop)
+    out, err, status = pydtrace(
+        "-xstrsize=300",
+        "-qn",
+        f'pid$target:a.out:{asked}:entry,pid$target:a.out:{asked}:return /probename == "entry"/ '
+        '{ printf("%s\\n", probefunc); }',
+        "-c",
+        shop,
+    )
     names = [line for line in out.splitlines() if line]
     assert status == 0 and [name[:127] for name in found] == names, (out, err)
 
 
 @pytest.mark.usefixtures("bpf")
 def test_names_in_stacks_and_lists(shop):
-    out, _, _ = pydtrace("-qn", "pid$target:a.out:shop::Basket::add:entry { @[ustack(2)] = count(); }", "-c", shop)
-    assert "shop`shop::Basket::add(int)" in out and "shop`int shop::Basket::price<long>(long)+" in out
+    out, _, _ = pydtrace(
+        "-qn", "pid$target:a.out:shop::Basket::add:entry { @[ustack(2)] = count(); }", "-c", shop
+    )
+    assert (
+        "shop`shop::Basket::add(int)" in out and "shop`int shop::Basket::price<long>(long)+" in out
+    )
     out, _, _ = pydtrace("-ln", "pid$target:a.out:*Basket*:entry", "-c", shop)
     assert f" {ADD} entry" in out and f" {PRICE} entry" in out and "_ZN" not in out
     out, _, _ = pydtrace("-xdemangle=no", "-ln", "pid$target:a.out:*Basket*:entry", "-c", shop)
     assert "_ZN4shop6Basket3addEi entry" in out and "::" not in out
-    out, _, _ = pydtrace("-xdemangle=no", "-qn", "pid$target:a.out:shop::Basket::add:entry { @[probefunc, ustack(1)] = count(); }", "-c", shop)
+    out, _, _ = pydtrace(
+        "-xdemangle=no",
+        "-qn",
+        "pid$target:a.out:shop::Basket::add:entry { @[probefunc, ustack(1)] = count(); }",
+        "-c",
+        shop,
+    )
     assert "shop`_ZN4shop6Basket3addEi" in out and "Basket::" not in out
 
 
 @pytest.mark.usefixtures("bpf")
-@pytest.mark.parametrize("asked", ["*Basket*add", "shop::Basket::add", ADD, "_ZN4shop6Basket3addEi"])
+@pytest.mark.parametrize(
+    "asked", ["*Basket*add", "shop::Basket::add", ADD, "_ZN4shop6Basket3addEi"]
+)
 def test_lists_have_what_is_traced(shop, asked):
     out, err, _ = pydtrace("-ln", f"pid$target:a.out:{asked}:entry", "-c", shop)
     assert f" {ADD} entry" in out, err

@@ -20,13 +20,23 @@ def program(tmp_path_factory):
 
 def counted(script, command, *options):
     """(How many keys, the sum of their values, messages)."""
-    done = subprocess.run([PYDTRACE, "-q", *options, "-n", script, "-c", command], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [PYDTRACE, "-q", *options, "-n", script, "-c", command],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     rows = [line.split() for line in done.stdout.splitlines() if line.strip()]
     return len(rows), sum(int(row[-1]) for row in rows), done.stderr
 
 
 def test_keys_of_the_kernel_engine(program):
-    assert counted("keys$target:::hit { @[arg0] = count(); }", f"{program} {KEYS}") == (KEYS, KEYS, "")
+    assert counted("keys$target:::hit { @[arg0] = count(); }", f"{program} {KEYS}") == (
+        KEYS,
+        KEYS,
+        "",
+    )
 
 
 def test_variables_of_the_kernel_engine(program):
@@ -35,7 +45,9 @@ def test_variables_of_the_kernel_engine(program):
 
 
 def test_what_does_not_fit_is_dropped(program):
-    keys, _, said = counted("keys$target:::hit { @[arg0] = count(); }", f"{program} {KEYS}", "-x", "aggsize=64k")
+    keys, _, said = counted(
+        "keys$target:::hit { @[arg0] = count(); }", f"{program} {KEYS}", "-x", "aggsize=64k"
+    )
     assert 0 < keys < KEYS and "aggregation drops" in said
 
 
@@ -45,8 +57,17 @@ def test_keys_of_the_embedded_engine():
     assert counted(script, f'{sys.executable} -c "{code}"') == (KEYS, KEYS, "")
 
 
-@pytest.mark.parametrize(("option", "script"), [("aggsize", "x*:::y { @[arg0] = count(); }"), ("dynvarsize", "x*:::y { a[arg0] = 1; }")])
+@pytest.mark.parametrize(
+    ("option", "script"),
+    [("aggsize", "x*:::y { @[arg0] = count(); }"), ("dynvarsize", "x*:::y { a[arg0] = 1; }")],
+)
 def test_the_option_decides(option, script):
-    sizes = [max(each.entries for each in compile_program(script, options={option: size}).maps if "hash" in each.kind)
-             for size in (1 << 20, 64 << 20, 256 << 20)]
+    sizes = [
+        max(
+            each.entries
+            for each in compile_program(script, options={option: size}).maps
+            if "hash" in each.kind
+        )
+        for size in (1 << 20, 64 << 20, 256 << 20)
+    ]
     assert [round(size / sizes[0]) for size in sizes] == [1, 64, 256]

@@ -26,4 +26,6 @@ def test_a_tracer_that_stood_still_makes_up_for_its_ticks():
     assert (tracer.returncode, errors.strip()) == (0, "")
     assert TICKS - 1 <= len(ticks) <= TICKS and [begun, *ticks] == sorted([begun, *ticks])
     places = {tick % PERIOD for tick in ticks}
-    assert len(places) < len(ticks)  # those that it made up for are a whole number of periods from one another
+    assert len(places) < len(
+        ticks
+    )  # those that it made up for are a whole number of periods from one another

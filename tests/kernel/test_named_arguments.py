@@ -38,16 +38,29 @@ def records_of(script, done):
     return list(t)
 
 
-@pytest.mark.parametrize("probe, wanted", [
-    ("target$target:::guarded-one", "arg1 is out of range for target{pid}:::guarded-one\n-n:1:37: [D_ARGS_IDX]"),
-    ("target$target:::", None),
-    ("target$target:::plain-two", None),
-    ("target$target:::guarded-one,target$target:::plain-two", None)])
+@pytest.mark.parametrize(
+    "probe, wanted",
+    [
+        (
+            "target$target:::guarded-one",
+            "arg1 is out of range for target{pid}:::guarded-one\n-n:1:37: [D_ARGS_IDX]",
+        ),
+        ("target$target:::", None),
+        ("target$target:::plain-two", None),
+        ("target$target:::guarded-one,target$target:::plain-two", None),
+    ],
+)
 def test_an_argument_that_no_probe_of_the_clause_has_is_an_error(running, probe, wanted):
     """dtrace refuses args[1] only; arg1 is 0 there, which looks like an answer."""
     process = running(0)
-    _, err, status = pydtrace("-q", "-n", f"{probe} {{ trace(arg1); }} BEGIN {{ exit(0); }}", "-p", process.pid)
+    _, err, status = pydtrace(
+        "-q", "-n", f"{probe} {{ trace(arg1); }} BEGIN {{ exit(0); }}", "-p", process.pid
+    )
     if wanted is None:
         assert (err, status) == ("", 0)
     else:
-        assert status == 1 and wanted.format(pid=process.pid) in err and "hint: it has arg0 only: pydtrace -lv shows" in err
+        assert (
+            status == 1
+            and wanted.format(pid=process.pid) in err
+            and "hint: it has arg0 only: pydtrace -lv shows" in err
+        )

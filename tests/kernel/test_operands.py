@@ -8,14 +8,34 @@ from kernel_harness import DATA, compile_c, pydtrace
 
 from pydtrace.engine.kernel.probes import usdt_operands
 
-REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
+REGISTERS = [
+    "rax",
+    "rbx",
+    "rcx",
+    "rdx",
+    "rsi",
+    "rdi",
+    "rbp",
+    "r8",
+    "r9",
+    "r10",
+    "r11",
+    "r12",
+    "r13",
+    "r14",
+    "r15",
+]
 PER_SITE = 10  # D has arg0 … arg9
 
 
 def rows(name):
     """The columns of a data file."""
     with open(os.path.join(DATA, name)) as file:
-        return [[part.strip() for part in line.split("\t") if part.strip()] for line in file if line[0] != "#"]
+        return [
+            [part.strip() for part in line.split("\t") if part.strip()]
+            for line in file
+            if line[0] != "#"
+        ]
 
 
 def note(site, text):
@@ -39,7 +59,9 @@ def note(site, text):
 
 def program(groups):
     """A program in assembly with a site for each group of operands."""
-    registers = "".join(f"    movabs $0x{0xF0F1F2F3F4F5F6F0 + i:x}, %{name}\n" for i, name in enumerate(REGISTERS))
+    registers = "".join(
+        f"    movabs $0x{0xF0F1F2F3F4F5F6F0 + i:x}, %{name}\n" for i, name in enumerate(REGISTERS)
+    )
     sites = "".join("990: nop\n" + note(i, " ".join(group)) for i, group in enumerate(groups))
     saved = ("rbx", "rbp", "r12", "r13", "r14", "r15")
     return f"""
@@ -82,12 +104,15 @@ def test_every_form_is_read_as_it_is(tmp_path, options):
     source.write_text(program([[text for text, _ in group] for group in groups]))
     binary = compile_c(source, tmp_path / "operands", *options)
     clauses = "".join(
-        f"operands*:::site{i} {{ printf(\"{' '.join(['%x'] * len(group))}\\n\", "
-        f"{', '.join(f'arg{k}' for k in range(len(group)))}); }}" for i, group in enumerate(groups))
+        f'operands*:::site{i} {{ printf("{" ".join(["%x"] * len(group))}\\n", '
+        f"{', '.join(f'arg{k}' for k in range(len(group)))}); }}"
+        for i, group in enumerate(groups)
+    )
     out, err, _ = pydtrace("-q", "-n", clauses, "-c", binary)
     values = [int(word, 16) for word in out.split()]
     assert dict(zip([text for text, _ in table], map(hex, values))) == {
-        text: hex(int(value, 0)) for text, value in table}, err
+        text: hex(int(value, 0)) for text, value in table
+    }, err
 
 
 def test_operands_of_real_binaries_parse():
@@ -107,7 +132,11 @@ def describe(operand):
         return f"{size} constant {operand.constant}"
     if operand.register:
         return f"{size} register {place(operand.register)}"
-    index = f" + index {place(operand.index)} << {operand.scale}{' s' * operand.index_signed}" if operand.index else ""
+    index = (
+        f" + index {place(operand.index)} << {operand.scale}{' s' * operand.index_signed}"
+        if operand.index
+        else ""
+    )
     return f"{size} base {place(operand.base)}{index} + {operand.displacement}"
 
 
@@ -123,5 +152,9 @@ def test_what_can_not_be_read_is_refused_with_the_reason(machine, text, message)
 
 
 def test_blanks_in_brackets_divide_nothing():
-    assert usdt_operands.split("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == ["8@[sp, 12]", "-4@w1", "8@(%rax, %rbx)"]
+    assert usdt_operands.split("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == [
+        "8@[sp, 12]",
+        "-4@w1",
+        "8@(%rax, %rbx)",
+    ]
     assert usdt_operands.split("") == []

@@ -82,18 +82,31 @@ def program(name):
 
 def counts(out):
     """{the words of a line: the number at its end}."""
-    return {tuple(words[:-1]): int(words[-1]) for words in map(str.split, out.splitlines()) if words}
+    return {
+        tuple(words[:-1]): int(words[-1]) for words in map(str.split, out.splitlines()) if words
+    }
 
 
 def test_php(tmp_path):
     php = program("php")
     (tmp_path / "shop.php").write_text(PHP)
-    script = ("php$target:::function-entry /arg3/ { @[copyinstr(arg3), copyinstr(arg4), copyinstr(arg0)] = count(); } "
-              "php$target:::exception-thrown { @thrown[copyinstr(arg0)] = count(); }")
-    out, err, _ = pydtrace("-qn", script, "-c", f"{php} {tmp_path}/shop.php", env={**os.environ, "USE_ZEND_DTRACE": "1"})
+    script = (
+        "php$target:::function-entry /arg3/ { @[copyinstr(arg3), copyinstr(arg4), copyinstr(arg0)] = count(); } "
+        "php$target:::exception-thrown { @thrown[copyinstr(arg0)] = count(); }"
+    )
+    out, err, _ = pydtrace(
+        "-qn",
+        script,
+        "-c",
+        f"{php} {tmp_path}/shop.php",
+        env={**os.environ, "USE_ZEND_DTRACE": "1"},
+    )
     found = counts(out)
     assert found.pop(("DomainException",)) == 3, err
-    assert {key: value for key, value in found.items() if key[0] == "Shop"} == {("Shop", "::", "price"): 200, ("Shop", "::", "tax"): 200}
+    assert {key: value for key, value in found.items() if key[0] == "Shop"} == {
+        ("Shop", "::", "price"): 200,
+        ("Shop", "::", "tax"): 200,
+    }
 
 
 @pytest.mark.parametrize("traces", [True, False])
@@ -101,9 +114,13 @@ def test_ruby(tmp_path, traces):
     """Ruby says nothing of methods in Ruby unless something in it traces calls (docs/guide/foreign.md); of exceptions always."""
     ruby = program("ruby")
     (tmp_path / "shop.rb").write_text(RUBY)
-    script = ('ruby$target:::method-entry /copyinstr(arg0) == "Shop"/ { @[copyinstr(arg0), copyinstr(arg1)] = count(); } '
-              'ruby$target:::raise /copyinstr(arg0) == "KeyError"/ { @raised[copyinstr(arg0)] = count(); }')
-    out, err, _ = pydtrace("-qn", script, "-c", f"{ruby} --disable-gems {tmp_path}/shop.rb" + " traces" * traces)
+    script = (
+        'ruby$target:::method-entry /copyinstr(arg0) == "Shop"/ { @[copyinstr(arg0), copyinstr(arg1)] = count(); } '
+        'ruby$target:::raise /copyinstr(arg0) == "KeyError"/ { @raised[copyinstr(arg0)] = count(); }'
+    )
+    out, err, _ = pydtrace(
+        "-qn", script, "-c", f"{ruby} --disable-gems {tmp_path}/shop.rb" + " traces" * traces
+    )
     methods = {("Shop", "price"): 200, ("Shop", "tax"): 200} if traces else {}
     assert counts(out) == {("KeyError",): 3, **methods}, err
 
@@ -121,12 +138,15 @@ def nginx(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (tmp_path / "conf").write_text(CONF.format(port=port))
-    with subprocess.Popen([program("nginx"), "-p", tmp_path, "-c", "conf"], stderr=subprocess.DEVNULL) as master:
+    with subprocess.Popen(
+        [program("nginx"), "-p", tmp_path, "-c", "conf"], stderr=subprocess.DEVNULL
+    ) as master:
         children = f"/proc/{master.pid}/task/{master.pid}/children"
 
         def workers():
             with open(children) as file:
                 return [int(pid) for pid in file.read().split()]
+
         try:
             wait_until(workers)
             yield port, workers()[0]
@@ -136,8 +156,10 @@ def nginx(tmp_path):
 
 def test_nginx(nginx):
     port, worker = nginx
-    script = ('BEGIN { printf("ready\\n"); } pid$target:nginx:ngx_http_process_request:entry { @ = count(); } '
-              "pid$target:nginx:ngx_http_send_header:return { @returned[(int)arg1] = count(); }")
+    script = (
+        'BEGIN { printf("ready\\n"); } pid$target:nginx:ngx_http_process_request:entry { @ = count(); } '
+        "pid$target:nginx:ngx_http_send_header:return { @returned[(int)arg1] = count(); }"
+    )
     tracer = start_pydtrace("-q", "-n", script, "-p", worker, wait_for="ready")
     for _ in range(20):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
@@ -162,9 +184,13 @@ def test_the_child_that_saves_for_redis(children):
         for i in range(10):
             assert asked(path, "SET", f"key{i}", "tea") == b"+OK\r\n"
         pid = int(re.search(rb"process_id:(\d+)", asked(path, "INFO", "server")).group(1))
-        script = ('BEGIN { printf("ready\\n"); } pid$target:redis-*:rdbSaveBackground:entry, pid$target:redis-*:rdbSaveRio:entry, '
-                  "pid$target:redis-*:rdbSaveKeyValuePair:entry { @[probefunc, pid == $target] = count(); }")
-        tracer = start_pydtrace("-q", *["-x", "children"] * children, "-n", script, "-p", pid, wait_for="ready")
+        script = (
+            'BEGIN { printf("ready\\n"); } pid$target:redis-*:rdbSaveBackground:entry, pid$target:redis-*:rdbSaveRio:entry, '
+            "pid$target:redis-*:rdbSaveKeyValuePair:entry { @[probefunc, pid == $target] = count(); }"
+        )
+        tracer = start_pydtrace(
+            "-q", *["-x", "children"] * children, "-n", script, "-p", pid, wait_for="ready"
+        )
         for _ in range(2):
             assert asked(path, "BGSAVE").startswith(b"+Background saving")
             wait_until(lambda: b"bgsave_in_progress:0" in asked(path, "INFO", "persistence"), 20)
@@ -179,8 +205,16 @@ def compiled(name, *command):
     there = shutil.which(name)
     environment = dict(os.environ)
     if there is None:
-        there = next(iter(glob.glob(f"{UNPACKED}/usr/bin/{name}") + glob.glob(f"{UNPACKED}/usr/lib/go-*/bin/{name}")), None)
-        environment["LD_LIBRARY_PATH"] = os.pathsep.join(glob.glob(f"{UNPACKED}/usr/lib/*-linux-gnu"))
+        there = next(
+            iter(
+                glob.glob(f"{UNPACKED}/usr/bin/{name}")
+                + glob.glob(f"{UNPACKED}/usr/lib/go-*/bin/{name}")
+            ),
+            None,
+        )
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(
+            glob.glob(f"{UNPACKED}/usr/lib/*-linux-gnu")
+        )
     if there is None:
         pytest.skip(f"no {name}")
     subprocess.run([there, *command], check=True, env=environment)
@@ -195,11 +229,20 @@ def test_rust(tmp_path, mangling):
     source, out = tmp_path / "shop.rs", tmp_path / "shop"
     source.write_text(RUST)
     compiled("rustc", "-C", "opt-level=1", *mangling, "-o", str(out), str(source))
-    said, err, _ = pydtrace("-qn", "pid$target:shop:*shop::Basket*add:entry { @[probefunc, ustack(3)] = count(); }", "-c", out)
+    said, err, _ = pydtrace(
+        "-qn",
+        "pid$target:shop:*shop::Basket*add:entry { @[probefunc, ustack(3)] = count(); }",
+        "-c",
+        out,
+    )
     assert said.split()[0] == str(200 * 201 // 2) and said.split()[-1] == "200", (said, err)
     method, *callers = FRAMES.findall(said)
     assert callers == ["shop::shop::checkout", "shop::main"] and f"  {method} " in said, said
-    assert method == "<shop::shop::Basket<u64>>::add" or not mangling and method == "shop::shop::Basket<T>::add"
+    assert (
+        method == "<shop::shop::Basket<u64>>::add"
+        or not mangling
+        and method == "shop::shop::Basket<T>::add"
+    )
 
 
 def test_go(tmp_path):
@@ -207,5 +250,13 @@ def test_go(tmp_path):
     source, out = tmp_path / "shop.go", tmp_path / "shop"
     source.write_text(GO)
     compiled("go", "build", "-o", str(out), str(source))
-    said, err, _ = pydtrace("-qn", "pid$target:shop:main.(*Basket).Add:entry { @[probefunc, ustack(3)] = count(); }", "-c", out)
-    assert FRAMES.findall(said) == ["main.(*Basket).Add", "main.checkout", "main.main"] and said.split()[-1] == "200", (said, err)
+    said, err, _ = pydtrace(
+        "-qn",
+        "pid$target:shop:main.(*Basket).Add:entry { @[probefunc, ustack(3)] = count(); }",
+        "-c",
+        out,
+    )
+    assert (
+        FRAMES.findall(said) == ["main.(*Basket).Add", "main.checkout", "main.main"]
+        and said.split()[-1] == "200"
+    ), (said, err)

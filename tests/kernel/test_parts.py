@@ -26,14 +26,27 @@ def test_each_cpu_is_shown(cpu):
     assert status == 0, err
 
     def parts(here, elsewhere):
-        return [line for each in online_cpus() for line in _lines(f"[CPU {each}]", here if each == cpu else elsewhere)]
+        return [
+            line
+            for each in online_cpus()
+            for line in _lines(f"[CPU {each}]", here if each == cpu else elsewhere)
+        ]
 
     least, most = 2**63 - 1, -(2**63)
     joined = ["-5", *parts(-5, most)]
     joined[-1] += " 4"  # several in a printa() have no line of their own
     filled, empty = [HEAD, "2 | 0", f"4 |{40 * '@'} 1", "8 | 0"], [HEAD, "-1 | 0", "0 | 0", "1 | 0"]
     assert [" ".join(line.split()) for line in out.splitlines() if line] == [
-        "1", *joined, *parts(4, least), "a 2 2", *parts(2, 0), *filled, *parts(filled, empty), str(most), *parts(most, most)]
+        "1",
+        *joined,
+        *parts(4, least),
+        "a 2 2",
+        *parts(2, 0),
+        *filled,
+        *parts(filled, empty),
+        str(most),
+        *parts(most, most),
+    ]
 
 
 def _lines(head, shown):
@@ -41,6 +54,8 @@ def _lines(head, shown):
 
 
 def test_the_tracer_s_own_aggregations_have_one_part():
-    out, err, status = pydtrace("-q", "-x", "engine=embedded", "-x", "aggpercpu", "-n", "BEGIN { @ = count(); exit(0); }")
+    out, err, status = pydtrace(
+        "-q", "-x", "engine=embedded", "-x", "aggpercpu", "-n", "BEGIN { @ = count(); exit(0); }"
+    )
     assert (out, status) == ("", 1)
     assert "-x aggpercpu needs -x engine=kernel: elsewhere an aggregation has one part" in err

@@ -26,9 +26,25 @@ def test_capabilities(target, capabilities, way, missing):
         pytest.skip("host: only root can give up capabilities")
     bounds = "-all," + ",".join(f"+{name}" for name in capabilities.split(","))
     done = subprocess.run(
-        ["setpriv", f"--bounding-set={bounds}", PYDTRACE, "-q", "-x", "engine=kernel", "-x", f"attach={way}", "-n",
-         "target*:::plain-two { @[copyinstr(arg1)] = count(); }", "-c", f"{target} 8"],
-        check=False, capture_output=True, text=True, timeout=30)
+        [
+            "setpriv",
+            f"--bounding-set={bounds}",
+            PYDTRACE,
+            "-q",
+            "-x",
+            "engine=kernel",
+            "-x",
+            f"attach={way}",
+            "-n",
+            "target*:::plain-two { @[copyinstr(arg1)] = count(); }",
+            "-c",
+            f"{target} 8",
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
     if missing is None:
         assert done.returncode == 0 and done.stdout.split()[-2:][1] == "2", done
     else:
@@ -39,7 +55,21 @@ def test_system_calls_need_no_more(target):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("host: only root can give up capabilities")
     done = subprocess.run(
-        ["setpriv", "--bounding-set=-all,+bpf,+perfmon", PYDTRACE, "-q", "-x", "engine=kernel", "-n",
-         "syscall::write:entry /pid == $target/ { @ = count(); } proc:::exit /pid == $target/ { printf(\"exit %d\\n\", arg0); }",
-         "-c", f"{target} 8"], check=False, capture_output=True, text=True, timeout=30)
+        [
+            "setpriv",
+            "--bounding-set=-all,+bpf,+perfmon",
+            PYDTRACE,
+            "-q",
+            "-x",
+            "engine=kernel",
+            "-n",
+            'syscall::write:entry /pid == $target/ { @ = count(); } proc:::exit /pid == $target/ { printf("exit %d\\n", arg0); }',
+            "-c",
+            f"{target} 8",
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
     assert done.returncode == 0 and "exit 1\n" in done.stdout, done

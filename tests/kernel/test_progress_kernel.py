@@ -8,7 +8,11 @@ from pydtrace.engine.kernel.engine import KernelEngine
 
 def test_the_kernel_engine_tells_how_far_it_is(bpf, monkeypatch):
     told = []
-    monkeypatch.setattr(KernelEngine, "attaching", lambda self, done, total: told.append((done, total)))
-    with pyusdt.trace("pyusdt$target:::user_trace-n1* { @ = count(); }", pid=os.getpid(), engine="kernel"):
+    monkeypatch.setattr(
+        KernelEngine, "attaching", lambda self, done, total: told.append((done, total))
+    )
+    with pyusdt.trace(
+        "pyusdt$target:::user_trace-n1* { @ = count(); }", pid=os.getpid(), engine="kernel"
+    ):
         pass
     assert told[0][0] == 0 and told[-1] == (111, 111), told

@@ -39,7 +39,9 @@ def fire(process, times):
 
 
 def traced(*arguments):
-    tracer = start_pydtrace("-q", "--ready", *arguments, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    tracer = start_pydtrace(
+        "-q", "--ready", *arguments, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
     while "ready" not in (line := tracer.stderr.readline()):
         assert line, tracer.communicate()
     return tracer
@@ -61,14 +63,32 @@ def test_who_is_traced_in_the_kernel_and_how_much(program):
     with tracers.Statistics() as statistics:
         assert not statistics.lack
         looks = top.Looks(True)
-        tracer = traced("-p", program.pid, "-n", "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }")
+        tracer = traced(
+            "-p",
+            program.pid,
+            "-n",
+            "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }",
+        )
         row, _ = looked(looks, program, tracer)
-        assert (row.kernel, row.tracers, row.runs, row.others, row.traced) == ([tracer.pid], [], 0.0, 0, True)
+        assert (row.kernel, row.tracers, row.runs, row.others, row.traced) == (
+            [tracer.pid],
+            [],
+            0.0,
+            0,
+            True,
+        )
         fire(program, 500)
         looks._when -= 100.0  # an interval of a hundred seconds
         row, cells = looked(looks, program, tracer)
-        assert 500 / 110 < row.runs <= 500 / 100, "one program for both probes, which ran once for each firing"
-        assert (row.cells()[4], cells["NAME"], cells["PROGRAMS"], cells["PLACES"]) == (f"{tracer.pid} (kernel)", "pydtrace", "1", "2")
+        assert 500 / 110 < row.runs <= 500 / 100, (
+            "one program for both probes, which ran once for each firing"
+        )
+        assert (row.cells()[4], cells["NAME"], cells["PROGRAMS"], cells["PLACES"]) == (
+            f"{tracer.pid} (kernel)",
+            "pydtrace",
+            "1",
+            "2",
+        )
         assert re.fullmatch(rf"_core\S*\.so of {program.pid}", cells["TRACES"]), cells
         assert (cells["RUNS/s"], cells["LOST"], cells["LOST/s"]) == (f"{row.runs:.0f}", "0", "0")
     assert "500" in end(tracer)[0]
@@ -78,10 +98,17 @@ def test_who_is_traced_in_the_kernel_and_how_much(program):
 
 def test_where_fdinfo_says_less_the_link_is_asked(program):
     """As on Linux 6.8 to 6.16."""
-    tracer = traced("-p", program.pid, "-n", "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }")
+    tracer = traced(
+        "-p",
+        program.pid,
+        "-n",
+        "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }",
+    )
     (found,) = (each for each in tracers.tracers() if each.pid == tracer.pid)
     ((ident, told),) = found.links.items()
-    link = tracers.Link({"link_type": "uprobe_multi", "link_id": ident, "prog_id": str(told.program)}, [])
+    link = tracers.Link(
+        {"link_type": "uprobe_multi", "link_id": ident, "prog_id": str(told.program)}, []
+    )
     for name in ("path", "pid", "places", "counters"):
         assert getattr(link, name) == getattr(told, name) != 0
     end(tracer)
@@ -90,32 +117,53 @@ def test_where_fdinfo_says_less_the_link_is_asked(program):
 def test_what_is_for_all_processes_is_told_of_the_tracer(program):
     with tracers.Statistics():
         looks = top.Looks(True)
-        tracer = traced("-n", "pyusdt*:::user_trace-i4s4 { @ = count(); } sched:::on-cpu { @all = count(); }")
+        tracer = traced(
+            "-n", "pyusdt*:::user_trace-i4s4 { @ = count(); } sched:::on-cpu { @all = count(); }"
+        )
         looked(looks, program, tracer)
         fire(program, 300)
         row, cells = looked(looks, program, tracer)
         assert (row.kernel, row.runs, row.others) == ([tracer.pid], None, 0)
-        assert int(cells["RUNS/s"]) > 0 and "sched_switch" in cells["TRACES"] and " of " not in cells["TRACES"]
+        assert (
+            int(cells["RUNS/s"]) > 0
+            and "sched_switch" in cells["TRACES"]
+            and " of " not in cells["TRACES"]
+        )
     end(tracer)
 
 
 def test_what_is_lost_in_the_kernel(program):
-    tracer = traced("-b", "16k", "-p", program.pid, "-n", 'pyusdt$target:::user_trace-i4s4 { printf("%s\\n", copyinstr(arg6)); }')
+    tracer = traced(
+        "-b",
+        "16k",
+        "-p",
+        program.pid,
+        "-n",
+        'pyusdt$target:::user_trace-i4s4 { printf("%s\\n", copyinstr(arg6)); }',
+    )
     os.kill(tracer.pid, signal.SIGSTOP)
     fire(program, 5000)
     lost = int(looked(top.Looks(), program, tracer)[1]["LOST"])
     os.kill(tracer.pid, signal.SIGCONT)
     out, said = end(tracer)
     assert lost > 1000 and out.count("some text") == 5000 - lost
-    assert sum(map(int, re.findall(r"(\d+) drops", said))) == lost, "it counts what the tracer counts"
+    assert sum(map(int, re.findall(r"(\d+) drops", said))) == lost, (
+        "it counts what the tracer counts"
+    )
 
 
 def test_the_command_has_a_table_of_them(program):
     tracer = traced("-p", program.pid, "-n", "pyusdt$target:::user_trace-i4s4 { @ = count(); }")
-    found = subprocess.run([PYUSDT, "top", "-i", "0.2"], check=True, capture_output=True, text=True, timeout=60).stdout
+    found = subprocess.run(
+        [PYUSDT, "top", "-i", "0.2"], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
     processes, others = found.split("\n\n")
-    assert f"{tracer.pid} (kernel)" in next(line for line in processes.splitlines() if line.startswith(f"{program.pid} "))
-    assert others.split("  ")[0] == "TRACER" and re.search(rf"^{tracer.pid} +pydtrace ", others, re.MULTILINE)
+    assert f"{tracer.pid} (kernel)" in next(
+        line for line in processes.splitlines() if line.startswith(f"{program.pid} ")
+    )
+    assert others.split("  ")[0] == "TRACER" and re.search(
+        rf"^{tracer.pid} +pydtrace ", others, re.MULTILINE
+    )
     assert "RUNS/s: how often programs" in others
     end(tracer)
 
@@ -132,15 +180,38 @@ def test_who_may_not_count_is_told(monkeypatch):
     tracer.take("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7", "run_cnt": "0"}, [])
     tracer.take("anon_inode:bpf-prog", {"prog_type": "8", "prog_id": "8"}, [])
     row = top.KernelRow(tracer, "x\x1b[2J", None, None, None)
-    assert row.cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), "a cgroup's program is no tracer's"
-    assert top.foot([], [row], False)[1:] == ["RUNS/s: the kernel counts for root alone how often programs run"]
+    assert row.cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), (
+        "a cgroup's program is no tracer's"
+    )
+    assert top.foot([], [row], False)[1:] == [
+        "RUNS/s: the kernel counts for root alone how often programs run"
+    ]
 
 
 def test_what_hostile_files_are_called():
     """A path may have a line's end in it, and what looks like a line of fdinfo."""
-    rest = [["cookie", "offset", "ref_ctr_offset"], ["5", "0x28050", "0x452e0"], ["6", "0x28070", "0x0"]]
-    link = tracers.Link({"link_type": "uprobe_multi", "prog_id": "3", "pid": "12", "uprobe_cnt": "2", "path": "/tmp/a\x1bb"}, rest)
-    assert (link.program, link.pid, link.places, link.counters, link.path) == (3, 12, 2, 1, "/tmp/a\x1bb")
+    rest = [
+        ["cookie", "offset", "ref_ctr_offset"],
+        ["5", "0x28050", "0x452e0"],
+        ["6", "0x28070", "0x0"],
+    ]
+    link = tracers.Link(
+        {
+            "link_type": "uprobe_multi",
+            "prog_id": "3",
+            "pid": "12",
+            "uprobe_cnt": "2",
+            "path": "/tmp/a\x1bb",
+        },
+        rest,
+    )
+    assert (link.program, link.pid, link.places, link.counters, link.path) == (
+        3,
+        12,
+        2,
+        1,
+        "/tmp/a\x1bb",
+    )
     with pytest.raises(ValueError, match="invalid literal"):
         tracers.Link({"link_type": "uprobe_multi", "pid": "12 of them"}, [])
 

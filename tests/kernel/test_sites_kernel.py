@@ -22,7 +22,9 @@ NOP10_AT, NOP5_AT = 1, 11
 
 @pytest.fixture
 def firing():
-    process = subprocess.Popen([sys.executable, os.path.join(DATA, "firing.py")], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, os.path.join(DATA, "firing.py")], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "ready\n"
     yield process
     process.kill()
@@ -42,9 +44,16 @@ def site(process):
 
 def traced(process, *options):
     """The site while it is traced and has been hit, and the number of events."""
-    tracer = start_pydtrace("-q", *options, "-n", 'BEGIN { printf("ready\\n"); } pyusdt$target:::user_trace-i4s4 '
-                            '{ @ = count(); n++; } tick-50ms /n > 20/ { printf("hit\\n"); n = -1000000; }',
-                            "-p", process.pid, wait_for="ready")
+    tracer = start_pydtrace(
+        "-q",
+        *options,
+        "-n",
+        'BEGIN { printf("ready\\n"); } pyusdt$target:::user_trace-i4s4 '
+        '{ @ = count(); n++; } tick-50ms /n > 20/ { printf("hit\\n"); n = -1000000; }',
+        "-p",
+        process.pid,
+        wait_for="ready",
+    )
     while "hit" not in tracer.stdout.readline():
         pass
     found = site(process)
@@ -62,7 +71,11 @@ def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
-    wait_until(lambda: site(firing)[0] == NOP and site(firing)[NOP10_AT:NOP5_AT] == untouched[NOP10_AT:NOP5_AT])
+    wait_until(
+        lambda: (
+            site(firing)[0] == NOP and site(firing)[NOP10_AT:NOP5_AT] == untouched[NOP10_AT:NOP5_AT]
+        )
+    )
 
 
 def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
@@ -78,7 +91,9 @@ def test_what_was_tried_is_used(firing):
     found, count = traced(firing)
     said = next(finding.text for finding in doctor.here() if finding.subject == "uprobes")
     assert f"attaches at {f'+{place}' if place else 'the nop'} here" in said
-    assert count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
+    assert (
+        count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
+    )
 
 
 def children():
@@ -97,7 +112,12 @@ def test_a_trial_of_a_site_without_a_probe():
     told, already = [], children()
     before = signal.signal(signal.SIGCHLD, lambda *_: told.append(1))
     try:
-        for code in (bytes(16), b"\x90" * 16 + b"\xc3", b"\xeb\xfe", b"\xe8\0\0\0\0" + b"\x58" + b"\x90" * 10 + b"\xc3"):
+        for code in (
+            bytes(16),
+            b"\x90" * 16 + b"\xc3",
+            b"\xeb\xfe",
+            b"\xe8\0\0\0\0" + b"\x58" + b"\x90" * 10 + b"\xc3",
+        ):
             fd = os.memfd_create("code")
             os.write(fd, code)
             assert end_of_trial(fd) == 0
@@ -121,11 +141,20 @@ print(os.wait()[1], flush=True)
 
 def forked_while_traced(*options):
     """How the forked child of a traced process ended."""
-    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout.readline() == "ready\n"
-        tracer = start_pydtrace("-q", *options, "-n", r'BEGIN { printf("ready\n"); } pyusdt$target:::user_trace-i4s4 { }',
-                                "-p", process.pid, wait_for="ready")
+        tracer = start_pydtrace(
+            "-q",
+            *options,
+            "-n",
+            r'BEGIN { printf("ready\n"); } pyusdt$target:::user_trace-i4s4 { }',
+            "-p",
+            process.pid,
+            wait_for="ready",
+        )
         out, _ = process.communicate("go\n", timeout=30)
         tracer.communicate(timeout=30)
     finally:

@@ -26,8 +26,10 @@ def strings():
 
 def script(ends):
     """What fills @s with one key of each length, one of them twice, and @t by two keys, and then does `ends`."""
-    fills = "".join(f'BEGIN {{ @s["{text}"] = sum({n}); @t[{n % 3}, "{text}"] = count(); @m[1, "{text}", 2] = max({n}); }}\n'
-                    for n, text in enumerate([*strings(), strings()[3], strings()[7]]))
+    fills = "".join(
+        f'BEGIN {{ @s["{text}"] = sum({n}); @t[{n % 3}, "{text}"] = count(); @m[1, "{text}", 2] = max({n}); }}\n'
+        for n, text in enumerate([*strings(), strings()[3], strings()[7]])
+    )
     return f"{fills}BEGIN {{ {ends} exit(0); }}"
 
 
@@ -37,7 +39,15 @@ def printed(engine, ends):
     return out
 
 
-@pytest.mark.parametrize("ends", ["", "trunc(@s, 3); trunc(@t, -4);", "clear(@s); trunc(@t);", 'printa("%s %@d\\n", @s); clear(@t);'])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "",
+        "trunc(@s, 3); trunc(@t, -4);",
+        "clear(@s); trunc(@t);",
+        'printa("%s %@d\\n", @s); clear(@t);',
+    ],
+)
 def test_it_is_read_cleared_and_truncated_as_one_map(ends):
     """The embedded engine has one map for all: the same is printed, in the same order."""
     kernel = printed("kernel", ends)
@@ -46,25 +56,39 @@ def test_it_is_read_cleared_and_truncated_as_one_map(ends):
 
 
 def test_the_length_of_a_string_says_where_it_is():
-    program = compile_program('BEGIN { @a["x", 1, execname] = count(); @b[execname, 1] = count(); @c = count(); }')
+    program = compile_program(
+        'BEGIN { @a["x", 1, execname] = count(); @b[execname, 1] = count(); @c = count(); }'
+    )
     found = string_size_maps.find(program, first=9, most=MOST)
-    assert [(each.whole, each.smaller) for each in found] == [(program.aggregations[0].map, [(295, 9), (327, 10)])]
+    assert [(each.whole, each.smaller) for each in found] == [
+        (program.aggregations[0].map, [(295, 9), (327, 10)])
+    ]
     key = {length: bytes(264) + b"s" * length + bytes(256 - length) for length in LENGTHS}
-    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [found[0].whole] * 6
+    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [
+        found[0].whole
+    ] * 6
     assert all(found[0].home(whole)[1].ljust(520, b"\0") == whole for whole in key.values())
 
 
 def test_short_strings_have_no_smaller_map():
-    program = compile_program('#pragma D option strsize=32\nBEGIN { @a[execname] = count(); }')
+    program = compile_program("#pragma D option strsize=32\nBEGIN { @a[execname] = count(); }")
     assert string_size_maps.find(program, first=9, most=MOST) == []
 
 
 def test_where_there_would_be_too_many_maps_there_are_none():
     """All programs of a script have to agree where a key is."""
-    program = compile_program("BEGIN { " + "".join(f"@a{i}[execname] = count(); " for i in range(25)) + "}")
+    program = compile_program(
+        "BEGIN { " + "".join(f"@a{i}[execname] = count(); " for i in range(25)) + "}"
+    )
     assert string_size_maps.find(program, first=30, most=MOST) == []
-    out, err, status = pydtrace("-q", "-n", "BEGIN { " + "".join(f'@a{i}["x"] = sum({i}); ' for i in range(25)) + "exit(0); }")
-    assert (status, err) == (0, "") and sorted(int(line.split()[1]) for line in out.splitlines() if line.strip()) == list(range(25))
+    out, err, status = pydtrace(
+        "-q",
+        "-n",
+        "BEGIN { " + "".join(f'@a{i}["x"] = sum({i}); ' for i in range(25)) + "exit(0); }",
+    )
+    assert (status, err) == (0, "") and sorted(
+        int(line.split()[1]) for line in out.splitlines() if line.strip()
+    ) == list(range(25))
 
 
 FIRES = """
@@ -81,8 +105,14 @@ for length in chosen:
 def test_nothing_of_a_longer_string_is_left_behind_a_shorter_one(engine):
     """The storage of the string of a firing is that of the one before.  20 lengths in a mixed order, each known number of times."""
     script = "pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); @q[arg2, copyinstr(arg6)] = quantize(arg2); }"
-    out, err, status = pydtrace("-q", "-n", script + 'END { printa("%s|%@d\\n", @); }', "-c",
-                                shlex.join([sys.executable, "-c", FIRES, *map(str, LENGTHS)]), options=[f"-xengine={engine}"])
+    out, err, status = pydtrace(
+        "-q",
+        "-n",
+        script + 'END { printa("%s|%@d\\n", @); }',
+        "-c",
+        shlex.join([sys.executable, "-c", FIRES, *map(str, LENGTHS)]),
+        options=[f"-xengine={engine}"],
+    )
     assert (status, err) == (0, "")
     found = sorted((len(key), int(n)) for key, n in re.findall(r"^(k*)\|(\d+)$", out, re.MULTILINE))
     assert found == [(length, length % 7 + 1) for length in LENGTHS], out
@@ -98,6 +128,8 @@ def test_a_short_way_to_the_key():
     finally:
         maps.close()
     helpers = [insn.imm for insn in insns if insn.opcode == call(0).opcode and insn.src == 0]
-    subroutines = [insn for insn in insns if insn.opcode == call(0).opcode and insn.src == PSEUDO_CALL]
+    subroutines = [
+        insn for insn in insns if insn.opcode == call(0).opcode and insn.src == PSEUDO_CALL
+    ]
     assert READ_KERNEL not in helpers and helpers.count(LOOKUP) == 4 + 2 * 3
     assert len(subroutines) == 1, "only what reports a fault is called"

@@ -26,8 +26,13 @@ def code(process, path, offset, size=16):
     """What a process has in memory of a byte of a file on."""
     with open(f"/proc/{process.pid}/maps") as maps:
         lines = [line.split() for line in maps if line.rstrip().endswith(str(path))]
-    start, first = next((int(line[0].split("-")[0], 16), int(line[2], 16)) for line in lines
-                        if 0 <= offset - int(line[2], 16) < int(line[0].split("-")[1], 16) - int(line[0].split("-")[0], 16))
+    start, first = next(
+        (int(line[0].split("-")[0], 16), int(line[2], 16))
+        for line in lines
+        if 0
+        <= offset - int(line[2], 16)
+        < int(line[0].split("-")[1], 16) - int(line[0].split("-")[0], 16)
+    )
     with open(f"/proc/{process.pid}/mem", "rb") as memory:
         memory.seek(start + offset - first)
         return memory.read(size)
@@ -35,8 +40,12 @@ def code(process, path, offset, size=16):
 
 def loaded(path):
     """A process that has a library mapped."""
-    process = subprocess.Popen([sys.executable, "-c", LOADING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOADING, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout.readline() == "loaded\n"
     return process
 
@@ -68,9 +77,13 @@ def test_the_file_that_was_looked_at_is_the_one_that_is_probed(method, tmp_path,
     file = elf.File(str(victim))
     note = next(note for note in file.notes() if note.name == "guarded-one")
     places = [(file.offset(note.address), 16), (file.offset(note.semaphore), 2)]
-    before, mine_before = ([code(process, path, *place) for place in places]
-                           for process, path in zip(processes[::-1], (victim, mine)))
-    engine = KernelEngine(compile_program("target*:::guarded-one { @ = count(); }"), {"attach": method})
+    before, mine_before = (
+        [code(process, path, *place) for place in places]
+        for process, path in zip(processes[::-1], (victim, mine))
+    )
+    engine = KernelEngine(
+        compile_program("target*:::guarded-one { @ = count(); }"), {"attach": method}
+    )
     try:
         engine.open(Targets())
         for each in engine._finder.files.values():  # the victim is not probed as itself
@@ -80,20 +93,22 @@ def test_the_file_that_was_looked_at_is_the_one_that_is_probed(method, tmp_path,
         mine.symlink_to(victim)
         engine.begin()
         assert [code(processes[1], victim, *place) for place in places] == before
-        assert [code(processes[0], tmp_path / "mine.old", *place) for place in places] != mine_before
+        assert [
+            code(processes[0], tmp_path / "mine.old", *place) for place in places
+        ] != mine_before
     finally:
         engine.close()
 
 
 SCRIPT = """target*:::plain-two { @[probefunc, probemod] = count(); x = arg1; }
     tick-50ms /!told++/ { printf("ready\\n"); } END { printa("%s %s %@d\\n", @); }"""
-BAD_OPERAND = '''
+BAD_OPERAND = """
 asm(".pushsection .note.stapsdt,\\"?\\",\\"note\\"; .balign 4; .4byte 8, 2f-1f, 3; .asciz \\"stapsdt\\";"
     "1: .8byte fire_stranger, _.stapsdt.base, 0; .asciz \\"target\\"; .asciz \\"plain__two\\"; .asciz \\"8@%nonsense 8@(\\"; 2: .balign 4; .popsection;"
     ".pushsection .stapsdt.base,\\"aG\\",\\"progbits\\",.stapsdt.base,comdat; .weak _.stapsdt.base; .hidden _.stapsdt.base;"
     "_.stapsdt.base: .space 1; .popsection");
 void fire_stranger(void) { asm volatile("nop"); }
-'''
+"""
 
 
 @pytest.fixture
@@ -116,11 +131,19 @@ def cut_symbols(path):
 
 
 @pytest.mark.usefixtures("bpf")
-@pytest.mark.parametrize("harm, said", [("operands", "stranger.so:fire_stranger:plain-two: arg1: 8@( is not an operand"),
-                                        ("name", "\\x1b[2J.so:fire_stranger:plain-two: arg1"), ("symbols", "")])
+@pytest.mark.parametrize(
+    "harm, said",
+    [
+        ("operands", "stranger.so:fire_stranger:plain-two: arg1: 8@( is not an operand"),
+        ("name", "\\x1b[2J.so:fire_stranger:plain-two: arg1"),
+        ("symbols", ""),
+    ],
+)
 def test_a_stranger_costs_his_own_probes(harm, said, stranger, tmp_path, running):
     if harm == "symbols":
-        stranger = compile_c(os.path.join(DATA, "target_plain.c"), tmp_path / "cut.so", "-shared", "-fPIC")
+        stranger = compile_c(
+            os.path.join(DATA, "target_plain.c"), tmp_path / "cut.so", "-shared", "-fPIC"
+        )
     holder = None
     try:
         if harm == "name":
@@ -194,7 +217,9 @@ def test_nobody_is_waited_for(tmp_path, target):
     """Whoever holds a lease of a file may let others wait for 45 s, and longer where it is asked for again."""
     path = tmp_path / "leased"
     shutil.copy(target, path)
-    holder = subprocess.Popen([sys.executable, "-c", LEASED, path], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", LEASED, path], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert holder.stdout.readline() == "leased\n"
         with pytest.raises(BlockingIOError):
@@ -223,7 +248,9 @@ for look in ("notes", "functions", "symbols"):
 def test_a_file_that_is_cut_while_it_is_read(tmp_path, target):
     path = tmp_path / "cut"
     shutil.copy(target, path)
-    done = subprocess.run([sys.executable, "-c", CUT, path], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CUT, path], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "it is cut off\n" * 3), done
 
 
@@ -266,6 +293,7 @@ def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
 
 def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypatch):
     """Tables of symbols without end, in a file of a name that a script asks for, are left out, and told; of a named process they are not."""
+
     def wanted_of(file, pids):
         return lambda name, size, offsets: ["entry"] if name == "fire_plain" else []
 
@@ -275,8 +303,14 @@ def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypa
     told = []
     for pids, found in (((), 2), ((1,), 4)):
         finder = probes.Finder(told.append)
-        monkeypatch.setattr(finder._symbols, "room", lambda owner, finder=finder: 2 * size - finder._symbols.taken.total())
+        monkeypatch.setattr(
+            finder._symbols,
+            "room",
+            lambda owner, finder=finder: 2 * size - finder._symbols.taken.total(),
+        )
         files = [finder.add(str(path)) for path in copies]
         finder.add_functions(wanted_of, pids)
-        assert [sum(site.note.provider == "pid" for site in file.sites) for file in files] == [1] * found + [0] * (4 - found)
+        assert [sum(site.note.provider == "pid" for site in file.sites) for file in files] == [
+            1
+        ] * found + [0] * (4 - found)
     assert len(told) == 1 and "copy2" in told[0]

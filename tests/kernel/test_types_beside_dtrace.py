@@ -14,27 +14,67 @@ from pydtrace.program import d_types as t
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("bpf"),
-              pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.usefixtures("bpf"),
+    pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information"),
+]
 AT_ONCE = 60  # members in a script: dtrace's programs have an end
 ROW = re.compile(r"\s*\d+\s+syscall\s+\S+\s+(\S+)\s+(\S+)$")
 
 
 def dtrace(*words):
-    return subprocess.run([ORACLE, "dtrace", *words], capture_output=True, text=True, timeout=300, check=True, stdin=subprocess.DEVNULL).stdout
+    return subprocess.run(
+        [ORACLE, "dtrace", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    ).stdout
 
 
-@pytest.mark.parametrize("tag", ["task_struct", "sock", "sk_buff", "tcp_sock", "file", "inode", "dentry", "mm_struct", "cred", "request", "bio",
-                                 "net_device", "vm_area_struct", "page", "signal_struct", "super_block"])
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "task_struct",
+        "sock",
+        "sk_buff",
+        "tcp_sock",
+        "file",
+        "inode",
+        "dentry",
+        "mm_struct",
+        "cred",
+        "request",
+        "bio",
+        "net_device",
+        "vm_area_struct",
+        "page",
+        "signal_struct",
+        "super_block",
+    ],
+)
 def test_sizes_and_places_of_members(tag):
     """All but bit-fields, which have no place, and what has no size: both refuse to tell it."""
-    names = [name for name, field in KernelTypes(Structs()).tagged("struct", tag).body.fields.items() if field.width is None and t.extent(field.type)]
+    names = [
+        name
+        for name, field in KernelTypes(Structs()).tagged("struct", tag).body.fields.items()
+        if field.width is None and t.extent(field.type)
+    ]
     assert len(names) > 15
     for at in range(0, len(names), AT_ONCE):
-        script = "".join(f'BEGIN {{ printf("{name} %d %d\\n", sizeof(((struct {tag} *)0)->{name}), offsetof(struct {tag}, {name})); }}\n'
-                         for name in names[at : at + AT_ONCE]) + "BEGIN { exit(0); }"
+        script = (
+            "".join(
+                f'BEGIN {{ printf("{name} %d %d\\n", sizeof(((struct {tag} *)0)->{name}), offsetof(struct {tag}, {name})); }}\n'
+                for name in names[at : at + AT_ONCE]
+            )
+            + "BEGIN { exit(0); }"
+        )
         out, err, _ = pydtrace("-qn", script)
-        assert out.count("\n") >= len(names[at : at + AT_ONCE]) and out == dtrace("-qn", script), err
+        assert out.count("\n") >= len(names[at : at + AT_ONCE]) and out == dtrace("-qn", script), (
+            err
+        )
 
 
 def arguments(listing):
@@ -54,4 +94,6 @@ def test_arguments_of_all_system_calls():
     out, _, _ = pydtrace("-lvP", "syscall")
     ours, theirs = arguments(out), arguments(dtrace("-lvP", "syscall"))
     assert len(ours) > 1000 and ours.keys() == theirs.keys()
-    assert {(ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]} <= {(f"{word} *", "unsigned int *") for word in ("gid_t", "uid_t")}
+    assert {(ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]} <= {
+        (f"{word} *", "unsigned int *") for word in ("gid_t", "uid_t")
+    }

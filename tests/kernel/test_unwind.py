@@ -17,7 +17,10 @@ from kernel_harness import DATA, PYDTRACE, compile_c
 from pydtrace.engine.kernel import attach
 from pydtrace.engine.kernel.unwind import bpf_native_unwinder
 
-pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
+pytestmark = [
+    pytest.mark.usefixtures("bpf"),
+    pytest.mark.xdist_group("kernel/test_walks"),
+]  # of processes that are named
 READS = "import sys\nprint('ready', flush=True)\ndef reads():\n    sys.stdin.readline()\nwhile True:\n    reads()\n"
 ON = "tick-10ms /!on/ { on = 1; trace(-1); }"
 
@@ -30,14 +33,27 @@ def here():
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    return compile_c(f"{DATA}/no_pointers.c", tmp_path_factory.mktemp("bare") / "bare", "-fomit-frame-pointer")
+    return compile_c(
+        f"{DATA}/no_pointers.c", tmp_path_factory.mktemp("bare") / "bare", "-fomit-frame-pointer"
+    )
 
 
 @contextlib.contextmanager
 def tracing(subject, clause):
     """Its messages from now on; it has begun."""
-    arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {clause}", "-p", str(subject.pid)]
-    tracer = subprocess.Popen([PYDTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    arguments = [
+        "-x",
+        "engine=kernel",
+        "--json",
+        "-q",
+        "-n",
+        f"{ON} {clause}",
+        "-p",
+        str(subject.pid),
+    ]
+    tracer = subprocess.Popen(
+        [PYDTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         while json.loads(tracer.stdout.readline()).get("values") != [-1]:
             pass
@@ -53,7 +69,9 @@ def tracing(subject, clause):
 def at_read(subject, line=""):
     """The frames of the read in which it waits, once it has had a line.  Large tables are read once more where there was no time."""
     for _ in range(10):
-        with tracing(subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }") as messages:
+        with tracing(
+            subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }"
+        ) as messages:
             subject.say(line)
             found = next(row["values"][0] for row in messages if row["type"] == "record")
         if "[not looked at yet]" not in found:
@@ -64,11 +82,18 @@ def at_read(subject, line=""):
 def alike(ours, theirs):
     """Whether frames are gdb's [(position, name, distance from the name)]: where we have a name, which may be another of the same place, the
     distance from it is; else the position."""
+
     def is_one(frame, position, distance):
         name, _, after = frame.partition("`")[2].partition("+")
-        return int(name, 16) == position if name.startswith("0x") else int(after or "0", 16) == distance
+        return (
+            int(name, 16) == position
+            if name.startswith("0x")
+            else int(after or "0", 16) == distance
+        )
 
-    return len(ours) == len(theirs) and all(is_one(frame, position, distance) for frame, (position, _, distance) in zip(ours, theirs))
+    return len(ours) == len(theirs) and all(
+        is_one(frame, position, distance) for frame, (position, _, distance) in zip(ours, theirs)
+    )
 
 
 def compared(subject, folder, line=""):
@@ -80,7 +105,9 @@ def are_gdb_s(found, subject, folder):
     """The same frames, which are those of its only thread."""
     [theirs] = harness.by_gdb(subject.pid, folder).values()
     native = [frame for frame in found if "`" in frame]
-    wanted = [frame for frame in theirs if not (frame[1] or "").startswith("_PyEval_EvalFrameDefault")]
+    wanted = [
+        frame for frame in theirs if not (frame[1] or "").startswith("_PyEval_EvalFrameDefault")
+    ]
     assert alike(native, wanted), (found, theirs)
     return found
 
@@ -94,8 +121,11 @@ def test_of_a_program_without_frame_pointers(bare, tmp_path):
     harness.skip_without_gdb()
     with harness.started([bare]) as subject:
         found = names(compared(subject, tmp_path))
-    assert [name for name in found if name in ("waits", "handler", "large", "compares", "sorts", "main", "_start")] == [
-        "waits", "handler", "large", "compares", "sorts", "main", "_start"]
+    assert [
+        name
+        for name in found
+        if name in ("waits", "handler", "large", "compares", "sorts", "main", "_start")
+    ] == ["waits", "handler", "large", "compares", "sorts", "main", "_start"]
 
 
 def test_of_a_library_that_is_loaded_later(tmp_path):
@@ -104,8 +134,12 @@ def test_of_a_library_that_is_loaded_later(tmp_path):
     source, options = f"{DATA}/loads.c", ("-fomit-frame-pointer",)
     program = compile_c(source, tmp_path / "loads", *options)
     library = compile_c(source, tmp_path / "late.so", "-DLIBRARY", "-shared", "-fPIC", *options)
-    with harness.started([program, library]) as subject, \
-            tracing(subject, "syscall::read:entry /pid == $target && arg0 == 0/ { ustack(120); }") as messages:
+    with (
+        harness.started([program, library]) as subject,
+        tracing(
+            subject, "syscall::read:entry /pid == $target && arg0 == 0/ { ustack(120); }"
+        ) as messages,
+    ):
         for _ in range(200):
             subject.say()
             found = next(row["values"][0] for row in messages if row["type"] == "record")
@@ -113,8 +147,9 @@ def test_of_a_library_that_is_loaded_later(tmp_path):
                 break
             time.sleep(0.05)
         are_gdb_s(found, subject, tmp_path)
-    assert [name for name in names(found) if name in ("waits", "later_inner", "later", "main", "_start")] == [
-        "waits", "later_inner", "later", "main", "_start"]
+    assert [
+        name for name in names(found) if name in ("waits", "later_inner", "later", "main", "_start")
+    ] == ["waits", "later_inner", "later", "main", "_start"]
 
 
 @pytest.mark.parametrize("python", ["/usr/bin/python3"])
@@ -123,7 +158,9 @@ def test_of_a_python(python, tmp_path):
     with harness.started([python, "-c", READS]) as subject:
         found = compared(subject, tmp_path)
     assert [frame.split()[0] for frame in found if "`" not in frame] == ["reads", "<module>"]
-    assert "read" in found[0] and "PyEval_EvalCode" in "".join(found[found.index(next(each for each in found if each.startswith("<module>"))):])
+    assert "read" in found[0] and "PyEval_EvalCode" in "".join(
+        found[found.index(next(each for each in found if each.startswith("<module>"))) :]
+    )
 
 
 @pytest.mark.long

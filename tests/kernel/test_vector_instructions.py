@@ -61,18 +61,36 @@ def instructions():
     for table in (1, 2, 3):
         for prefix in range(4):
             for opcode in range(256):
-                found[f"vex{table}{prefix}_{opcode:02x}"] = bytes([0xC4, 0xE0 | table, 0x70 | prefix, opcode, 0xC2, 0x90])
-                found[f"evex{table}{prefix}_{opcode:02x}"] = bytes([0x62, 0xF0 | table, 0x74 | prefix, 0x28, opcode, 0xC2, 0x90])
+                found[f"vex{table}{prefix}_{opcode:02x}"] = bytes(
+                    [0xC4, 0xE0 | table, 0x70 | prefix, opcode, 0xC2, 0x90]
+                )
+                found[f"evex{table}{prefix}_{opcode:02x}"] = bytes(
+                    [0x62, 0xF0 | table, 0x74 | prefix, 0x28, opcode, 0xC2, 0x90]
+                )
     return found
 
 
 def assembly(found):
     lines = [".text"]
     for name, code in found.items():
-        lines += [f".globl {name}", f".type {name}, @function", f"{name}: .byte {', '.join(map(str, code))}", "ret", ".fill 24, 1, 0x90",
-                  f".size {name}, . - {name}"]
-    lines += [".data", ".globl table", "table:", *(f".quad {name}, name_{name}" for name in found), ".quad 0, 0", ".section .rodata",
-              *(f'name_{name}: .asciz "{name}"' for name in found), '.section .note.GNU-stack,"",@progbits']
+        lines += [
+            f".globl {name}",
+            f".type {name}, @function",
+            f"{name}: .byte {', '.join(map(str, code))}",
+            "ret",
+            ".fill 24, 1, 0x90",
+            f".size {name}, . - {name}",
+        ]
+    lines += [
+        ".data",
+        ".globl table",
+        "table:",
+        *(f".quad {name}, name_{name}" for name in found),
+        ".quad 0, 0",
+        ".section .rodata",
+        *(f'name_{name}: .asciz "{name}"' for name in found),
+        '.section .note.GNU-stack,"",@progbits',
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -83,21 +101,58 @@ def test_probes_change_nothing_and_none_is_lost_in_silence(tmp_path):
     (tmp_path / "table.s").write_text(assembly(found))
     (tmp_path / "main.c").write_text(PROGRAM)
     program = str(tmp_path / "main")
-    subprocess.run(["gcc", "-no-pie", "-mavx", "-o", program, tmp_path / "main.c", tmp_path / "table.s"], check=True)
+    subprocess.run(
+        ["gcc", "-no-pie", "-mavx", "-o", program, tmp_path / "main.c", tmp_path / "table.s"],
+        check=True,
+    )
     alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     counts = tmp_path / "counts"
-    out, err, status = pydtrace("-o", counts, "-qn", "pid$target:a.out:*vex*:entry { @[probefunc] = count(); }", "-c", program, timeout=120)
-    assert status == 0 and out.strip() == alone.strip(), [pair for pair in zip(out.splitlines(), alone.splitlines()) if pair[0] != pair[1]][:9]
+    out, err, status = pydtrace(
+        "-o",
+        counts,
+        "-qn",
+        "pid$target:a.out:*vex*:entry { @[probefunc] = count(); }",
+        "-c",
+        program,
+        timeout=120,
+    )
+    assert status == 0 and out.strip() == alone.strip(), [
+        pair for pair in zip(out.splitlines(), alone.splitlines()) if pair[0] != pair[1]
+    ][:9]
     valid = {name for name, how in map(str.split, alone.splitlines()) if how != "signal"}
-    seen, refused = {line.split()[0] for line in counts.read_text().splitlines() if line}, {name for name, code in found.items() if not _tracer.takes_uprobe(code, X86_64)}
-    assert "the instruction there can have none" in err and len(valid & seen) > 50 and len(valid & refused) > 50, (err, len(valid))
+    seen, refused = (
+        {line.split()[0] for line in counts.read_text().splitlines() if line},
+        {name for name, code in found.items() if not _tracer.takes_uprobe(code, X86_64)},
+    )
+    assert (
+        "the instruction there can have none" in err
+        and len(valid & seen) > 50
+        and len(valid & refused) > 50
+    ), (err, len(valid))
     assert valid - seen <= refused and not seen & refused, (valid - seen - refused, seen & refused)
 
 
-@pytest.mark.parametrize(("code", "takes"), [
-    ("c5f174c9", False), ("c5f1efc9", False), ("62f17d2874c8", False), ("c5f877", False), ("c5f157c9", True),  # vpcmpeqb, vpxor, vzeroupper; vxorps
-    ("f0480fb117", False), ("f4", False), ("3e90", False), ("2effe0", False), ("cc", False), ("55", True), ("662e0f1f840000000000", True), ("f30f1efa", True), ("c3", True), ("e800000000", True),
-    ("c5", True)])  # lock cmpxchg, hlt, int3; cut off: not known
+@pytest.mark.parametrize(
+    ("code", "takes"),
+    [
+        ("c5f174c9", False),
+        ("c5f1efc9", False),
+        ("62f17d2874c8", False),
+        ("c5f877", False),
+        ("c5f157c9", True),  # vpcmpeqb, vpxor, vzeroupper; vxorps
+        ("f0480fb117", False),
+        ("f4", False),
+        ("3e90", False),
+        ("2effe0", False),
+        ("cc", False),
+        ("55", True),
+        ("662e0f1f840000000000", True),
+        ("f30f1efa", True),
+        ("c3", True),
+        ("e800000000", True),
+        ("c5", True),
+    ],
+)  # lock cmpxchg, hlt, int3; cut off: not known
 def test_which_instructions_take_a_probe(code, takes):
     assert _tracer.takes_uprobe(bytes.fromhex(code), X86_64) is takes
 

@@ -43,7 +43,14 @@ print(json.dumps(spent))
 
 
 def profile(*arguments: object, **options) -> subprocess.CompletedProcess:
-    return subprocess.run([PYUSDT, "profile", "--off-cpu", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, **options)
+    return subprocess.run(
+        [PYUSDT, "profile", "--off-cpu", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
 
 
 def seconds(lines: list[str]) -> dict[str, float]:
@@ -70,44 +77,93 @@ def test_times_are_those_of_the_program():
 
 def test_those_that_wait_already(tmp_path):
     """A thread that neither goes nor comes waits all the time; the files are of seconds, too."""
-    subject = subprocess.Popen([sys.executable, "-c", PROGRAM, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    subject = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "wait"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert subject.stdout.readline() == "ready\n"
-        run = profile("--threads", "--lines", "--speedscope", tmp_path / "p.json", "--svg", tmp_path / "p.svg", "-d", 1, subject.pid)
+        run = profile(
+            "--threads",
+            "--lines",
+            "--speedscope",
+            tmp_path / "p.json",
+            "--svg",
+            tmp_path / "p.svg",
+            "-d",
+            1,
+            subject.pid,
+        )
     finally:
         subject.communicate("\n")
     assert run.returncode == 0 and run.stderr == "", run
     head, *rows = run.stdout.splitlines()
-    total, looks, whole = map(float, re.match(r"([\d.]+) s of (\d+) waits in ([\d.]+) s$", head).groups())
+    total, looks, whole = map(
+        float, re.match(r"([\d.]+) s of (\d+) waits in ([\d.]+) s$", head).groups()
+    )
     assert looks >= 2 and whole >= 1 and 1.8 <= total <= 2 * whole + 0.1
-    shares = {name: float(total) for total, name in re.findall(r"([\d.]+)%  (\S.*)", "\n".join(rows))}
+    shares = {
+        name: float(total) for total, name in re.findall(r"([\d.]+)%  (\S.*)", "\n".join(rows))
+    }
     assert 45 < shares["begins (<string>:4)"] < 55 > shares["<module> (<string>:23)"] > 45, rows
     profiles = json.loads((tmp_path / "p.json").read_text())["profiles"]
-    assert sum(sum(each["weights"]) for each in profiles) == pytest.approx(total, abs=1e-5) and len(profiles) == 2
+    assert (
+        sum(sum(each["weights"]) for each in profiles) == pytest.approx(total, abs=1e-5)
+        and len(profiles) == 2
+    )
     assert " s, 100.0%</title>" in (tmp_path / "p.svg").read_text()
 
 
 def test_what_it_starts():
     program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PROGRAM!r}])"
-    without, within = (seconds(profile("--folded", *option, "--", sys.executable, "-c", program).stdout.splitlines()[2:])
-                       for option in ([], ["--subprocesses"]))
+    without, within = (
+        seconds(
+            profile("--folded", *option, "--", sys.executable, "-c", program).stdout.splitlines()[
+                2:
+            ]
+        )
+        for option in ([], ["--subprocesses"])
+    )
     assert "naps" not in without and within["naps"] >= 0.29
 
 
 def test_a_user_is_told():
     """Without root's rights, by root's id: another user may not be able to read our files."""
-    run = subprocess.run(["setpriv", "--inh-caps=-all", "--bounding-set=-all", PYUSDT, "profile", "--off-cpu", "--", "true"],
-                         capture_output=True, text=True, timeout=60, check=False)
-    assert (run.returncode, run.stdout) == (1, "") and run.stderr.startswith("pyusdt: --off-cpu: "), run
-    assert run.stderr.endswith("; --wall shows by samples where threads wait, and needs no root\n"), run
+    run = subprocess.run(
+        [
+            "setpriv",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+            PYUSDT,
+            "profile",
+            "--off-cpu",
+            "--",
+            "true",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (1, "") and run.stderr.startswith(
+        "pyusdt: --off-cpu: "
+    ), run
+    assert run.stderr.endswith(
+        "; --wall shows by samples where threads wait, and needs no root\n"
+    ), run
 
 
-@pytest.mark.parametrize(("arguments", "status", "said"), [
-    (["--native", "1"], 2, "--off-cpu has no native frames"),
-    (["--wall", "1"], 2, "not allowed with argument"),
-    (["999999999"], 1, "no process 999999999"),
-    (["--", "/nowhere"], 1, "failed to start /nowhere: No such file or directory"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--native", "1"], 2, "--off-cpu has no native frames"),
+        (["--wall", "1"], 2, "not allowed with argument"),
+        (["999999999"], 1, "no process 999999999"),
+        (["--", "/nowhere"], 1, "failed to start /nowhere: No such file or directory"),
+    ],
+)
 def test_bad_input(arguments, status, said):
     run = profile(*arguments)
     assert (run.returncode, run.stdout) == (status, "") and said in run.stderr

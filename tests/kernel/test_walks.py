@@ -15,7 +15,10 @@ from kernel_harness import PYDTRACE, compile_c
 from pydtrace.unwind import python_frame_words
 from pydtrace.unwind.merge_frames import beside
 
-pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
+pytestmark = [
+    pytest.mark.usefixtures("bpf"),
+    pytest.mark.xdist_group("kernel/test_walks"),
+]  # of processes that are named
 TIMES = 400
 SYSCALL = "syscall::getpriority:entry /pid == $target && arg0 >= 1000/ { trace(arg0); trace(arg1); jstack(120); }"
 USDT = "pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }"
@@ -37,8 +40,19 @@ def rows(process, times):
 def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
     """[[1000 + number of frames, checksum, frames]] of what the program told."""
     with harness.running(python, "tells.py", times, how) as subject:
-        arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {script}", "-p", str(subject.pid)]
-        tracer = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        arguments = [
+            "-x",
+            "engine=kernel",
+            "--json",
+            "-q",
+            "-n",
+            f"{ON} {script}",
+            "-p",
+            str(subject.pid),
+        ]
+        tracer = subprocess.Popen(
+            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         try:
             rows(tracer, 1)
             subject.say()
@@ -53,7 +67,12 @@ def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
 
 
 def wrong(found):
-    return [row for row in found if zlib.crc32("\n".join(row[2]).encode()) & 0x7FFFFFFF != row[1] or len(row[2]) != row[0] - 1000]
+    return [
+        row
+        for row in found
+        if zlib.crc32("\n".join(row[2]).encode()) & 0x7FFFFFFF != row[1]
+        or len(row[2]) != row[0] - 1000
+    ]
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -72,7 +91,17 @@ def test_at_functions_of_c():
 
 def traced(pid, script):
     """A pydtrace of a process that traces already."""
-    command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {script}", "-p", str(pid)]
+    command = [
+        PYDTRACE,
+        "-x",
+        "engine=kernel",
+        "--json",
+        "-q",
+        "-n",
+        f"{ON} {script}",
+        "-p",
+        str(pid),
+    ]
     tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while rows(tracer, 1) != [[-1]]:
         pass
@@ -83,10 +112,15 @@ def keys(tracer):
     """Of its aggregation, once it ends."""
     out, err = tracer.communicate(timeout=60)
     assert err == ""
-    return [row["keys"] for row in map(json.loads, out.splitlines()) if row["type"] == "aggregation"]
+    return [
+        row["keys"] for row in map(json.loads, out.splitlines()) if row["type"] == "aggregation"
+    ]
 
 
-@pytest.mark.parametrize("probe, program, function", [("profile-997", "in_turn.py", "in_turn"), ("sched:::off-cpu", "states.py", "states")])
+@pytest.mark.parametrize(
+    "probe, program, function",
+    [("profile-997", "in_turn.py", "in_turn"), ("sched:::off-cpu", "states.py", "states")],
+)
 def test_as_keys_of_what_the_kernel_fires(probe, program, function):
     """A spinning program and one that waits: every frame is named, and is of the program or of what it imports."""
     with harness.running(sys.executable, program) as subject:
@@ -123,15 +157,32 @@ def test_a_child_and_a_program_that_takes_the_process_s_place():
 def test_before_bpf_loop():
     """As Linux 5.8 to 5.16 do it."""
     old = "from pydtrace.engine.kernel.unwind import bpf_python_unwinder as walk; walk.BPF_LOOP = (99, 0); from pydtrace.cli.pydtrace.main import main; main()"
-    assert wrong(told(sys.executable, "syscall", SYSCALL, command=(sys.executable, "-c", old))) == []
+    assert (
+        wrong(told(sys.executable, "syscall", SYSCALL, command=(sys.executable, "-c", old))) == []
+    )
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_ustack_has_them_in_the_place_of_the_interpreter_s(python):
     """Half of the frames are for native ones, which there are more of before CPython 3.11; none of the interpreter's is left out."""
     found = told(python, "syscall", SYSCALL.replace("jstack", "ustack"))
-    assert all("getpriority" in row[2][0] and not any("`_PyEval_EvalFrameDefault" in each for each in row[2]) for row in found)
-    assert wrong([[*row[:2], [each for each in row[2] if "`" not in each and each != "[not looked at yet]"]] for row in found]) == []
+    assert all(
+        "getpriority" in row[2][0]
+        and not any("`_PyEval_EvalFrameDefault" in each for each in row[2])
+        for row in found
+    )
+    assert (
+        wrong(
+            [
+                [
+                    *row[:2],
+                    [each for each in row[2] if "`" not in each and each != "[not looked at yet]"],
+                ]
+                for row in found
+            ]
+        )
+        == []
+    )
 
 
 # --- what is no Python, or hardly one -------------------------------------------------------------
@@ -139,7 +190,11 @@ def test_ustack_has_them_in_the_place_of_the_interpreter_s(python):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    return compile_c(f"{harness.HERE}/hostile_main.c", tmp_path_factory.mktemp("hostile") / "hostile", "-rdynamic")
+    return compile_c(
+        f"{harness.HERE}/hostile_main.c",
+        tmp_path_factory.mktemp("hostile") / "hostile",
+        "-rdynamic",
+    )
 
 
 def shown(hostile, how):
@@ -147,7 +202,9 @@ def shown(hostile, how):
     with harness.started([hostile, how]) as subject:
         if subject.said != "ready":
             pytest.skip("host: no userfaultfd")
-        with traced(subject.pid, "syscall::getppid:entry /pid == $target/ { jstack(); exit(0); }") as tracer:
+        with traced(
+            subject.pid, "syscall::getppid:entry /pid == $target/ { jstack(); exit(0); }"
+        ) as tracer:
             subject.say()
             [[found]] = rows(tracer, 1)
             return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
@@ -172,7 +229,11 @@ def test_a_process_that_shows_nonsense_leads_nowhere(hostile, how, frames, told)
 
 def words(*calls):
     """Of calls of the interpreter, each of so many frames."""
-    return [python_frame_words.MARK | 1 << 40 | (python_frame_words.FIRST if last else 0) for n in calls for last in [False] * (n - 1) + [True]]
+    return [
+        python_frame_words.MARK | 1 << 40 | (python_frame_words.FIRST if last else 0)
+        for n in calls
+        for last in [False] * (n - 1) + [True]
+    ]
 
 
 @pytest.mark.parametrize("native, calls, found", [

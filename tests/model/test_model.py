@@ -42,16 +42,30 @@ def mutants():
     for model in ("session", "ending", "keep", "ring", "flight", "watch", "places", "count"):
         source = (HERE / f"{model}.pml").read_text()
         for number, name in enumerate(sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source)))):
-            yield pytest.param(model, name, marks=[pytest.mark.long] * (number > 0))  # one a model shows that it can fail
+            yield pytest.param(
+                model, name, marks=[pytest.mark.long] * (number > 0)
+            )  # one a model shows that it can fail
 
 
 def check(model, flags, tmp_path):
     """True where spin finds the model right in all of its states, else what it found."""
     assert shutil.which("spin"), "spin is not installed: see .ci/packages.txt"
-    subprocess.run(["spin", "-a", *flags.split(), HERE / f"{model}.pml"], cwd=tmp_path, check=True, timeout=60)
-    subprocess.run(["gcc", "-O1", "-w", "-DSAFETY", "-DMEMLIM=8000", "-o", "pan", "pan.c"], cwd=tmp_path, check=True)
-    run = subprocess.run(["./pan", "-m1000000", "-w22"], check=False, cwd=tmp_path, capture_output=True, text=True,
-                         timeout=900)
+    subprocess.run(
+        ["spin", "-a", *flags.split(), HERE / f"{model}.pml"], cwd=tmp_path, check=True, timeout=60
+    )
+    subprocess.run(
+        ["gcc", "-O1", "-w", "-DSAFETY", "-DMEMLIM=8000", "-o", "pan", "pan.c"],
+        cwd=tmp_path,
+        check=True,
+    )
+    run = subprocess.run(
+        ["./pan", "-m1000000", "-w22"],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     assert "max search depth too small" not in run.stdout
     if "errors: 0" in run.stdout and "Search not completed" not in run.stdout:
         return True
@@ -72,4 +86,6 @@ def test_every_interleaving_of_more(model, flags, tmp_path):
 @pytest.mark.parametrize("model, mutant", list(mutants()))
 def test_mutant_is_found(model, mutant, tmp_path):
     runs = [flags for name, flags in reversed(RUNS) if name == model]
-    assert any("violated" in str(check(model, f"{flags} -DMUTANT_{mutant}", tmp_path)) for flags in runs)
+    assert any(
+        "violated" in str(check(model, f"{flags} -DMUTANT_{mutant}", tmp_path)) for flags in runs
+    )

@@ -29,13 +29,15 @@ static void read_library(compile *real, void *tracer, unsigned flags, int argc, 
     fclose(script);
 }
 
-void *dtrace_program_fcompile(void *tracer, FILE *list, unsigned flags, int argc, char *const argv[])
+void *dtrace_program_fcompile(void *tracer, FILE *list, unsigned flags, int argc,
+                              char *const argv[])
 {
     compile *real = (compile *)dlsym(RTLD_NEXT, "dtrace_program_fcompile");
     static char text[1 << 20];
     char *path, *rest = text, first[6] = "";
 
-    if (fgets(first, sizeof first, list) == NULL || strcmp(first, "each\n") != 0) { // dtrace's own library, say
+    if (fgets(first, sizeof first, list) == NULL ||
+        strcmp(first, "each\n") != 0) { // dtrace's own library, say
         rewind(list);
         return real(tracer, list, flags, argc, argv);
     }
@@ -52,7 +54,8 @@ void *dtrace_program_fcompile(void *tracer, FILE *list, unsigned flags, int argc
         if (child < 0)
             exit(3);
         if (child == 0)
-            return real(tracer, fopen(path, "r"), flags, argc, argv); // and the command goes on with it
+            return real(tracer, fopen(path, "r"), flags, argc,
+                        argv); // and the command goes on with it
         waitpid(child, &status, 0);
         printf("exit %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }

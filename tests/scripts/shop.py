@@ -95,6 +95,7 @@ def messages():
 
 def code():
     """What Python does: functions, lines, exceptions, collections, imports; nothing of it is told by a probe of this program's."""
+
     def lookup(number):
         time.sleep(25 * MS if number == 3 else 0)
         for _ in range(50):

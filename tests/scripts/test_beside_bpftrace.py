@@ -19,10 +19,15 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
-CHROOT = os.environ.get("ORACLE_ROOT") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pyusdt-oracle")
+CHROOT = os.environ.get("ORACLE_ROOT") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pyusdt-oracle"
+)
 LIBRARIES = f"{CHROOT}/usr/lib/x86_64-linux-gnu"
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0 or os.uname().machine != "x86_64", reason="needs root")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0 or os.uname().machine != "x86_64", reason="needs root"),
+]
 ROUNDS = 20
 
 LOAD = r"""
@@ -145,31 +150,56 @@ SYNC = "for i in 1 2 3 4 5; do dd if=/dev/zero of={0}/written bs=4k count=100 2>
 def load(tmp_path_factory):
     """f(kind): does it, in the chroot, in which /var/tmp is on a disk."""
     folder = tmp_path_factory.mktemp("load")
-    for name, text in (("load.c", LOAD), ("calls.c", CALLS), ("ssl.py", SSL), ("drops.py", DROPS), ("oom.py", OOM)):
+    for name, text in (
+        ("load.c", LOAD),
+        ("calls.c", CALLS),
+        ("ssl.py", SSL),
+        ("drops.py", DROPS),
+        ("oom.py", OOM),
+    ):
         (folder / name).write_text(text)
     (folder / "calls").mkdir()
     for source, program in (("load.c", folder / COMM), ("calls.c", folder / "calls" / COMM)):
-        subprocess.run(["gcc", "-O1", "-w", "-o", program, folder / source, "-pthread"], check=True, timeout=120)
+        subprocess.run(
+            ["gcc", "-O1", "-w", "-o", program, folder / source, "-pthread"],
+            check=True,
+            timeout=120,
+        )
     inside = [ORACLE, "run"]
     commands = {
-        "program": [*inside, str(folder / COMM), str(ROUNDS), str(folder)], "bash": [*inside, "sh", "-c", BASH],
-        "calls": [*inside, str(folder / "calls" / COMM), str(MANY)], "ssl": [*inside, sys.executable, str(folder / "ssl.py"), str(ROUNDS)],
-        "drops": ["unshare", "-n", sys.executable, str(folder / "drops.py")], "sync": ["sh", "-c", SYNC.format(folder)],
+        "program": [*inside, str(folder / COMM), str(ROUNDS), str(folder)],
+        "bash": [*inside, "sh", "-c", BASH],
+        "calls": [*inside, str(folder / "calls" / COMM), str(MANY)],
+        "ssl": [*inside, sys.executable, str(folder / "ssl.py"), str(ROUNDS)],
+        "drops": ["unshare", "-n", sys.executable, str(folder / "drops.py")],
+        "sync": ["sh", "-c", SYNC.format(folder)],
         "oom": [sys.executable, str(folder / "oom.py")],
     }
-    return lambda kind: subprocess.run(commands[kind], check=False, timeout=120, stdout=subprocess.PIPE, text=True).stdout
+    return lambda kind: (
+        subprocess.run(
+            commands[kind], check=False, timeout=120, stdout=subprocess.PIPE, text=True
+        ).stdout
+    )
 
 
 def traced(command, ready, run):
     """All that a tracer printed while run() ran; ready: what it prints when it has begun."""
-    with tempfile.TemporaryFile("w+", errors="replace") as output:  # a pipe that nobody reads would stop it
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, text=True)
+    with tempfile.TemporaryFile(
+        "w+", errors="replace"
+    ) as output:  # a pipe that nobody reads would stop it
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, text=True
+        )
         try:
             until = time.monotonic() + 60
             while ready not in os.pread(output.fileno(), 1 << 16, 0).decode(errors="replace"):
-                assert process.poll() is None and time.monotonic() < until, os.pread(output.fileno(), 1 << 16, 0)
+                assert process.poll() is None and time.monotonic() < until, os.pread(
+                    output.fileno(), 1 << 16, 0
+                )
                 time.sleep(0.1)
-            time.sleep(2)  # bpftrace attaches before it says so; pydtrace, of all processes, right after
+            time.sleep(
+                2
+            )  # bpftrace attaches before it says so; pydtrace, of all processes, right after
             run()
             time.sleep(1)
             process.send_signal(signal.SIGINT)
@@ -187,17 +217,27 @@ def lines(pattern):
 
 def bars(before=""):
     """f(text): the sum of bpftrace's histograms whose name begins with the text; the end of a key of several lines is any."""
+
     def count(text):
         maps = re.findall(rf"^(?:@{before}.*|\]):\n((?:[\[(].*\n)+)", text, re.MULTILINE)
         return sum(int(number) for rows in maps for number in re.findall(r"[\])] +(\d+) \|", rows))
+
     return count
 
 
 def rows(before=""):
     """f(text): the sum of our distributions whose key has the text."""
+
     def count(text):
-        tables = re.findall(rf"^ +{before}.*\n +value +-+ Distribution.*\n((?: +.*\|.*\n)+)", text, re.MULTILINE)
-        return sum(int(number) for table in tables for number in re.findall(r"\| *@* +(\d+) *$", table, re.MULTILINE))
+        tables = re.findall(
+            rf"^ +{before}.*\n +value +-+ Distribution.*\n((?: +.*\|.*\n)+)", text, re.MULTILINE
+        )
+        return sum(
+            int(number)
+            for table in tables
+            for number in re.findall(r"\| *@* +(\d+) *$", table, re.MULTILINE)
+        )
+
     return count
 
 
@@ -208,21 +248,87 @@ def numbers(pattern):
 
 BEGUN = 'BEGIN { printf("Tracing\\n"); }'  # of ours that print nothing before the end
 BESIDE = {  # tool: the load, the least count, what of bpftrace's text and of ours counts its events, files to attach to
-    "bashreadline": ("bash", 3, lines(r"echo dlang-(?:one|two)$|exit$"), lines(r"echo dlang-(?:one|two)$|exit$"), [f"{CHROOT}/usr/bin/bash"]),
+    "bashreadline": (
+        "bash",
+        3,
+        lines(r"echo dlang-(?:one|two)$|exit$"),
+        lines(r"echo dlang-(?:one|two)$|exit$"),
+        [f"{CHROOT}/usr/bin/bash"],
+    ),
     "bitesize": ("program", ROUNDS, bars(rf"\[{COMM}\]"), rows(COMM), []),
     "biosnoop": ("program", ROUNDS, lines(rf" {COMM} "), lines(rf" {COMM} "), []),
-    "execsnoop": ("program", ROUNDS, lines(r"/bin/true round-\d+"), lines(r"/bin/true round-\d+"), []),
-    "gethostlatency": ("program", ROUNDS, lines(rf" {COMM} .* 127\.0\.0\.9$"), lines(rf" {COMM} .* 127\.0\.0\.9$"), [f"{LIBRARIES}/libc.so.6"]),
-    "killsnoop": ("program", ROUNDS, lines(rf" {COMM} +\S+ +\d+ +0$"), lines(rf" {COMM} +0 +\d+ +0$"), []),
-    "naptime": ("program", ROUNDS, lines(rf" {COMM} +0\.001$"), lines(rf" {COMM} +\d+ +0\.001$"), []),
-    "setuids": ("program", ROUNDS, lines(rf" {COMM} +0 +setuid"), lines(rf" {COMM} +0 +setuid"), []),
+    "execsnoop": (
+        "program",
+        ROUNDS,
+        lines(r"/bin/true round-\d+"),
+        lines(r"/bin/true round-\d+"),
+        [],
+    ),
+    "gethostlatency": (
+        "program",
+        ROUNDS,
+        lines(rf" {COMM} .* 127\.0\.0\.9$"),
+        lines(rf" {COMM} .* 127\.0\.0\.9$"),
+        [f"{LIBRARIES}/libc.so.6"],
+    ),
+    "killsnoop": (
+        "program",
+        ROUNDS,
+        lines(rf" {COMM} +\S+ +\d+ +0$"),
+        lines(rf" {COMM} +0 +\d+ +0$"),
+        [],
+    ),
+    "naptime": (
+        "program",
+        ROUNDS,
+        lines(rf" {COMM} +0\.001$"),
+        lines(rf" {COMM} +\d+ +0\.001$"),
+        [],
+    ),
+    "setuids": (
+        "program",
+        ROUNDS,
+        lines(rf" {COMM} +0 +setuid"),
+        lines(rf" {COMM} +0 +setuid"),
+        [],
+    ),
     "ssllatency": ("ssl", 3 * ROUNDS, bars("hist"), rows("SSL_"), [f"{LIBRARIES}/libssl.so.3"]),
-    "sslsnoop": ("ssl", 3 * ROUNDS, lines(rf" {COMM} +\d+ +-1 0x"), lines(rf" {COMM} +\d+ +-1 SSL_"), [f"{LIBRARIES}/libssl.so.3"]),
-    "statsnoop": ("program", 2 * ROUNDS, lines(rf" {COMM} .*/(?:absent-\d+|load\d+)$"), lines(rf" {COMM} .*/(?:absent-\d+|load\d+)$"), []),
+    "sslsnoop": (
+        "ssl",
+        3 * ROUNDS,
+        lines(rf" {COMM} +\d+ +-1 0x"),
+        lines(rf" {COMM} +\d+ +-1 SSL_"),
+        [f"{LIBRARIES}/libssl.so.3"],
+    ),
+    "statsnoop": (
+        "program",
+        2 * ROUNDS,
+        lines(rf" {COMM} .*/(?:absent-\d+|load\d+)$"),
+        lines(rf" {COMM} .*/(?:absent-\d+|load\d+)$"),
+        [],
+    ),
     "syncsnoop": ("program", ROUNDS, lines(rf" {COMM} +\S*fsync"), lines(rf" {COMM} +fsync"), []),
-    "syscount": ("calls", MANY, numbers(rf"^@process\[{COMM}\]: (\d+)$"), numbers(rf"^ +{COMM} +(\d+)$"), []),
-    "tcpdrop": ("drops", 2, lines(r" (?:127\.0\.0\.1|::1):\d+ +(?:127\.0\.0\.1|::1):\d+ +[A-Z]"), lines(r" (?:127\.0\.0\.1|::1) +\d+ +(?:127\.0\.0\.1|::1) +\d+ +state-"), []),
-    "threadsnoop": ("program", ROUNDS, lines(rf" {COMM} +(?:0x|dlang_thread)"), lines(rf" {COMM} +(?:0x|.*dlang_thread)"), [f"{LIBRARIES}/libc.so.6"]),
+    "syscount": (
+        "calls",
+        MANY,
+        numbers(rf"^@process\[{COMM}\]: (\d+)$"),
+        numbers(rf"^ +{COMM} +(\d+)$"),
+        [],
+    ),
+    "tcpdrop": (
+        "drops",
+        2,
+        lines(r" (?:127\.0\.0\.1|::1):\d+ +(?:127\.0\.0\.1|::1):\d+ +[A-Z]"),
+        lines(r" (?:127\.0\.0\.1|::1) +\d+ +(?:127\.0\.0\.1|::1) +\d+ +state-"),
+        [],
+    ),
+    "threadsnoop": (
+        "program",
+        ROUNDS,
+        lines(rf" {COMM} +(?:0x|dlang_thread)"),
+        lines(rf" {COMM} +(?:0x|.*dlang_thread)"),
+        [f"{LIBRARIES}/libc.so.6"],
+    ),
 }
 
 
@@ -230,15 +336,33 @@ WHOLE = {  # tools that count the whole machine: the load, the least count, what
     "biolatency": ("program", 2 * ROUNDS, bars("usecs"), rows()),
     "biostacks": ("program", 2 * ROUNDS, bars("usecs"), rows()),
     "cpuwalk": ("calls", 20, bars("cpu"), rows("busy at")),
-    "pidpersec": ("program", 2 * ROUNDS, numbers(r"PIDs/sec: @: (\d+)$"), numbers(r"^\d{4} .* (\d+)$")),
+    "pidpersec": (
+        "program",
+        2 * ROUNDS,
+        numbers(r"PIDs/sec: @: (\d+)$"),
+        numbers(r"^\d{4} .* (\d+)$"),
+    ),
     "runqlat": ("program", 2 * ROUNDS, bars("usecs"), rows("microseconds")),
     "runqlen": ("calls", 20, bars("runqlen"), rows("waiting")),
-    "writeback": ("sync", 5, lines(r"^\d\d:\d\d:\d\d  +\d+:\d+ "), lines(r"^\d{4} \w+ +\d+ .* +\d+ +\d+ +\d+$")),
+    "writeback": (
+        "sync",
+        5,
+        lines(r"^\d\d:\d\d:\d\d  +\d+:\d+ "),
+        lines(r"^\d{4} \w+ +\d+ .* +\d+ +\d+ +\d+$"),
+    ),
 }
 
 
 def ours_of(name, files, run):
-    command = [PYDTRACE, "-q", "-n", BEGUN, "-s", f"{ROOT}/scripts/system/{name}.d", *[word for path in files for word in ("-x", f"file={path}")]]
+    command = [
+        PYDTRACE,
+        "-q",
+        "-n",
+        BEGUN,
+        "-s",
+        f"{ROOT}/scripts/system/{name}.d",
+        *[word for path in files for word in ("-x", f"file={path}")],
+    ]
     return traced(command, "Tracing", run)
 
 
@@ -256,7 +380,10 @@ def test_beside_bpftrace(name, load):
 
     found["theirs"] = theirs_of(name, beside)
     counts = theirs(found["theirs"]), ours(found["ours"])
-    assert counts[0] == counts[1] >= least, (counts, {who: text[:3000] for who, text in found.items()})
+    assert counts[0] == counts[1] >= least, (
+        counts,
+        {who: text[:3000] for who, text in found.items()},
+    )
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))
@@ -293,13 +420,25 @@ def test_opensnoop(load):
 def test_tcpretrans(load):
     told = []
     shown = ours_of("tcpretrans", [], lambda: told.append(load("drops")))
-    count = len(re.findall(r"^(?:127\.0\.0\.1|::1) +\d+ +(?:127\.0\.0\.1|::1) +\d+ +state-", shown, re.MULTILINE))
-    assert 1 <= int(re.search(r"sent again: (\d+)", told[0])[1]) <= count, (told, shown)  # what is closed is still sent
+    count = len(
+        re.findall(
+            r"^(?:127\.0\.0\.1|::1) +\d+ +(?:127\.0\.0\.1|::1) +\d+ +state-", shown, re.MULTILINE
+        )
+    )
+    assert 1 <= int(re.search(r"sent again: (\d+)", told[0])[1]) <= count, (
+        told,
+        shown,
+    )  # what is closed is still sent
 
 
-@pytest.mark.skipif(not os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"), reason="host: no memory cgroups of version 1")
+@pytest.mark.skipif(
+    not os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    reason="host: no memory cgroups of version 1",
+)
 def test_oomkill(load):
     told = []
     shown = ours_of("oomkill", [], lambda: told.append(load("oom")))
     pid, status = re.search(r"killed: (\d+) (-\d+)", told[0]).groups()
-    assert status == "-9" and re.search(rf" makes the kernel kill python\S* \({pid}\), total [1-9]\d* pages$", shown, re.MULTILINE), (told, shown)
+    assert status == "-9" and re.search(
+        rf" makes the kernel kill python\S* \({pid}\), total [1-9]\d* pages$", shown, re.MULTILINE
+    ), (told, shown)

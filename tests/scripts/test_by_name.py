@@ -27,14 +27,18 @@ for line in sys.stdin:
 
 
 def pyusdt(*arguments):
-    return subprocess.run([PYUSDT, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [PYUSDT, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_every_one_is_listed_and_shown():
     rows = pyusdt("scripts").stdout.splitlines()
     assert [row.split()[0] for row in rows[1:]] == scripts.names() and len(rows) > 40
     for name in ("latency", "who"):
-        with open(os.path.join(HERE, os.pardir, os.pardir, "scripts", f"{name}.d"), encoding="utf-8") as file:
+        with open(
+            os.path.join(HERE, os.pardir, os.pardir, "scripts", f"{name}.d"), encoding="utf-8"
+        ) as file:
             assert pyusdt("show", name).stdout == file.read()
 
 
@@ -50,12 +54,22 @@ def test_its_options_are_its_arguments(name):
 
 def test_help_and_errors():
     shown = pyusdt("trace", "slow-calls", "--help")
-    assert shown.returncode == 0 and "--ms N" in shown.stdout and "how many milliseconds are long; 20 if" in shown.stdout
+    assert (
+        shown.returncode == 0
+        and "--ms N" in shown.stdout
+        and "how many milliseconds are long; 20 if" in shown.stdout
+    )
     for arguments, status, message in [
-        (["latenci"], 2, "no script is called 'latenci': pyusdt scripts lists them\nhint: did you mean latency?"),
-        (["slow-calls", "--ms", "x"], 2, "invalid int value: 'x'"), (["py-flow"], 2, "required: --function"),
+        (
+            ["latenci"],
+            2,
+            "no script is called 'latenci': pyusdt scripts lists them\nhint: did you mean latency?",
+        ),
+        (["slow-calls", "--ms", "x"], 2, "invalid int value: 'x'"),
+        (["py-flow"], 2, "required: --function"),
         (["latency", "--name", "x=y"], 1, "latency names no probe and no argument x"),
-        (["latency", "--name", "x"], 2, "'x' is not OLD=NEW"), (["latency", "--provider", "a*:::,b"], 2, "is no name"),
+        (["latency", "--name", "x"], 2, "'x' is not OLD=NEW"),
+        (["latency", "--provider", "a*:::,b"], 2, "is no name"),
         (["latency", "--name", "route=x; exit(0)"], 2, "is no name"),
         (["who", "-p"], 2, "option requires an argument"),
     ]:
@@ -65,9 +79,16 @@ def test_help_and_errors():
 
 def test_a_script_with_its_option():
     """As tests/scripts/test_scripts.py runs it with pydtrace."""
-    got = pyusdt("trace", "slow-calls", "--ms", "20", "-c", f"{sys.executable} {HERE}/shop.py operations")
-    assert got.returncode == 0 and len(re.findall(r"^ +\d\d+ ms  /slow  order 1[012]$", got.stdout, re.MULTILINE)) == 3, got
-    got = pyusdt("trace", "slow-calls", "--ms=100000", "-c", f"{sys.executable} {HERE}/shop.py operations")
+    got = pyusdt(
+        "trace", "slow-calls", "--ms", "20", "-c", f"{sys.executable} {HERE}/shop.py operations"
+    )
+    assert (
+        got.returncode == 0
+        and len(re.findall(r"^ +\d\d+ ms  /slow  order 1[012]$", got.stdout, re.MULTILINE)) == 3
+    ), got
+    got = pyusdt(
+        "trace", "slow-calls", "--ms=100000", "-c", f"{sys.executable} {HERE}/shop.py operations"
+    )
     assert got.returncode == 0 and "ms" not in got.stdout, got
 
 
@@ -81,19 +102,60 @@ def test_the_copy_where_there_is_no_memory_file(monkeypatch):
 NAMED = ["--provider", "named_shop", "--name", "request-done=order-placed", "--name", "route=item"]
 
 
-@pytest.mark.parametrize(("script", "probe", "more", "wanted"), [
-    ("latency", ["http", "request-done", "route"], [], r"/slow +\n.*\n +16 \|  +0 *\n +32 \|@+ 2"),
-    ("latency", ["named_shop", "order-placed", "item"], NAMED, r"/slow +\n.*\n +16 \|  +0 *\n +32 \|@+ 2"),
-    ("failures", ["http", "request-done", "route"], [], r"/slow +500 +1\nrequests: 3, failed: 1"),
-    ("failures", ["http", "request-done", "route"], ["--status", "200"], r"requests: 3, failed: 3"),
-    ("queries", ["http", "request-done", "route"], [], r" 2 us  select /fast\n +80 us  select /slow"),
-])
+@pytest.mark.parametrize(
+    ("script", "probe", "more", "wanted"),
+    [
+        (
+            "latency",
+            ["http", "request-done", "route"],
+            [],
+            r"/slow +\n.*\n +16 \|  +0 *\n +32 \|@+ 2",
+        ),
+        (
+            "latency",
+            ["named_shop", "order-placed", "item"],
+            NAMED,
+            r"/slow +\n.*\n +16 \|  +0 *\n +32 \|@+ 2",
+        ),
+        (
+            "failures",
+            ["http", "request-done", "route"],
+            [],
+            r"/slow +500 +1\nrequests: 3, failed: 1",
+        ),
+        (
+            "failures",
+            ["http", "request-done", "route"],
+            ["--status", "200"],
+            r"requests: 3, failed: 3",
+        ),
+        (
+            "queries",
+            ["http", "request-done", "route"],
+            [],
+            r" 2 us  select /fast\n +80 us  select /slow",
+        ),
+    ],
+)
 def test_whatever_has_probes_with_these_names(script, probe, more, wanted):
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, *probe], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *probe],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
         assert program.stdout.readline() == "there\n"
         ready, told = os.pipe()
-        with subprocess.Popen([PYUSDT, "trace", script, *more, "-p", str(program.pid), f"--ready={told}"], pass_fds=[told], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tracer, open(ready, "rb") as waiting:
+        with (
+            subprocess.Popen(
+                [PYUSDT, "trace", script, *more, "-p", str(program.pid), f"--ready={told}"],
+                pass_fds=[told],
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as tracer,
+            open(ready, "rb") as waiting,
+        ):
             os.close(told)
             assert waiting.read(1), tracer.communicate()[1]
             program.stdin.write("\n")

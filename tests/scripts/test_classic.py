@@ -22,8 +22,18 @@ AREA = "Shape.area" if sys.version_info >= (3, 11) else "area"  # before, code h
 def run(tmp_path):
     """run(NAME) -> what a script has printed, and what the program has counted.  (By two ways: what two processes write into one
     pipe can stand in each other's lines.)"""
+
     def run(name):
-        command = [PYDTRACE, "-Z", "-s", os.path.join(HERE, "classic", name), "-o", tmp_path / "said", "-c", f"{sys.executable} {PROGRAM} {ROUNDS}"]
+        command = [
+            PYDTRACE,
+            "-Z",
+            "-s",
+            os.path.join(HERE, "classic", name),
+            "-o",
+            tmp_path / "said",
+            "-c",
+            f"{sys.executable} {PROGRAM} {ROUNDS}",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return (tmp_path / "said").read_text(), json.loads(done.stdout)
@@ -44,8 +54,13 @@ def test_calls(run):
 def test_times(run):
     said, own = run("calltime.d")
     parts = re.split(r"\n(?:count|alone \(us\)|with what it calls \(us\))\n", said)
-    assert len(parts) == 4 and ["vm_counted.py", "func", "plain", str(own["plain"])] in rows(parts[1]), said
-    alone, whole = ({tuple(row[:-1]): int(row[-1]) for row in rows(part) if row[1:2] == ["func"]} for part in parts[2:])
+    assert len(parts) == 4 and ["vm_counted.py", "func", "plain", str(own["plain"])] in rows(
+        parts[1]
+    ), said
+    alone, whole = (
+        {tuple(row[:-1]): int(row[-1]) for row in rows(part) if row[1:2] == ["func"]}
+        for part in parts[2:]
+    )
     assert alone.keys() == whole.keys() and all(whole[key] >= alone[key] for key in whole), said
 
 

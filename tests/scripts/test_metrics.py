@@ -34,7 +34,9 @@ def meanings(path):
     script = SCRIPTS / f"{path.stem}.d"
     compiler.add(script.read_bytes(), str(script))
     definitions = compiler.finish().aggregations
-    return metric_config.complete(metric_config.read(metric_config.lines_of(str(path)), definitions), definitions, [])
+    return metric_config.complete(
+        metric_config.read(metric_config.lines_of(str(path)), definitions), definitions, []
+    )
 
 
 def test_there_are_some():
@@ -45,8 +47,12 @@ def test_there_are_some():
 def test_a_mapping_names_all_of_its_script(path):
     made, unmapped = meanings(path)
     assert unmapped == []
-    assert all(meaning.labels is not None and "key1" not in meaning.labels for meaning in made.values())
-    assert said(path).startswith(f"# pydtrace -q --metrics 9464 -s scripts/{path.stem}.d -x metrics=scripts/metrics/{path.name}")
+    assert all(
+        meaning.labels is not None and "key1" not in meaning.labels for meaning in made.values()
+    )
+    assert said(path).startswith(
+        f"# pydtrace -q --metrics 9464 -s scripts/{path.stem}.d -x metrics=scripts/metrics/{path.name}"
+    )
 
 
 def test_names_are_of_one_script():
@@ -56,19 +62,30 @@ def test_names_are_of_one_script():
 
 
 def test_rules_ask_for_what_there_is():
-    asked = set(re.findall(r"\b(?:app|pydtrace)_\w+\b(?!:)", re.sub(r"\w+:\w+:\w+", "", RULES.read_text())))
+    asked = set(
+        re.findall(r"\b(?:app|pydtrace)_\w+\b(?!:)", re.sub(r"\w+:\w+:\w+", "", RULES.read_text()))
+    )
     names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()}
     assert asked - OWN and {re.sub("_(total|bucket)$", "", each) for each in asked - OWN} <= names
     assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus_model.OWN)
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus"
+)
 def test_rules_are_rules():
-    done = subprocess.run(["promtool", "check", "rules", RULES], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["promtool", "check", "rules", RULES],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
 
 
 # ---- the dashboard ----
+
 
 def expressions():
     board = json.loads((SCRIPTS / "metrics" / "grafana.json").read_text())
@@ -85,14 +102,37 @@ def test_the_dashboard_is_what_its_script_makes():
 
 def test_the_dashboard_asks_for_what_there_is():
     asked = {name for each in expressions() for name in re.findall(r"\b(?:app|pydtrace)_\w+", each)}
-    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {*prometheus_model.OWN}
-    units = {f"{meaning.name}_{meaning.unit}" for path in MAPS for meaning in meanings(path)[0].values() if meaning.unit}
-    assert len(asked) > 8 and {re.sub("_(total|bucket|count)$", "", each) for each in asked} <= names | units
+    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {
+        *prometheus_model.OWN
+    }
+    units = {
+        f"{meaning.name}_{meaning.unit}"
+        for path in MAPS
+        for meaning in meanings(path)[0].values()
+        if meaning.unit
+    }
+    assert (
+        len(asked) > 8
+        and {re.sub("_(total|bucket|count)$", "", each) for each in asked} <= names | units
+    )
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus"
+)
 def test_its_questions_are_promql(tmp_path):
-    rules = [{"record": f"a:b{number}", "expr": each.replace("$__rate_interval", "1m")} for number, each in enumerate(expressions())]
+    rules = [
+        {"record": f"a:b{number}", "expr": each.replace("$__rate_interval", "1m")}
+        for number, each in enumerate(expressions())
+    ]
     (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "asked", "rules": rules}]}))
-    done = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0 and f"SUCCESS: {len(rules)} rules" in done.stdout, done.stdout + done.stderr
+    done = subprocess.run(
+        ["promtool", "check", "rules", tmp_path / "rules.yml"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0 and f"SUCCESS: {len(rules)} rules" in done.stdout, (
+        done.stdout + done.stderr
+    )

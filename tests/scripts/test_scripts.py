@@ -31,53 +31,139 @@ class Slow:
     def check(self, output):
         parser = Parser()
         items = parser.feed(output.encode()) + parser.close()
-        counts = [count for item in items if isinstance(item, Distribution) and (self.key is None or self.key in item.keys)
-                  for label, count in item.buckets if isinstance(label, int) and label >= self.low]
+        counts = [
+            count
+            for item in items
+            if isinstance(item, Distribution) and (self.key is None or self.key in item.keys)
+            for label, count in item.buckets
+            if isinstance(label, int) and label >= self.low
+        ]
         assert sum(counts) >= self.count, f"{self.key} from {self.low}\n{output}"
 
 
 CASES = {  # script: (part of shop.py, arguments, regular expressions that the output has, in this order, and Slow ones)
     "latency-by-route": ("operations", [], [Slow("/slow", 16, 3)]),
     "percentiles": ("operations", [], [Slow("/slow", 20, 3)]),
-    "slow-calls": ("operations", ["20"], [r"^ +\d\d+ ms  /slow  order 10$", r"^ +\d\d+ ms  /slow  order 12$"]),
+    "slow-calls": (
+        "operations",
+        ["20"],
+        [r"^ +\d\d+ ms  /slow  order 10$", r"^ +\d\d+ ms  /slow  order 12$"],
+    ),
     "slowest": ("operations", [], [r"^  /slow +order 1[012] +\d\d+ ms$"] * 3),
     "errors": ("operations", [], [r"^  /broken +500 +3$", r"^operations: 15, failed: 3 \(20 %\)$"]),
     "throughput": ("operations", [], [r"in all: 15$"]),
-    "in-flight": ("overlapping", [], [r"running when another starts", bar(5, 1), r"most at once +5$"]),
+    "in-flight": (
+        "overlapping",
+        [],
+        [r"running when another starts", bar(5, 1), r"most at once +5$"],
+    ),
     "unfinished": ("overlapping", [], [r"^  /a +0$", r"^  /lost +1$"]),
     "sizes": ("operations", [], [r"/index.html +average +500  largest +900  in all +4500$"]),
-    "satisfaction": ("operations", ["5"], [r"^satisfied 12, tolerating 0, frustrated 3: apdex 0\.80$"]),
-    "before-the-error": ("operations", [], [r"^/slow start$", r"^/slow end 200$", r"^/broken start$", r"^/broken end 500$"]),
+    "satisfaction": (
+        "operations",
+        ["5"],
+        [r"^satisfied 12, tolerating 0, frustrated 3: apdex 0\.80$"],
+    ),
+    "before-the-error": (
+        "operations",
+        [],
+        [r"^/slow start$", r"^/slow end 200$", r"^/broken start$", r"^/broken end 500$"],
+    ),
     "pauses": ("operations", [], [r"milliseconds between", Slow(None, 16, 3)]),
     "who": ("operations", [], [r"^  python\S* +\d+  <\d+\.\d+> +30$"]),
-    "startup": ("operations", [], [r"^ +0 ms  probe user_trace-i4s4     0 /index.html$", r"probe user_trace-i4s4     1 /broken"]),
+    "startup": (
+        "operations",
+        [],
+        [
+            r"^ +0 ms  probe user_trace-i4s4     0 /index.html$",
+            r"probe user_trace-i4s4     1 /broken",
+        ],
+    ),
     "queue-depth": ("queue", [], [r"^  jobs ", bar(0, 19), bar(30, 1), r"^  jobs +deepest +30$"]),
     "queue-wait": ("queue", [], [Slow("jobs", 16, 30)]),
-    "cache-hits": ("cache", [], [r"^  users +asked +10  hits +8$", r"^missed most:$", r"^  users +user 9 +2$"]),
-    "retry-storms": ("retries", ["3"], [r"^payment: attempt 3 after error 503$", r"^payment: attempt 5 after error 503$",
-                                        r"^  payment +error 503: 3 late attempts$"]),
+    "cache-hits": (
+        "cache",
+        [],
+        [r"^  users +asked +10  hits +8$", r"^missed most:$", r"^  users +user 9 +2$"],
+    ),
+    "retry-storms": (
+        "retries",
+        ["3"],
+        [
+            r"^payment: attempt 3 after error 503$",
+            r"^payment: attempt 5 after error 503$",
+            r"^  payment +error 503: 3 late attempts$",
+        ],
+    ),
     "message-latency": ("messages", [], [Slow("orders", 16, 2)]),
-    "py-func-time": ("code", [], [r"^microseconds, exclusive$", r"^  __main__\.code\.<locals>\.lookup +\d{5,}$",
-                                  r"^microseconds, inclusive$", r"^  __main__\.code\.<locals>\.basket +\d{5,}$"]),
-    "py-func-slower": ("code", ["20"], [r"^ +\d\d+ ms  __main__\.code\.<locals>\.lookup  \S+shop\.py:\d+$"]),
+    "py-func-time": (
+        "code",
+        [],
+        [
+            r"^microseconds, exclusive$",
+            r"^  __main__\.code\.<locals>\.lookup +\d{5,}$",
+            r"^microseconds, inclusive$",
+            r"^  __main__\.code\.<locals>\.basket +\d{5,}$",
+        ],
+    ),
+    "py-func-slower": (
+        "code",
+        ["20"],
+        [r"^ +\d\d+ ms  __main__\.code\.<locals>\.lookup  \S+shop\.py:\d+$"],
+    ),
     "py-lines": ("code", [], [r"^  \S+shop\.py:\d+ +255$"]),
     "py-exceptions": ("code", [], [r"^  LookupError +__main__\.code\.<locals>\.failing:\d+ +4$"]),
-    "py-gc": ("code", [], [r"^microseconds that a collection of generation 2 took", r"^generation 2: \d+ objects collected$"]),
+    "py-gc": (
+        "code",
+        [],
+        [
+            r"^microseconds that a collection of generation 2 took",
+            r"^generation 2: \d+ objects collected$",
+        ],
+    ),
     "py-alloc": ("code", [], [r"^  LookupError +4 +\d+$", r"^where$"]),
     "py-imports": ("code", [], [r"^  colorsys +\d+ us$"]),
-    "py-tasks": ("tasks", [], [r"^  tasks\.<locals>\.blocks +\d{5,} +2 +\d{5,}$", r"^  tasks\.<locals>\.blocks +Task-4 +\d\d+ ms$"]),
-    "py-tasks-forgotten": ("tasks", [], [r"^  tasks\.<locals>\.fails +1  LookupError +1$", r"^  tasks\.<locals>\.blocks +0$",
-                                         r"^  tasks\.<locals>\.endless +1$"]),
-    "py-flow": ("code", ["code.<locals>.basket"], [
-        r"^-> __main__\.code\.<locals>\.basket$", r"^  -> __main__\.code\.<locals>\.lookup$",
-        r"^  <- __main__\.code\.<locals>\.lookup  shop\.py:\d+$", r"^<- __main__\.code\.<locals>\.basket  shop\.py:\d+$"]),
+    "py-tasks": (
+        "tasks",
+        [],
+        [
+            r"^  tasks\.<locals>\.blocks +\d{5,} +2 +\d{5,}$",
+            r"^  tasks\.<locals>\.blocks +Task-4 +\d\d+ ms$",
+        ],
+    ),
+    "py-tasks-forgotten": (
+        "tasks",
+        [],
+        [
+            r"^  tasks\.<locals>\.fails +1  LookupError +1$",
+            r"^  tasks\.<locals>\.blocks +0$",
+            r"^  tasks\.<locals>\.endless +1$",
+        ],
+    ),
+    "py-flow": (
+        "code",
+        ["code.<locals>.basket"],
+        [
+            r"^-> __main__\.code\.<locals>\.basket$",
+            r"^  -> __main__\.code\.<locals>\.lookup$",
+            r"^  <- __main__\.code\.<locals>\.lookup  shop\.py:\d+$",
+            r"^<- __main__\.code\.<locals>\.basket  shop\.py:\d+$",
+        ],
+    ),
 }
 
 
 def run(name):
     part, arguments, _ = CASES[name]
-    command = [PYDTRACE, "-q", "-s", os.path.join(SCRIPTS, name + ".d"),
-               "-c", f"{sys.executable} {os.path.join(HERE, 'shop.py')} {part}", *arguments]
+    command = [
+        PYDTRACE,
+        "-q",
+        "-s",
+        os.path.join(SCRIPTS, name + ".d"),
+        "-c",
+        f"{sys.executable} {os.path.join(HERE, 'shop.py')} {part}",
+        *arguments,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
     return done
@@ -102,7 +188,11 @@ def test_finds_the_problem(name):
 
 
 def test_every_script_has_a_case_and_says_what_it_is_for():
-    elsewhere = {"latency", "failures", "queries"}  # test_by_name.py; and tests/erlang/test_erlang_scripts.py
+    elsewhere = {
+        "latency",
+        "failures",
+        "queries",
+    }  # test_by_name.py; and tests/erlang/test_erlang_scripts.py
     assert [name for name in NAMES if not name.startswith("erl-")] == sorted({*CASES, *elsewhere})
     assert len(NAMES) >= 15
     with open(os.path.join(SCRIPTS, "README.md")) as file:
@@ -117,8 +207,14 @@ def test_every_script_has_a_case_and_says_what_it_is_for():
 
 def test_a_quiet_program_gives_no_bars():
     """The cases above can fail: without the slow operations nothing is that slow."""
-    command = [PYDTRACE, "-q", "-s", os.path.join(SCRIPTS, "latency-by-route.d"),
-               "-c", f"{sys.executable} {os.path.join(HERE, 'shop.py')} overlapping"]
+    command = [
+        PYDTRACE,
+        "-q",
+        "-s",
+        os.path.join(SCRIPTS, "latency-by-route.d"),
+        "-c",
+        f"{sys.executable} {os.path.join(HERE, 'shop.py')} overlapping",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     with pytest.raises(AssertionError, match="/slow from 16"):
         Slow("/slow", 16, 1).check(done.stdout)

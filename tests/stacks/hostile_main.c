@@ -24,7 +24,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, ID = 136, MODULES = 944, FRAMES = 3000, STACKS = 100, DEEP = 1000 };
+enum {
+    INTERPRETERS = 40,
+    THREADS = 72,
+    NEXT = 8,
+    INTERP = 16,
+    CFRAME = 56,
+    ID = 136,
+    MODULES = 944,
+    FRAMES = 3000,
+    STACKS = 100,
+    DEEP = 1000
+};
 
 const uint64_t Py_Version = 0x030c01f0;
 uint64_t _PyRuntime[1024] __attribute__((aligned(4096)));
@@ -74,9 +85,11 @@ static void name(uint64_t length)
 /* The words of _Py_DebugOffsets that lead to a name, and those of the head. */
 static void tell(void)
 {
-    static const uint16_t words[][2] = {{5, 4096}, {8, 0}, {9, THREADS}, {11, MODULES}, {21, NEXT}, {22, INTERP}, {23, CFRAME}, {24, 136},
-                                        {25, 144}, {29, 8}, {31, 56}, {32, 72}, {33, 70}, {35, 112}, {36, 120}, {37, 128}, {38, 136},
-                                        {39, 68}, {43, 192}, {45, 8}, {47, 24}, {65, 16}, {66, 32}, {68, 32}, {69, 16}, {70, 0}};
+    static const uint16_t words[][2] = {
+        {5, 4096}, {8, 0},    {9, THREADS}, {11, MODULES}, {21, NEXT}, {22, INTERP}, {23, CFRAME},
+        {24, 136}, {25, 144}, {29, 8},      {31, 56},      {32, 72},   {33, 70},     {35, 112},
+        {36, 120}, {37, 128}, {38, 136},    {39, 68},      {43, 192},  {45, 8},      {47, 24},
+        {65, 16},  {66, 32},  {68, 32},     {69, 16},      {70, 0}};
 
     memcpy(_PyRuntime, "xdebugpy", 8);
     _PyRuntime[1] = 0x030d00f0;
@@ -108,7 +121,8 @@ static void build_many(void)
 /* *word leads to memory that is not there; or a page of ours is not. */
 static int wait_forever(uint64_t *word, void *page)
 {
-    void *memory = mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (page ? MAP_FIXED : 0), -1, 0);
+    void *memory = mmap(page, 4096, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | (page ? MAP_FIXED : 0), -1, 0);
     struct uffdio_api api = {.api = UFFD_API};
     struct uffdio_register range = {{at(memory), 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);

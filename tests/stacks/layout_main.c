@@ -128,7 +128,8 @@ static void show_objects(void)
     SHOW(type_name, PyTypeObject, tp_name);
     SHOW(unicode_length, PyASCIIObject, length);
     SHOW(unicode_state, PyASCIIObject, state);
-    printf("unicode_ascii_data %zu\nunicode_data %zu\n", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject));
+    printf("unicode_ascii_data %zu\nunicode_data %zu\n", sizeof(PyASCIIObject),
+           sizeof(PyCompactUnicodeObject));
     SHOW(bytes_size, PyVarObject, ob_size);
     SHOW(bytes_data, PyBytesObject, ob_sval);
     SHOW(dict_keys, PyDictObject, ma_keys);

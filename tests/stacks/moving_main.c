@@ -12,14 +12,19 @@
 
 enum {
     TURN = 40,
-    AT_A = 5,    /* moments that each of the four takes */
+    AT_A = 5, /* moments that each of the four takes */
     IN_A = 14,
     AT_B = 6,
     LINE = 64, /* bytes */
-    CODE_MAIN = 0x100, CODE_A = 0x200, CODE_B = 0x300, LINE_A = 0x110, LINE_B = 0x120, /* of any values */
+    CODE_MAIN = 0x100,
+    CODE_A = 0x200,
+    CODE_B = 0x300,
+    LINE_A = 0x110,
+    LINE_B = 0x120, /* of any values */
 };
 
-static const uint64_t RUNTIME = 0x10000, INTERP = 0x20000, THREAD = 0x30000, CFRAME = 0x40000, MAIN = 0x50100;
+static const uint64_t RUNTIME = 0x10000, INTERP = 0x20000, THREAD = 0x30000, CFRAME = 0x40000,
+                      MAIN = 0x50100;
 
 static struct pyusdt_python_layout layout;
 static uint64_t callee; /* where the frame of a and b is */
@@ -44,7 +49,8 @@ static uint64_t word_at(uint64_t address, uint64_t time)
         {CFRAME + layout.cframe_frame, in_callee(moment) ? callee : MAIN},
         {MAIN + layout.frame_code, CODE_MAIN},
         {MAIN + layout.frame_instr, before_b ? LINE_A : LINE_B},
-        {callee + layout.frame_code, moment >= AT_A && moment < AT_A + IN_A + AT_B ? CODE_A : CODE_B},
+        {callee + layout.frame_code,
+         moment >= AT_A && moment < AT_A + IN_A + AT_B ? CODE_A : CODE_B},
         {callee + layout.frame_previous, MAIN},
     };
 
@@ -54,7 +60,8 @@ static uint64_t word_at(uint64_t address, uint64_t time)
     return 0;
 }
 
-int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struct pyusdt_memory_part *parts, size_t n)
+int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
+                                 const struct pyusdt_memory_part *parts, size_t n)
 {
     int64_t size = 0;
 
@@ -65,7 +72,8 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
             uint64_t address = parts[i].address + at, word;
             now += at && address % LINE == 0 ? line_takes : 0;
             word = word_at(address, now);
-            memcpy((uint8_t *)parts[i].to + at, &word, parts[i].size - at < 8 ? parts[i].size - at : 8);
+            memcpy((uint8_t *)parts[i].to + at, &word,
+                   parts[i].size - at < 8 ? parts[i].size - at : 8);
         }
         size += (int64_t)parts[i].size;
     }
@@ -96,7 +104,8 @@ static int walk(struct pyusdt_walker *walker)
         return 0;
     walked = (const struct pyusdt_walked *)words;
     frames = words + sizeof *walked / sizeof *words;
-    if (walked->flags & (PYUSDT_STACK_MOVED | PYUSDT_STACK_TORN | PYUSDT_STACK_LOST) || walked->frames == 1)
+    if (walked->flags & (PYUSDT_STACK_MOVED | PYUSDT_STACK_TORN | PYUSDT_STACK_LOST) ||
+        walked->frames == 1)
         return walked->frames == 1 && !(walked->flags & ~PYUSDT_STACK_RAN);
     return (frames[0] & ~1UL) == (frames[3] == LINE_A ? CODE_A : CODE_B) ? 1 : -1;
 }

@@ -50,7 +50,8 @@ int main(void)
     sigprocmask(SIG_BLOCK, &all, NULL); /* the thread that spins gets them */
     pthread_create(&thread, NULL, waits, NULL);
     pthread_create(&thread, NULL, spins, NULL);
-    while (!spinning) /* a thread that has not run yet stands in clone3(), behind the system call, where no table describes the stack */
+    while (
+        !spinning) /* a thread that has not run yet stands in clone3(), behind the system call, where no table describes the stack */
         sched_yield();
     puts("ready");
     fflush(stdout);

@@ -20,14 +20,21 @@ import tempfile
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PYUSDT, PYDTRACE = (os.path.join(os.path.dirname(sys.executable), name) for name in ("pyusdt", "pydtrace"))
+PYUSDT, PYDTRACE = (
+    os.path.join(os.path.dirname(sys.executable), name) for name in ("pyusdt", "pydtrace")
+)
 
 
 def interpreters() -> list[str]:
     """One path a version and build: this one, pyenv's, the system's, and what .ci/pythons has got."""
     kept = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons"))
-    paths = [*glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.[0-9]*")), "/usr/bin/python3", "/usr/bin/python3.11",
-             *glob.glob(f"{kept}/3.*/usr/bin/python3.1[0-9]"), *glob.glob(f"{kept}/3.*t/bin/python3.1[0-9]t")]
+    paths = [
+        *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.[0-9]*")),
+        "/usr/bin/python3",
+        "/usr/bin/python3.11",
+        *glob.glob(f"{kept}/3.*/usr/bin/python3.1[0-9]"),
+        *glob.glob(f"{kept}/3.*t/bin/python3.1[0-9]t"),
+    ]
     found = {os.path.realpath(sys.executable): sys.executable}
     for path in paths:
         version = re.search(r"python3\.(\d+)t?$", os.path.realpath(path))
@@ -42,7 +49,9 @@ INTERPRETERS = interpreters()
 def name_of(python: str) -> str:
     """For a test's name: "3.11", "3.13t", "3.11-system"."""
     path = os.path.realpath(python)
-    return os.path.basename(path).removeprefix("python") + ("-system" if path.startswith("/usr/bin") else "")
+    return os.path.basename(path).removeprefix("python") + (
+        "-system" if path.startswith("/usr/bin") else ""
+    )
 
 
 def minor_of(python: str) -> int:
@@ -75,7 +84,9 @@ def running(python: str, program: str, *arguments: object, prefix: tuple[str, ..
 
 @contextlib.contextmanager
 def started(command: list[str], **options):
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options
+    )
     try:
         yield Subject(process)
     finally:
@@ -95,7 +106,9 @@ def pydtrace(*arguments: object, **options) -> subprocess.CompletedProcess:
 
 def _run(*command: object, **options) -> subprocess.CompletedProcess:
     options = {"timeout": 60, **options}
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+    return subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, check=False, **options
+    )
 
 
 @contextlib.contextmanager
@@ -109,8 +122,15 @@ def postgresql():
     who = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "cwd": folder}
     try:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
-        subprocess.run([f"{programs[-1]}/initdb", "-D", "data", "-A", "trust", "--no-sync"], check=True, capture_output=True, **who)
-        with started([f"{programs[-1]}/postgres", "--single", "-D", "data", "postgres"], **who) as subject:
+        subprocess.run(
+            [f"{programs[-1]}/initdb", "-D", "data", "-A", "trust", "--no-sync"],
+            check=True,
+            capture_output=True,
+            **who,
+        )
+        with started(
+            [f"{programs[-1]}/postgres", "--single", "-D", "data", "postgres"], **who
+        ) as subject:
             yield subject
     finally:
         shutil.rmtree(folder)
@@ -140,6 +160,23 @@ def by_gdb(pid: int, folder) -> dict[int, list[tuple[int, str, int]]]:
     """{thread: [(position, name, distance from the symbol)]}, innermost first."""
     script = folder / "frames.py"
     script.write_text(BY_GDB)
-    options = ["-iex", "set debuginfod enabled off", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x", script]
-    printed = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *options], capture_output=True, text=True, check=True).stdout
-    return {int(tid): frames for tid, frames in json.loads(re.search("^found (.*)$", printed, re.MULTILINE)[1]).items()}
+    options = [
+        "-iex",
+        "set debuginfod enabled off",
+        "-ex",
+        "set backtrace past-main on",
+        "-ex",
+        "set backtrace past-entry on",
+        "-x",
+        script,
+    ]
+    printed = subprocess.run(
+        ["gdb", "-nx", "-batch", "-p", str(pid), *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return {
+        int(tid): frames
+        for tid, frames in json.loads(re.search("^found (.*)$", printed, re.MULTILINE)[1]).items()
+    }

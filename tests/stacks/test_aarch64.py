@@ -66,25 +66,52 @@ class OneFile:
 
     def look(self, pc, called):
         name = self._file.function(pc - called)
-        return native_unwinder.NativeFrame(name, "", pc, pc), self._tables.row(pc - called), bool(name)
+        return (
+            native_unwinder.NativeFrame(name, "", pc, pc),
+            self._tables.row(pc - called),
+            bool(name),
+        )
 
 
 @pytest.fixture
 def on_aarch64(monkeypatch):
-    for name, number in {"SP": 31, "PC": 32, "FP": 29, "_LINK": 30, "_ADDRESS": (1 << 48) - 1}.items():
+    for name, number in {
+        "SP": 31,
+        "PC": 32,
+        "FP": 29,
+        "_LINK": 30,
+        "_ADDRESS": (1 << 48) - 1,
+    }.items():
         monkeypatch.setattr(native_unwinder, name, number)
 
 
-@pytest.mark.parametrize("options", [(), ("-mbranch-protection=pac-ret+leaf",)], ids=["plain", "signed"])
+@pytest.mark.parametrize(
+    "options", [(), ("-mbranch-protection=pac-ret+leaf",)], ids=["plain", "signed"]
+)
 def test_a_walk_by_tables(options, on_aarch64, tmp_path):
     """Through frames without a chain of pointers; the addresses to return to may be signed."""
     for tool in (EMULATOR, COMPILER):
         if not shutil.which(tool):
             pytest.skip(f"no {tool}")
     program, server = str(tmp_path / "program"), str(tmp_path / "server")
-    subprocess.run([COMPILER, "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", *options, "-static", "-Wl,--eh-frame-hdr",
-                    SOURCE, "-o", program], check=True)
-    for run in range(5):  # a signature has seven bits and a key of each process's own: one of 128 is 0
+    subprocess.run(
+        [
+            COMPILER,
+            "-O2",
+            "-fomit-frame-pointer",
+            "-fno-optimize-sibling-calls",
+            *options,
+            "-static",
+            "-Wl,--eh-frame-hdr",
+            SOURCE,
+            "-o",
+            program,
+        ],
+        check=True,
+    )
+    for run in range(
+        5
+    ):  # a signature has seven bits and a key of each process's own: one of 128 is 0
         names, why, address = walked(program, f"{server}{run}")
         assert [name for name in names if name in CHAIN] == CHAIN and why is None, (names, why)
         if not options or address >> 48:
@@ -100,7 +127,9 @@ def walked(program, server):
             assert stopped.ask("c").startswith("T"), "it stops in leaf()"
             file = elf.File(program)
             registers = stopped.registers()
-            frames, why = native_unwinder.Unwinder(OneFile(file)).frames(SimpleNamespace(registers=registers, word=stopped.word))
+            frames, why = native_unwinder.Unwinder(OneFile(file)).frames(
+                SimpleNamespace(registers=registers, word=stopped.word)
+            )
             stopped.close()
             file.close()
         finally:

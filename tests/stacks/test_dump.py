@@ -34,7 +34,12 @@ def dumped(*arguments: object, **options) -> dict:
 
 def by_function(found: dict) -> dict[str, dict]:
     """{function: thread} of the functions of this program, which has each once."""
-    return {frame["function"]: thread for thread in found["threads"] for frame in thread["frames"] if frame["file"] == STATES}
+    return {
+        frame["function"]: thread
+        for thread in found["threads"]
+        for frame in thread["frames"]
+        if frame["file"] == STATES
+    }
 
 
 def settled(pid: int) -> dict[str, dict]:
@@ -43,7 +48,9 @@ def settled(pid: int) -> dict[str, dict]:
 
     def is_there() -> bool:
         found.update(by_function(dumped(pid)))
-        return {"spins", "holds", "selects", "waits"} <= found.keys() and found["waits"]["call"] is not None
+        return {"spins", "holds", "selects", "waits"} <= found.keys() and found["waits"][
+            "call"
+        ] is not None
 
     for _ in range(100):
         if is_there():
@@ -70,22 +77,45 @@ def test_text():
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 0
     version = f"3.{sys.version_info[1]}"
-    assert run.stdout.startswith(f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (MainThread): waits in read\n")
-    assert re.search(rf"^Thread \d+ \(Thread-1.*\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$", run.stdout, re.MULTILINE)
+    assert run.stdout.startswith(
+        f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (MainThread): waits in read\n"
+    )
+    assert re.search(
+        rf"^Thread \d+ \(Thread-1.*\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$",
+        run.stdout,
+        re.MULTILINE,
+    )
 
 
 def test_processes_and_their_descendants():
     """Each once, with children that are no Pythons left out, but named ones refused."""
     with harness.running(sys.executable, "tree.py") as subject:
         other, middle, leaf = map(int, subject.said.split())
-        tree = [json.loads(line) for line in harness.pyusdt("dump", "--json", "--subprocesses", subject.pid).stdout.splitlines()]
+        tree = [
+            json.loads(line)
+            for line in harness.pyusdt(
+                "dump", "--json", "--subprocesses", subject.pid
+            ).stdout.splitlines()
+        ]
         native = harness.pyusdt("dump", "--native", "--subprocesses", subject.pid)
         named = harness.pyusdt("dump", leaf, other, middle, leaf)
     assert [each["pid"] for each in tree] == [subject.pid, middle, leaf]
-    assert all(any(frame["function"] == "job" for frame in each["threads"][0]["frames"]) for each in tree[1:])
-    assert re.findall(r"^Process (\d+)", native.stdout, re.MULTILINE) == [str(each) for each in (subject.pid, other, middle, leaf)]
-    assert re.findall(r"^Process (\d+)", named.stdout, re.MULTILINE) == [str(leaf), str(middle)] and f"\n\nProcess {middle}" in named.stdout
-    assert named.returncode == 1 and f"process {other} (cat) is no CPython" in named.stderr and named.stderr.count("\n") == 1
+    assert all(
+        any(frame["function"] == "job" for frame in each["threads"][0]["frames"])
+        for each in tree[1:]
+    )
+    assert re.findall(r"^Process (\d+)", native.stdout, re.MULTILINE) == [
+        str(each) for each in (subject.pid, other, middle, leaf)
+    ]
+    assert (
+        re.findall(r"^Process (\d+)", named.stdout, re.MULTILINE) == [str(leaf), str(middle)]
+        and f"\n\nProcess {middle}" in named.stdout
+    )
+    assert (
+        named.returncode == 1
+        and f"process {other} (cat) is no CPython" in named.stderr
+        and named.stderr.count("\n") == 1
+    )
 
 
 def test_process_that_nobody_has_waited_for():
@@ -94,7 +124,10 @@ def test_process_that_nobody_has_waited_for():
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         for command in ("dump", "profile"):
             run = harness.pyusdt(command, ended.pid)
-            assert (run.returncode, run.stderr) == (1, f"pyusdt: process {ended.pid} has ended, and its parent has not waited for it\n")
+            assert (run.returncode, run.stderr) == (
+                1,
+                f"pyusdt: process {ended.pid} has ended, and its parent has not waited for it\n",
+            )
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -102,21 +135,36 @@ def test_names_of_threads(python):
     """Those of threading, of threads of any class; of a thread that threading does not know the kernel's."""
     with harness.running(python, "named_threads.py") as subject:
         found = dumped(subject.pid)
-        profiled = harness.pyusdt("profile", "--wall", "--threads", "--folded", "-d", "0.2", subject.pid)
+        profiled = harness.pyusdt(
+            "profile", "--wall", "--threads", "--folded", "-d", "0.2", subject.pid
+        )
     names = [thread["name"] for thread in found["threads"]]
     comm = names.pop()
-    assert names == ["MainThread", "indexer", "größer ✓", "renamed while it runs", "own dict", "many", "deleted"]
+    assert names == [
+        "MainThread",
+        "indexer",
+        "größer ✓",
+        "renamed while it runs",
+        "own dict",
+        "many",
+        "deleted",
+    ]
     assert comm.startswith("python") and found["threads"][-1]["frames"][-1]["function"] == "waits"
     assert profiled.returncode == 0, profiled
     tids = {thread["name"]: thread["tid"] for thread in found["threads"]}
-    assert {line.partition(";")[0] for line in profiled.stdout.splitlines()} == {f"{name} {tid}" for name, tid in tids.items()}
+    assert {line.partition(";")[0] for line in profiled.stdout.splitlines()} == {
+        f"{name} {tid}" for name, tid in tids.items()
+    }
 
 
 def test_frames_are_cut():
     with harness.running(sys.executable, "states.py") as subject:
         found = dumped(subject.pid, "--frames", 1)
         assert all(len(thread["frames"]) == 1 for thread in found["threads"])
-        assert "    (there are more frames outside of these)\n" in harness.pyusdt("dump", subject.pid, "--frames", 1).stdout
+        assert (
+            "    (there are more frames outside of these)\n"
+            in harness.pyusdt("dump", subject.pid, "--frames", 1).stdout
+        )
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -125,7 +173,9 @@ def test_ten_thousand_frames(python):
     with harness.started([python, "-u", "-c", program]) as subject:
         found = dumped(subject.pid, "--frames", 16384)
     [thread] = found["threads"]
-    assert thread["marks"] == [] and [frame["function"] for frame in thread["frames"]] == ["f"] * 10001 + ["<module>"]
+    assert thread["marks"] == [] and [frame["function"] for frame in thread["frames"]] == [
+        "f"
+    ] * 10001 + ["<module>"]
 
 
 def test_what_moves_is_stopped():
@@ -165,16 +215,31 @@ def test_tasks(python):
             if found["Task-1"]["awaits"]:  # on its way there when it says that it is ready
                 break
     innermost = line_of_text("await asyncio.get_running_loop().create_future()")
-    first = [(frame["function"].rpartition(".")[2], frame["line"]) for frame in found["first"]["frames"]]
-    assert first == [("innermost", innermost), ("through", line_of_text("await innermost()")),
-                     ("__await__", line_of_text("return (yield from self.through().__await__())")),
-                     ("middle", line_of_text("await Own()")), ("outer", line_of_text("await middle()"))]
-    assert [frame["function"] for frame in found["second"]["frames"]] == ["innermost", "numbers", "iterates"]
+    first = [
+        (frame["function"].rpartition(".")[2], frame["line"]) for frame in found["first"]["frames"]
+    ]
+    assert first == [
+        ("innermost", innermost),
+        ("through", line_of_text("await innermost()")),
+        ("__await__", line_of_text("return (yield from self.through().__await__())")),
+        ("middle", line_of_text("await Own()")),
+        ("outer", line_of_text("await middle()")),
+    ]
+    assert [frame["function"] for frame in found["second"]["frames"]] == [
+        "innermost",
+        "numbers",
+        "iterates",
+    ]
     assert {name: task["awaits"].rpartition(".")[2] for name, task in found.items()} == {
-        "Task-1": "Future", "first": "Future", "second": "Future", "third é": "_GatheringFuture"}
+        "Task-1": "Future",
+        "first": "Future",
+        "second": "Future",
+        "third é": "_GatheringFuture",
+    }
 
 
 # ---- locks ----
+
 
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -182,16 +247,30 @@ def test_a_dead_lock(python, kind):
     """Of two threads; a third waits for one of them; nobody is told to hold what it has given back."""
     with harness.running(python, "dead_lock.py", kind) as subject:
         until = time.monotonic() + 30
-        while not (found := dumped(subject.pid))["dead_locks"] or not all(each["call"] for each in found["threads"]):
+        while not (found := dumped(subject.pid))["dead_locks"] or not all(
+            each["call"] for each in found["threads"]
+        ):
             assert time.monotonic() < until, found
         said = harness.pyusdt("dump", subject.pid).stdout
-    threads = {frame["function"]: thread for thread in found["threads"] for frame in thread["frames"]}
+    threads = {
+        frame["function"]: thread for thread in found["threads"] for frame in thread["frames"]
+    }
     first, second, third = (threads[name]["tid"] for name in ("first", "second", "third"))
     assert {thread["tid"]: thread["waits_for"] for thread in found["threads"]} == {
-        subject.pid: None, first: second, second: first, third: first}
+        subject.pid: None,
+        first: second,
+        second: first,
+        third: first,
+    }
     assert [set(each) for each in found["dead_locks"]] == [{first, second}]
-    assert re.search(r"^Dead lock: thread (\d+) waits for thread (\d+), which waits for thread \1$", said, re.MULTILINE)
-    assert re.search(rf"^Thread {third} \(.*\): waits for a lock that thread {first} holds$", said, re.MULTILINE)
+    assert re.search(
+        r"^Dead lock: thread (\d+) waits for thread (\d+), which waits for thread \1$",
+        said,
+        re.MULTILINE,
+    )
+    assert re.search(
+        rf"^Thread {third} \(.*\): waits for a lock that thread {first} holds$", said, re.MULTILINE
+    )
 
 
 def test_circles():
@@ -207,11 +286,21 @@ def test_a_program_without_asyncio_has_no_tasks():
 
 # ---- whose ----
 
+
 def test_in_a_container():
     """Its ids are those of its own namespace, ours those of the host."""
     if os.geteuid() != 0:
         pytest.skip("host: not root")
-    inside = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-u", STATES]
+    inside = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        sys.executable,
+        "-u",
+        STATES,
+    ]
     with harness.started(inside) as subject:
         with open(f"/proc/{subject.pid}/task/{subject.pid}/children") as file:
             pid = int(file.read())
@@ -245,22 +334,29 @@ def test_of_an_unprivileged_user():
     if os.geteuid() != 0:
         pytest.skip("host: not root")
     with harness.running(sys.executable, "waits.py") as subject:
-        assert as_nobody(subject.pid) == (f"process {subject.pid}: no right to read its memory: it is another user's, or has rights "
-                                          "that this user has not; be root")
+        assert as_nobody(subject.pid) == (
+            f"process {subject.pid}: no right to read its memory: it is another user's, or has rights "
+            "that this user has not; be root"
+        )
     program = "print('ready'); input()"
-    with harness.started(["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]) as subject:
+    with harness.started(
+        ["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]
+    ) as subject:
         assert as_nobody(subject.pid) == "<module>"
 
 
-@pytest.mark.parametrize(("arguments", "status", "said"), [
-    (["999999999"], 1, "pyusdt: no process 999999999\n"),
-    (["0"], 2, "a process's id is wanted, not '0'"),
-    (["99999999999"], 2, "a process's id is wanted"),
-    (["python"], 2, "a process's id is wanted, not 'python'; called python: "),
-    (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
-    ([], 2, "the following arguments are required: PID"),
-    (["--native", "--no-stop", "1"], 2, "not allowed with argument"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["999999999"], 1, "pyusdt: no process 999999999\n"),
+        (["0"], 2, "a process's id is wanted, not '0'"),
+        (["99999999999"], 2, "a process's id is wanted"),
+        (["python"], 2, "a process's id is wanted, not 'python'; called python: "),
+        (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
+        ([], 2, "the following arguments are required: PID"),
+        (["--native", "--no-stop", "1"], 2, "not allowed with argument"),
+    ],
+)
 def test_bad_input(arguments, status, said):
     run = harness.pyusdt("dump", *arguments)
     assert (run.returncode, run.stdout) == (status, "") and said in run.stderr
@@ -271,10 +367,12 @@ def test_what_is_no_python():
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 1 and run.stderr == (
         f"pyusdt: process {subject.pid} (sh) is no CPython: neither its program nor a libpython that it has loaded has the symbol "
-        "_PyRuntime or the section .PyRuntime; --native shows the threads of any process, and erltrace:dump() in an Erlang node its processes\n")
+        "_PyRuntime or the section .PyRuntime; --native shows the threads of any process, and erltrace:dump() in an Erlang node its processes\n"
+    )
 
 
 # ---- text of made-up threads ----
+
 
 class Made:
     def __init__(self, frames=(), task=None, gil=False, marks=()):
@@ -284,26 +382,50 @@ class Made:
 
 def test_words_of_tasks():
     frame = Frame("f", "/f.py", 3)
-    assert dump.task_text(AsyncTask("a\x1b", [frame], "x\n")) == "Task a\\x1b: awaits x\\n\n    f (/f.py:3)\n"
-    assert dump.task_text(AsyncTask("a", [frame], None)) == "Task a: runs, or is about to\n    f (/f.py:3)\n"
+    assert (
+        dump.task_text(AsyncTask("a\x1b", [frame], "x\n"))
+        == "Task a\\x1b: awaits x\\n\n    f (/f.py:3)\n"
+    )
+    assert (
+        dump.task_text(AsyncTask("a", [frame], None))
+        == "Task a: runs, or is about to\n    f (/f.py:3)\n"
+    )
 
 
 def test_a_blocked_loop():
     """What a thread waits for in a task is told, but not the GIL; each task once."""
     frame, other = Frame("pay", "/f.py", 3), Frame("tick", "/f.py", 9)
-    paying, again, ticking = AsyncTask("pay", [frame], None), AsyncTask("again", [frame], None), AsyncTask("tick", [other], "Future")
+    paying, again, ticking = (
+        AsyncTask("pay", [frame], None),
+        AsyncTask("again", [frame], None),
+        AsyncTask("tick", [other], "Future"),
+    )
 
     def told(call, letter="S", waiting=None, frames=(frame,)):
         threads = [Made(frames, Task(tid, tid, "a", letter, call)) for tid in (7, 8)]
         process = dump.Process(1, 13, waiting or {})
-        return [(thread.task.tid, task.name) for thread, task in dump.blocked(process, threads, [ticking, paying, again])]
+        return [
+            (thread.task.tid, task.name)
+            for thread, task in dump.blocked(process, threads, [ticking, paying, again])
+        ]
 
     assert told("recvfrom") == [(7, "pay"), (8, "again")]
-    assert told("futex") == told("recvfrom", "R") == told(None) == told("epoll_wait", frames=[other]) == []
+    assert (
+        told("futex")
+        == told("recvfrom", "R")
+        == told(None)
+        == told("epoll_wait", frames=[other])
+        == []
+    )
     assert told("futex", waiting={7: 9}) == [(7, "pay")]
     assert told("recvfrom", "T") == []
-    said = dump.text(dump.Process(1, 13, {}), [Made([frame], Task(7, 7, "a", "S", "read"))], [paying])
-    assert "\nBlocked loop: task pay waits in read, so no other task of thread 7 has its turn\n" in said
+    said = dump.text(
+        dump.Process(1, 13, {}), [Made([frame], Task(7, 7, "a", "S", "read"))], [paying]
+    )
+    assert (
+        "\nBlocked loop: task pay waits in read, so no other task of thread 7 has its turn\n"
+        in said
+    )
 
 
 def test_what_was_stopped_does_not_wait():
@@ -315,7 +437,10 @@ def test_what_was_stopped_does_not_wait():
             pass
         run = harness.pyusdt("dump", subject.pid)
         threads = dumped(subject.pid)["threads"]
-    assert f"\nStopped by a signal: kill -CONT {subject.pid} lets it go on\n\nThread {subject.pid} (MainThread): stopped, in read\n" in run.stdout
+    assert (
+        f"\nStopped by a signal: kill -CONT {subject.pid} lets it go on\n\nThread {subject.pid} (MainThread): stopped, in read\n"
+        in run.stdout
+    )
     assert "waits in" not in run.stdout and {thread["state"] for thread in threads} == {"stopped"}
 
 
@@ -325,12 +450,25 @@ def test_words_of_what_is_halted():
 
     for letter, where in (("D", "__refrigerator"), ("S", "do_freezer_trap"), ("S", "get_signal")):
         frozen = Task(7, 7, "a", letter, "futex", where)
-        assert "\nFrozen with its cgroup (/proc/1/cgroup), as docker pause and systemctl freeze do\n\nThread 7 (a): frozen, in futex\n" in said(frozen)
-        assert "\nFrozen with" in said(frozen, Task(8, 8, "b", "D", "clock_nanosleep", "hrtimer_nanosleep"))
+        assert (
+            "\nFrozen with its cgroup (/proc/1/cgroup), as docker pause and systemctl freeze do\n\nThread 7 (a): frozen, in futex\n"
+            in said(frozen)
+        )
+        assert "\nFrozen with" in said(
+            frozen, Task(8, 8, "b", "D", "clock_nanosleep", "hrtimer_nanosleep")
+        )
     debugged = Task(7, 7, "a", "t", "futex")
-    assert "\nStopped by a debugger: TracerPid in /proc/1/status says which process that is\n\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged)
-    assert "\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read"))
-    assert "TracerPid" not in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read")) and "lets it go on" not in said()
+    assert (
+        "\nStopped by a debugger: TracerPid in /proc/1/status says which process that is\n\nThread 7 (a): stopped by a debugger, in futex\n"
+        in said(debugged)
+    )
+    assert "\nThread 7 (a): stopped by a debugger, in futex\n" in said(
+        debugged, Task(8, 8, "b", "S", "read", "pipe_read")
+    )
+    assert (
+        "TracerPid" not in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read"))
+        and "lets it go on" not in said()
+    )
 
 
 def test_words():
@@ -338,9 +476,16 @@ def test_words():
     frame = Frame("f\n", "/tmp/\x1b.py", None)
     assert dump.thread_text(Made([frame], task, marks=["torn"]), {}) == (
         "Thread 7 (worker\\x1b[2J): waits in futex\n    (the stack moved too fast: the innermost functions are left out)\n"
-        "    f\\n (/tmp/\\x1b.py)\n")
-    assert dump.thread_text(Made(gil=True), {}) == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
-    assert dump.thread_text(Made(task=Task(7, 7, "a", "D", None)), {}) == "Thread 7 (a): in the kernel\n    (no Python function)\n"
+        "    f\\n (/tmp/\\x1b.py)\n"
+    )
+    assert (
+        dump.thread_text(Made(gil=True), {})
+        == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
+    )
+    assert (
+        dump.thread_text(Made(task=Task(7, 7, "a", "D", None)), {})
+        == "Thread 7 (a): in the kernel\n    (no Python function)\n"
+    )
 
 
 @pytest.mark.parametrize("minor", [9, 10, 11, 13])

@@ -18,7 +18,11 @@ def copied(python, folder):
     for path in [real, *re.findall(r"=> (\S*libpython\S+)", shown)]:
         shutil.copy(path, folder)
     home = os.path.dirname(os.path.dirname(real))
-    return [str(folder / os.path.basename(real)), "-u", PROGRAM], {**os.environ, "PYTHONHOME": home, "LD_LIBRARY_PATH": str(folder)}
+    return [str(folder / os.path.basename(real)), "-u", PROGRAM], {
+        **os.environ,
+        "PYTHONHOME": home,
+        "LD_LIBRARY_PATH": str(folder),
+    }
 
 
 def is_static(python):

@@ -17,9 +17,14 @@ from pydtrace.process import proc_threads
 from pydtrace.process.command import Command
 from pydtrace.unwind.thread_capture import Capture
 
-FREEZERS = (("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"), ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
-            ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"))
-OF_GLIBC = 3 << 31  # signals 32 and 33, whose handlers glibc lets nobody change: they do something only for the process's own threads
+FREEZERS = (
+    ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
+    ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
+    ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
+)
+OF_GLIBC = (
+    3 << 31
+)  # signals 32 and 33, whose handlers glibc lets nobody change: they do something only for the process's own threads
 
 
 class Tracer:
@@ -88,10 +93,14 @@ def runs(tid: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    return not os.path.exists(f"/proc/{pid}") or Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "ZX"
+    return (
+        not os.path.exists(f"/proc/{pid}")
+        or Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "ZX"
+    )
 
 
 # ---- the tracer ----
+
 
 def test_a_tracer_that_is_stopped(spins):
     """What it reads then is of a thread that runs, and it is told so."""
@@ -128,9 +137,12 @@ def freezer(mount: str, name: str):
         group.rmdir()
 
 
-@pytest.mark.parametrize(("mount", "name", "freezes", "thaws"), FREEZERS, ids=["v1", "v2", "v2 beside v1"])
+@pytest.mark.parametrize(
+    ("mount", "name", "freezes", "thaws"), FREEZERS, ids=["v1", "v2", "v2 beside v1"]
+)
 def test_a_tracer_that_is_frozen(spins, mount, name, freezes, thaws):
     """Root's holder is in no control group of the tracer's."""
+
     def enter():
         (group / "cgroup.procs").write_text("0")
 
@@ -162,6 +174,7 @@ def test_a_tracer_may_not_be_the_holder_s_own():
 
 
 # ---- the holder ----
+
 
 def test_a_holder_that_is_stopped(spins):
     """With its tracer: a timer of the kernel's ends it."""
@@ -208,7 +221,10 @@ def test_a_holder_keeps_nothing_of_its_tracer(spins):
         assert os.getsid(tracer.holder) == tracer.holder
         assert Path(f"/proc/{tracer.holder}/comm").read_text() == "pyusdt-hold\n"
         os.kill(tracer.holder, signal.SIGTERM)
-        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{tracer.holder}/status").read_text().splitlines())
+        status = dict(
+            line.split(":\t", 1)
+            for line in Path(f"/proc/{tracer.holder}/status").read_text().splitlines()
+        )
         assert int(status["ShdPnd"], 16) & 1 << signal.SIGTERM - 1
         assert int(status["SigCgt"], 16) & ~OF_GLIBC == 0
 
@@ -227,9 +243,11 @@ def test_the_end_of_a_command_is_its_parent_s():
 
 # ---- where only the tracer itself may stop a thread ----
 
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 def test_what_the_holder_may_not_stop_the_tracer_stops(spins):
     """As with kernel.yama.ptrace_scope 1; here the holder has another user's rights."""
+
     def prepare():
         os.setresuid(65534, 65534, 0)
         assert _tracer.stop(_tracer.Memory(spins), [spins], False)[0] == {}

@@ -25,7 +25,10 @@ from pydtrace.remote_python.remote_python import NoStacks, Python
 def hostile(tmp_path_factory):
     program = str(tmp_path_factory.mktemp("hostile") / "hostile")
     source = f"{harness.HERE}/hostile_main.c"
-    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", "-rdynamic", source, "-o", program], check=True)
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", "-rdynamic", source, "-o", program],
+        check=True,
+    )
     return program
 
 
@@ -46,12 +49,16 @@ def test_native_frames_beside_nonsense(hostile, how):
     """Those of the program are there, whatever Python it shows."""
     found, _ = dump(hostile, how, "--native")
     [its_own] = [thread for thread in found["threads"] if thread["tid"]]
-    assert "_start" in [frame["function"] for frame in its_own["frames"]] and its_own["native"] is None
+    assert (
+        "_start" in [frame["function"] for frame in its_own["frames"]] and its_own["native"] is None
+    )
 
 
 def test_wild_pointers(hostile):
     found, _ = dump(hostile, "wild")
-    assert marks(found) == [["lost"]] and found["threads"][0]["frames"] == [] and found["tasks"] == []
+    assert (
+        marks(found) == [["lost"]] and found["threads"][0]["frames"] == [] and found["tasks"] == []
+    )
 
 
 def test_circles(hostile):
@@ -61,9 +68,15 @@ def test_circles(hostile):
     assert seconds < 20
 
 
-@pytest.mark.parametrize(("how", "options", "said"), [
-    ("wild", [], "[lost]"), ("circle", [], "[lost]"), ("texts", [], "?"), ("long", ["--frames", "10"], "samples of stacks that were deeper"),
-])
+@pytest.mark.parametrize(
+    ("how", "options", "said"),
+    [
+        ("wild", [], "[lost]"),
+        ("circle", [], "[lost]"),
+        ("texts", [], "?"),
+        ("long", ["--frames", "10"], "samples of stacks that were deeper"),
+    ],
+)
 def test_a_profile_of_nonsense(hostile, how, options, said):
     """It ends in its time, says what was wrong, and the process goes on."""
     with harness.started([hostile, how]) as subject:
@@ -80,7 +93,9 @@ def test_who_works_in_nonsense(hostile, how):
         began = time.monotonic()
         found = [row for _ in range(3) for row in process.look(True)]
         assert time.monotonic() - began < 30
-        assert all(re.fullmatch(rf"<{subject.pid}\.\d+(\.\?)?>".encode(), proc) for _, _, proc in found), found
+        assert all(
+            re.fullmatch(rf"<{subject.pid}\.\d+(\.\?)?>".encode(), proc) for _, _, proc in found
+        ), found
         assert process.unknown == sum(proc.endswith(b"?>") for _, _, proc in found)
 
 
@@ -103,7 +118,9 @@ def test_long_stacks_of_long_names(hostile):
         assert (run.returncode, run.stderr) == (0, "")
         assert run.stdout.count("(there was no room for more frames)") > 100
         assert len(run.stdout) < 5 * ROOM
-        assert json.loads(harness.pyusdt("dump", "--json", subject.pid).stdout)["threads"][-1]["marks"] == ["cut", "left out"]
+        assert json.loads(harness.pyusdt("dump", "--json", subject.pid).stdout)["threads"][-1][
+            "marks"
+        ] == ["cut", "left out"]
 
 
 def test_a_profile_of_long_names(hostile, monkeypatch):
@@ -130,7 +147,9 @@ def test_offsets_that_can_not_be(hostile):
         for command in ("dump",), ("profile", "--wall", "--duration", "1"):
             run = harness.pyusdt(*command, subject.pid)
             assert (run.returncode, run.stdout) == (1, "")
-            assert run.stderr == (f"pyusdt: process {subject.pid}: its Python tells what can not be: no memory, or offsets that can not be\n")
+            assert run.stderr == (
+                f"pyusdt: process {subject.pid}: its Python tells what can not be: no memory, or offsets that can not be\n"
+            )
 
 
 def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
@@ -141,7 +160,10 @@ def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
         raws = python_threads.raws(python.walker(1000, 1), subject.pid)
         for raw in raws[:2]:
             assert {frame.name for frame in raw.frames(codes)} == {"\0" * 5}
-            assert sum(len(each.table) for each in codes._known.values()) <= code_objects._TABLES + code_objects.LARGEST
+            assert (
+                sum(len(each.table) for each in codes._known.values())
+                <= code_objects._TABLES + code_objects.LARGEST
+            )
         monkeypatch.setattr(code_objects, "_TEXTS", 20_000 + 995)
         assert sum(frame.name == "?" for frame in raws[2].frames(codes)) == 1000 - 100
         codes.renew()

@@ -10,7 +10,11 @@ from test_walk import Reader
 
 
 @pytest.mark.parametrize("work", ["busy", "sleep"])
-@pytest.mark.parametrize("python", [each for each in harness.INTERPRETERS if harness.minor_of(each) >= 10], ids=harness.name_of)
+@pytest.mark.parametrize(
+    "python",
+    [each for each in harness.INTERPRETERS if harness.minor_of(each) >= 10],
+    ids=harness.name_of,
+)
 def test_caller_is_no_thread_of_its_own(python, work):
     with harness.running(python, "interpreters.py", work) as subject:
         assert subject.said == "here"
@@ -18,8 +22,14 @@ def test_caller_is_no_thread_of_its_own(python, work):
         reader = Reader(subject.pid)
         tasks = len(os.listdir(f"/proc/{subject.pid}/task"))
         names = []
-        for _ in range(200):  # a look may come while a thread begins to wait for the interpreter's lock
-            names = [[row[0].rpartition(".")[2] for row in reader.rows(raw)] for raw in reader.read() if not raw.marks]
+        for _ in range(
+            200
+        ):  # a look may come while a thread begins to wait for the interpreter's lock
+            names = [
+                [row[0].rpartition(".")[2] for row in reader.rows(raw)]
+                for raw in reader.read()
+                if not raw.marks
+            ]
             if len(names) == tasks:
                 break
         called = next(stack for stack in names if "outer" in stack)

@@ -21,22 +21,43 @@ COOKIE = b"xdebugpy"
 def headers(python: str) -> list[str]:
     """Options for the compiler."""
     code = "import sysconfig; print(sysconfig.get_paths()['include'], sysconfig.get_config_var('MULTIARCH') or '')"
-    include, multiarch = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.rstrip("\n").split(" ")
-    own = os.path.dirname(os.path.dirname(os.path.realpath(python)))  # of a Python that was unpacked, not installed
+    include, multiarch = (
+        subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+        .stdout.rstrip("\n")
+        .split(" ")
+    )
+    own = os.path.dirname(
+        os.path.dirname(os.path.realpath(python))
+    )  # of a Python that was unpacked, not installed
     if not os.path.exists(include) and os.path.exists(own + include.removeprefix("/usr")):
         include = own + include.removeprefix("/usr")
     if not os.path.exists(os.path.join(include, "internal", "pycore_interp.h")):
         pytest.skip(f"host: {python} has no headers")
-    return [f"-I{include}", f"-I{include}/internal", f"-I{os.path.dirname(include)}", f"-I{os.path.dirname(include)}/{multiarch}"]
+    return [
+        f"-I{include}",
+        f"-I{include}/internal",
+        f"-I{os.path.dirname(include)}",
+        f"-I{os.path.dirname(include)}/{multiarch}",
+    ]
 
 
 def compiled(python: str, folder) -> dict[str, int]:
     """{name: offset}, as its headers have it."""
     program = str(folder / "layout")
-    command = ["gcc", "-w", *headers(python), SOURCE, "-o", program, "-Wl,--unresolved-symbols=ignore-all"]
+    command = [
+        "gcc",
+        "-w",
+        *headers(python),
+        SOURCE,
+        "-o",
+        program,
+        "-Wl,--unresolved-symbols=ignore-all",
+    ]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, f"{shlex.join(command)}\n{built.stderr}"
-    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        [program], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return {name: int(offset) for name, offset in (line.split() for line in lines)}
 
 
@@ -54,7 +75,9 @@ asyncio.run(main())
 
 def of_task(python: str) -> dict[str, int]:
     """What no header has: where the coroutine of a Task of asyncio is."""
-    told = subprocess.run([python, "-c", OF_TASK], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [python, "-c", OF_TASK], capture_output=True, text=True, check=True
+    ).stdout
     return {} if harness.minor_of(python) >= 14 else {"task_coro": int(told)}
 
 
@@ -84,9 +107,15 @@ def told(version: int, **words: int) -> bytes:
 
 
 def test_what_is_told_is_not_believed():
-    wrong = {errno.EINVAL: [bytes(_tracer.LAYOUT_SIZE), told(0x020700F0), told(0xFFFFFFFFFFFF0000)],
-             errno.ENOENT: [told(0x030C00F0), told(0x031000F0), told(0x03FF00F0)],
-             errno.ERANGE: [told(0x030D00F0, w9=1 << 16), told(0x030E00F0, w33=1 << 63), told(0x030D00F0, w15=8)]}
+    wrong = {
+        errno.EINVAL: [bytes(_tracer.LAYOUT_SIZE), told(0x020700F0), told(0xFFFFFFFFFFFF0000)],
+        errno.ENOENT: [told(0x030C00F0), told(0x031000F0), told(0x03FF00F0)],
+        errno.ERANGE: [
+            told(0x030D00F0, w9=1 << 16),
+            told(0x030E00F0, w33=1 << 63),
+            told(0x030D00F0, w15=8),
+        ],
+    }
     for number, texts in wrong.items():
         for text in texts:
             with pytest.raises(OSError) as error:

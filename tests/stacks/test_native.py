@@ -37,11 +37,16 @@ def by_us(pid: int) -> dict[int, list[native_unwinder.NativeFrame]]:
 
 def is_name(frame: native_unwinder.NativeFrame, name: str | None) -> bool:
     """Whether gdb's name is of the same function; many have several."""
-    if name is None or name.partition(".")[0] == frame.name.partition(".")[0]:  # of a part, or a copy, of the function
+    if (
+        name is None or name.partition(".")[0] == frame.name.partition(".")[0]
+    ):  # of a part, or a copy, of the function
         return name is not None or frame.name.startswith("0x")
     file = elf.File(frame.file)
     debug = file._debug_path()
-    starts = [{each.symbol(wanted) for each in (file, *([elf.File(debug)] if debug else []))} - {None} for wanted in (frame.name, name)]
+    starts = [
+        {each.symbol(wanted) for each in (file, *([elf.File(debug)] if debug else []))} - {None}
+        for wanted in (frame.name, name)
+    ]
     return bool(starts[0] & starts[1])
 
 
@@ -61,9 +66,15 @@ def compare(pid: int, folder, names: set[str]) -> None:
     """names: that must be there."""
     ours, theirs = both(pid, folder)
     assert ours.keys() == theirs.keys()
-    assert positions(ours) == {tid: [position for position, *_ in frames] for tid, frames in theirs.items()}
+    assert positions(ours) == {
+        tid: [position for position, *_ in frames] for tid, frames in theirs.items()
+    }
     for tid, wanted in theirs.items():
-        assert [(frame.name, name) for frame, (_, name, _) in zip(ours[tid], wanted, strict=True) if not is_name(frame, name)] == []
+        assert [
+            (frame.name, name)
+            for frame, (_, name, _) in zip(ours[tid], wanted, strict=True)
+            if not is_name(frame, name)
+        ] == []
     assert names <= {frame.name for frames in ours.values() for frame in frames}
 
 
@@ -92,6 +103,7 @@ def test_a_postgresql_has_the_frames_that_gdb_has(tmp_path):
 
 # ---- beside Python's ----
 
+
 def dumped(pid: int, *options: str) -> dict:
     run = harness.pyusdt("dump", "--json", *options, pid)
     assert (run.returncode, run.stderr) == (0, ""), run
@@ -99,7 +111,9 @@ def dumped(pid: int, *options: str) -> dict:
 
 
 def of_python(thread: dict) -> list[tuple[str, int]]:
-    return [(frame["function"], frame["line"]) for frame in thread["frames"] if "address" not in frame]
+    return [
+        (frame["function"], frame["line"]) for frame in thread["frames"] if "address" not in frame
+    ]
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -113,23 +127,35 @@ def test_both_kinds_in_one_stack(python):
             plain = {each["tid"]: of_python(each) for each in dumped(subject.pid)["threads"]}
             found = dumped(subject.pid, "--native")["threads"]
     assert [thread["native"] for thread in found] == [None] * 3
-    names = {of_python(thread)[0][0]: [frame["function"] for frame in thread["frames"]] for thread in found}
-    assert not any(name.startswith("_PyEval_EvalFrameDefault") for thread in names.values() for name in thread)
+    names = {
+        of_python(thread)[0][0]: [frame["function"] for frame in thread["frames"]]
+        for thread in found
+    }
+    assert not any(
+        name.startswith("_PyEval_EvalFrameDefault") for thread in names.values() for name in thread
+    )
     selects, module = names["selects"], names["<module>"]
-    assert "select" in selects[: selects.index("selects")] and "PyEval_EvalCode" in module[module.index("<module>") :]
+    assert (
+        "select" in selects[: selects.index("selects")]
+        and "PyEval_EvalCode" in module[module.index("<module>") :]
+    )
     for thread in found:
         assert "address" in thread["frames"][0] and "address" in thread["frames"][-1]
 
 
 def test_merged():
     """By what the interpreter's C function keeps on its stack, by its name, and what is left over."""
+
     def of_c(name: str, begin: int) -> native_unwinder.NativeFrame:
         frame = native_unwinder.NativeFrame(name, "", 0, 0)
         frame.begin, frame.end = begin, begin + 10
         return frame
 
     frames = [of_c("a", 0), of_c("0x1", 10), of_c("b", 20), of_c("_PyEval_EvalFrameDefault", 30)]
-    assert [getattr(each, "name", each) for each in native_unwinder.merged(frames, [(["f", "g"], 15), (["h"], 0)])] == ["a", "f", "g", "b", "h"]
+    assert [
+        getattr(each, "name", each)
+        for each in native_unwinder.merged(frames, [(["f", "g"], 15), (["h"], 0)])
+    ] == ["a", "f", "g", "b", "h"]
     assert native_unwinder.merged(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == ["f", "g"]
     assert native_unwinder.merged(frames, []) == frames
 
@@ -139,10 +165,14 @@ def test_words_of_a_process_that_is_no_python():
         while not waits(subject.pid):
             pass
         said = harness.pyusdt("dump", "--native", subject.pid).stdout
-    assert re.match(rf"Process {subject.pid}: no CPython, 1 thread\n\nThread {subject.pid} \(sh\): waits in read\n    \S*read \(/", said)
+    assert re.match(
+        rf"Process {subject.pid}: no CPython, 1 thread\n\nThread {subject.pid} \(sh\): waits in read\n    \S*read \(/",
+        said,
+    )
 
 
 # ---- what the process notices ----
+
 
 @pytest.fixture(scope="module")
 def notices(tmp_path_factory):
@@ -193,8 +223,13 @@ def test_another_tracer_that_comes_between(notices):
             assert os.read(read, 1) == b"."
             while proc_threads.letter(subject.pid, tid) != "t":
                 pass
-            threads = {thread["tid"]: thread for thread in dumped(subject.pid, "--native")["threads"]}
-            assert threads[tid]["frames"][0]["function"] == "spins" and threads[tid]["state"] == "stopped by a debugger"
+            threads = {
+                thread["tid"]: thread for thread in dumped(subject.pid, "--native")["threads"]
+            }
+            assert (
+                threads[tid]["frames"][0]["function"] == "spins"
+                and threads[tid]["state"] == "stopped by a debugger"
+            )
             assert {thread["native"] for thread in threads.values()} == {None}
         finally:
             os.kill(child, signal.SIGKILL)
@@ -212,7 +247,9 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
             try:
                 os.setpgid(0, 0)  # in an orphaned group SIGTSTP does nothing
                 signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-                with watchdog.watched("the process does not answer"):  # a thread of the tracer's own, as in pyusdt profile
+                with watchdog.watched(
+                    "the process does not answer"
+                ):  # a thread of the tracer's own, as in pyusdt profile
                     _tracer.stop(_tracer.Memory(subject.pid), [tid], False)
                     os.kill(os.getpid(), signal.SIGTSTP)
                     _tracer.go_on([tid])
@@ -220,7 +257,9 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
                 os._exit(signal.SIGTSTP in signal.sigpending())
         try:
             assert os.WIFSTOPPED(os.waitpid(tracer, os.WUNTRACED)[1])
-            while proc_threads.letter(subject.pid, tid) != "R":  # the holder lets it go a moment later
+            while (
+                proc_threads.letter(subject.pid, tid) != "R"
+            ):  # the holder lets it go a moment later
                 pass
             os.kill(tracer, signal.SIGCONT)
             assert os.waitpid(tracer, 0)[1] == 0
@@ -230,6 +269,7 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
 
 
 # ---- tables of strangers ----
+
 
 class Mutated:
     """A file of which a few bytes are others."""
@@ -259,9 +299,13 @@ def test_tables_that_make_no_sense(notices):
             tables = dwarf_cfi.Tables(Mutated(notices, choose))
         except native_unwinder._WRONG:
             continue
-        with contextlib.suppress(elf.BadFile, unwind_table.Left):  # all that whoever reads all of them is ready for
+        with contextlib.suppress(
+            elf.BadFile, unwind_table.Left
+        ):  # all that whoever reads all of them is ready for
             unwind_table.compiled(Mutated(notices, random.Random(seed)))
-        stack = Copy({native_unwinder.SP: 4096, native_unwinder.PC: 0}, choose.randbytes(4096), None)
+        stack = Copy(
+            {native_unwinder.SP: 4096, native_unwinder.PC: 0}, choose.randbytes(4096), None
+        )
         registers = {number: 4096 + 8 * number for number in range(17)}
         for address in functions:
             try:
@@ -274,8 +318,14 @@ def test_tables_that_make_no_sense(notices):
 
 def test_a_circle_ends():
     """Frames of code without tables, each of which says that the next is itself."""
-    code = SimpleNamespace(look=lambda pc, called: (native_unwinder.NativeFrame("f", "", pc, pc), None, True))
-    stack = Copy({native_unwinder.SP: 0, native_unwinder.PC: 5, native_unwinder.FP: 16}, struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0), None)
+    code = SimpleNamespace(
+        look=lambda pc, called: (native_unwinder.NativeFrame("f", "", pc, pc), None, True)
+    )
+    stack = Copy(
+        {native_unwinder.SP: 0, native_unwinder.PC: 5, native_unwinder.FP: 16},
+        struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0),
+        None,
+    )
     frames, why = native_unwinder.Unwinder(code).frames(stack)
     assert (len(frames), why) == (2, "it leads nowhere")
 
@@ -284,7 +334,10 @@ def test_expressions():
     """As libc's table for the trampoline of signals has them, and a few that make no sense."""
     stack = Copy({native_unwinder.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
     assert dwarf_cfi.value(b"\x77\x08\x06", {7: 8}, stack.word) == 30
-    assert dwarf_cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word) == 24
+    assert (
+        dwarf_cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word)
+        == 24
+    )
     assert dwarf_cfi.value(b"\x23\x05", {}, stack.word, 7) == 12
     for wrong in (b"", b"\x06", b"\xff", b"\x77", b"\x30" * 100, b"\x31\x3f\x24\x22"):
         with pytest.raises(native_unwinder._WRONG):

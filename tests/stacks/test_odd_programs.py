@@ -34,7 +34,11 @@ POSSIBLE = {
     "threads_that_end": "_bootstrap;_bootstrap_inner;run;innermost",
     "forks": r"(<module>|\?);(forks|\?);innermost",  # a child that ends
 }
-OF_THIS_PYTHON = {"switches", "cython", "cython_generator"}  # the others have no greenlet and no Cython
+OF_THIS_PYTHON = {
+    "switches",
+    "cython",
+    "cython_generator",
+}  # the others have no greenlet and no Cython
 GENERATOR = """def each(call, n):
     for _ in range(n):
         yield call()
@@ -42,8 +46,17 @@ GENERATOR = """def each(call, n):
 
 
 def cases() -> list:
-    return [pytest.param(python, kind, id=f"{harness.name_of(python)}-{kind}", marks=() if python == sys.executable else pytest.mark.long)
-            for python in harness.INTERPRETERS for kind in POSSIBLE if kind != "gevents" and (python == sys.executable or kind not in OF_THIS_PYTHON)]
+    return [
+        pytest.param(
+            python,
+            kind,
+            id=f"{harness.name_of(python)}-{kind}",
+            marks=() if python == sys.executable else pytest.mark.long,
+        )
+        for python in harness.INTERPRETERS
+        for kind in POSSIBLE
+        if kind != "gevents" and (python == sys.executable or kind not in OF_THIS_PYTHON)
+    ]
 
 
 def inside(profile: Profile) -> Counter[str]:
@@ -61,8 +74,20 @@ def in_cython(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("cython")
     (folder / "in_cython.pyx").write_text(GENERATOR)
     subprocess.run([sys.executable, "-m", "cython", folder / "in_cython.pyx"], check=True)
-    subprocess.run(["gcc", "-O0", "-w", "-shared", "-fPIC", f"-I{sysconfig.get_paths()['include']}", folder / "in_cython.c", "-o",
-                    folder / f"in_cython{sysconfig.get_config_var('EXT_SUFFIX')}"], check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-O0",
+            "-w",
+            "-shared",
+            "-fPIC",
+            f"-I{sysconfig.get_paths()['include']}",
+            folder / "in_cython.c",
+            "-o",
+            folder / f"in_cython{sysconfig.get_config_var('EXT_SUFFIX')}",
+        ],
+        check=True,
+    )
     return str(folder)
 
 
@@ -78,10 +103,26 @@ def test_stacks_are_possible(python, kind, request, monkeypatch):
 def test_gevent(python, tmp_path):
     subprocess.run([python, "-m", "venv", tmp_path], check=True)
     own = str(tmp_path / "bin" / "python")
-    done = subprocess.run([own, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "gevent"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [
+            own,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+            "gevent",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
-        pytest.skip(f"host: no wheel of gevent for {harness.name_of(python)}: {done.stderr.strip().splitlines()[-1:]}")
+        pytest.skip(
+            f"host: no wheel of gevent for {harness.name_of(python)}: {done.stderr.strip().splitlines()[-1:]}"
+        )
     possible(own, "gevents")
 
 
@@ -99,8 +140,16 @@ def possible(python: str, kind: str) -> None:
         sampler.close()
         assert subject.process.poll() is None
     assert bool(profile.counts["cut"]) == (kind == "deep"), profile.counts
-    wrong = Counter({names: n for names, n in inside(profile).items() if not re.fullmatch(POSSIBLE[kind], names)})
-    if kind == "freed_code":  # one may take the place of another just before its name is read, and stay there
+    wrong = Counter(
+        {
+            names: n
+            for names, n in inside(profile).items()
+            if not re.fullmatch(POSSIBLE[kind], names)
+        }
+    )
+    if (
+        kind == "freed_code"
+    ):  # one may take the place of another just before its name is read, and stay there
         assert doubtful(profile) <= inside(profile).total() / 20, (wrong, profile.stacks)
     else:
         assert not wrong
@@ -108,6 +157,12 @@ def possible(python: str, kind: str) -> None:
 
 def doubtful(profile: Profile) -> int:
     """Samples in innermost() with names where they can not be, or of two pieces of code of which one was gone when the other came."""
-    return sum(n for (_, stack), n in profile.stacks.items() if stack[-1].function == "innermost" and not (
-        re.fullmatch(POSSIBLE["freed_code"], ";".join(place.function for place in stack))
-        and len({place.file for place in stack if place.file.startswith("<made_")}) < 2))
+    return sum(
+        n
+        for (_, stack), n in profile.stacks.items()
+        if stack[-1].function == "innermost"
+        and not (
+            re.fullmatch(POSSIBLE["freed_code"], ";".join(place.function for place in stack))
+            and len({place.file for place in stack if place.file.startswith("<made_")}) < 2
+        )
+    )

@@ -50,7 +50,14 @@ FUNCTIONS = "first", "second", "through", "inner", "sleeps", "thread"
 
 def samples_in(profile: Profile) -> dict[str, int]:
     """{function of in_turn_functions.py: its samples, with what it calls}"""
-    return {name: sum(n for (_, stack), n in profile.stacks.items() if name in {place.function for place in stack}) for name in FUNCTIONS}
+    return {
+        name: sum(
+            n
+            for (_, stack), n in profile.stacks.items()
+            if name in {place.function for place in stack}
+        )
+        for name in FUNCTIONS
+    }
 
 
 def look_for(process: Process, profile: Profile, function: str, n: int) -> None:
@@ -67,7 +74,9 @@ def test_each_sample_is_of_the_function_that_runs(python):
         profile = Profile(100, "running threads")
         process, function = Process(subject.pid, profile, Options(RUNNING)), subject.said
         until, slept = time.monotonic() + 30, -1
-        while samples_in(profile)["sleeps"] != slept:  # on a busy machine that thread may still be on its way to sleep
+        while (
+            samples_in(profile)["sleeps"] != slept
+        ):  # on a busy machine that thread may still be on its way to sleep
             assert time.monotonic() < until, profile.stacks
             slept = samples_in(profile)["sleeps"]
             look_for(process, profile, "thread", 3)
@@ -77,7 +86,9 @@ def test_each_sample_is_of_the_function_that_runs(python):
             look_for(process, profile, "thread", 20)
             after = samples_in(profile)
             inside = {function, "thread", "inner" if function == "through" else function}
-            assert {name: after[name] - before[name] for name in FUNCTIONS} == {name: 20 * (name in inside) for name in FUNCTIONS}
+            assert {name: after[name] - before[name] for name in FUNCTIONS} == {
+                name: 20 * (name in inside) for name in FUNCTIONS
+            }
             subject.say()
             function = subject.hear()
 
@@ -92,11 +103,18 @@ def test_shares_are_what_the_program_measured(python):
         run = harness.pyusdt("profile", "--folded", "--rate", 200, subject.pid, timeout=20)
         spent = json.loads(subject.hear())
     assert (run.returncode, run.stderr) == (0, ""), run
-    found, whole = shares(run.stdout, "most", "some", "through", "burn", "sleeps"), sum(spent.values())
+    found, whole = (
+        shares(run.stdout, "most", "some", "through", "burn", "sleeps"),
+        sum(spent.values()),
+    )
     samples = sum(n for _, n in counted(run.stdout))
     assert samples > 30, run
     for name, seconds in spent.items():
-        assert abs(found[name] - seconds / whole) < 0.03 + 4 * (0.25 / samples) ** 0.5, (found, spent, samples)
+        assert abs(found[name] - seconds / whole) < 0.03 + 4 * (0.25 / samples) ** 0.5, (
+            found,
+            spent,
+            samples,
+        )
     assert found["burn"] <= found["through"] and found["sleeps"] == 0
 
 
@@ -107,8 +125,17 @@ def test_native_frames(python):
     run = harness.pyusdt("profile", "--native", "--folded", "--", python, "-c", program)
     assert run.returncode == 0 and run.stderr == "", run
     printed, *lines = run.stdout.splitlines()
-    assert printed == subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-    assert any("libz" in frame or "deflate" in frame for line in lines for frame in line.partition(";packs (")[2].split(";")[1:]), lines
+    assert (
+        printed
+        == subprocess.run(
+            [python, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
+    assert any(
+        "libz" in frame or "deflate" in frame
+        for line in lines
+        for frame in line.partition(";packs (")[2].split(";")[1:]
+    ), lines
     assert not any("_PyEval_EvalFrameDefault" in line for line in lines)
 
 
@@ -118,11 +145,16 @@ def told_apart(python: str, argument: list[str], options: Options, turns: int) -
         profile = Profile(100, "running threads")
         process, name = Process(subject.pid, profile, options), subject.said
         for _ in range(turns):
-            look_until(process, profile, name, 1)  # where contexts are is looked for ten times a second
+            look_until(
+                process, profile, name, 1
+            )  # where contexts are is looked for ten times a second
             before = names_of(profile)
             look_until(process, profile, name, 20)
             seen = names_of(profile) - before
-            assert seen.total() - seen[name] <= 2 and set(seen) <= {name, "task ?", "tag ?"}, (name, seen)
+            assert seen.total() - seen[name] <= 2 and set(seen) <= {name, "task ?", "tag ?"}, (
+                name,
+                seen,
+            )
             subject.say()
             name = subject.hear()
 
@@ -169,7 +201,10 @@ def test_a_thread_that_moves_is_stopped(python):
         with open(f"/proc/{subject.pid}/status") as status:
             assert "TracerPid:\t0\n" in status.read()
     assert profile.counts.total() <= profile.samples / 10, profile.counts
-    assert all(stack[0].function == "<module>" or any(frame.function.startswith("[") for frame in stack) for _, stack in profile.stacks)
+    assert all(
+        stack[0].function == "<module>" or any(frame.function.startswith("[") for frame in stack)
+        for _, stack in profile.stacks
+    )
 
 
 def test_what_stands_still_is_not_stopped(monkeypatch):
@@ -237,7 +272,10 @@ def test_threads_that_wait_count_by_wall_time():
     with harness.running(sys.executable, "shares.py", 30) as subject:
         run = harness.pyusdt("profile", "--folded", "--wall", "--threads", "-d", 1, subject.pid)
     assert shares(run.stdout, "sleeps")["sleeps"] == pytest.approx(0.5, abs=0.02)
-    assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {"MainThread N", "Thread-N (sleeps) N"}
+    assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {
+        "MainThread N",
+        "Thread-N (sleeps) N",
+    }
     assert len({line.split(";")[0] for line in run.stdout.splitlines()}) == 2
 
 
@@ -246,10 +284,22 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
     """glibc gives it the same memory, and before 3.11 Python knows it by nothing else."""
     profile = Profile(100, "running threads")
     with harness.running(python, "in_turn.py") as subject:
-        process, idents = Process(subject.pid, profile, Options(RUNNING, threads=True)), {subject.said}
+        process, idents = (
+            Process(subject.pid, profile, Options(RUNNING, threads=True)),
+            {subject.said},
+        )
         for turn in range(1, 4):
             until = time.monotonic() + 30
-            while len({thread for thread, stack in profile.stacks if stack[-1].function.endswith("spins")}) < turn:
+            while (
+                len(
+                    {
+                        thread
+                        for thread, stack in profile.stacks
+                        if stack[-1].function.endswith("spins")
+                    }
+                )
+                < turn
+            ):
                 process.look()
                 assert time.monotonic() < until, (turn, profile.stacks)
             subject.say()
@@ -260,37 +310,52 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
 def test_a_command_and_its_files(tmp_path):
     """The table, speedscope's file and the flame graph are of the same samples; --lines tells lines apart."""
     scope, svg = tmp_path / "p.json", tmp_path / "p.svg"
-    run = harness.pyusdt("profile", "--lines", "--speedscope", scope, "--svg", svg, "--", sys.executable, SHARES, 1)
+    run = harness.pyusdt(
+        "profile", "--lines", "--speedscope", scope, "--svg", svg, "--", sys.executable, SHARES, 1
+    )
     assert run.returncode == 0 and run.stderr == "", run
     printed = run.stdout.splitlines()
     assert printed[0] == "ready" and json.loads(printed[1]).keys() == {"most", "some", "through"}
-    samples = int(re.match(r"(\d+) samples of running threads in [\d.]+ s, \d+ looks at 97 Hz$", printed[2])[1])
+    samples = int(
+        re.match(r"(\d+) samples of running threads in [\d.]+ s, \d+ looks at 97 Hz$", printed[2])[
+            1
+        ]
+    )
     file = json.loads(scope.read_text())
     check_speedscope(file)
     assert sum(file["profiles"][0]["weights"]) == pytest.approx(samples / 97)
     lines = {frame.get("line") for frame in file["shared"]["frames"] if frame["name"] == "most"}
     assert len(lines) > 1 and None not in lines
-    boxes = [each.get("data-name") for each in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}g")]
+    boxes = [
+        each.get("data-name")
+        for each in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}g")
+    ]
     assert any(name.startswith(f"most ({SHARES}:") for name in boxes)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.json", "p.svg"]
 
 
 def test_what_it_starts_is_in_it_where_asked_for():
     program = f"import subprocess, sys\nsubprocess.run([sys.executable, {SHARES!r}, '1.5'])"
-    without, within = (harness.pyusdt("profile", "--folded", *option, "--", sys.executable, "-c", program)
-                       for option in ([], ["--subprocesses"]))
+    without, within = (
+        harness.pyusdt("profile", "--folded", *option, "--", sys.executable, "-c", program)
+        for option in ([], ["--subprocesses"])
+    )
     assert "most (" not in without.stdout and "most (" in within.stdout
 
 
 def test_a_shell_that_becomes_a_python():
-    run = harness.pyusdt("profile", "--folded", "--", "sh", "-c", f"sleep 0.3; exec {sys.executable} {SHARES} 1")
+    run = harness.pyusdt(
+        "profile", "--folded", "--", "sh", "-c", f"sleep 0.3; exec {sys.executable} {SHARES} 1"
+    )
     assert run.returncode == 0 and "most (" in run.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_what_there_is(number):
     with harness.running(sys.executable, "shares.py", 60) as subject:
-        process = subprocess.Popen([harness.PYUSDT, "profile", str(subject.pid)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [harness.PYUSDT, "profile", str(subject.pid)], stdout=subprocess.PIPE, text=True
+        )
         time.sleep(2)
         process.send_signal(number)
         printed, _ = process.communicate(timeout=20)
@@ -298,19 +363,30 @@ def test_a_signal_ends_it_with_what_there_is(number):
         assert subject.process.poll() is None
 
 
-@pytest.mark.parametrize(("arguments", "status", "said"), [
-    ([], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
-    (["1", "--", "true"], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
-    (["999999999"], 1, "pyusdt: no process 999999999\n"),
-    (["--", "sh", "-c", "exit 4"], 4, "(sh) has ended, and no Python was seen in it"),
-    (["--", "true"], 1, "(true) has ended, and no Python was seen in it"),
-    (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
-    (["--svg", "/nowhere/x.svg", "1"], 2, "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n"),
-    (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
-    (["--wall", "--gil", "1"], 2, "not allowed with argument"),
-    (["--off-cpu", "--tasks", "1"], 2, "--off-cpu tells threads apart, neither tasks nor tags"),
-    (["--no-stop", "--native", "1"], 2, "--native reads the stack of a thread that stands still: it can not do with --no-stop"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ([], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
+        (["1", "--", "true"], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
+        (["999999999"], 1, "pyusdt: no process 999999999\n"),
+        (["--", "sh", "-c", "exit 4"], 4, "(sh) has ended, and no Python was seen in it"),
+        (["--", "true"], 1, "(true) has ended, and no Python was seen in it"),
+        (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
+        (
+            ["--svg", "/nowhere/x.svg", "1"],
+            2,
+            "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n",
+        ),
+        (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
+        (["--wall", "--gil", "1"], 2, "not allowed with argument"),
+        (["--off-cpu", "--tasks", "1"], 2, "--off-cpu tells threads apart, neither tasks nor tags"),
+        (
+            ["--no-stop", "--native", "1"],
+            2,
+            "--native reads the stack of a thread that stands still: it can not do with --no-stop",
+        ),
+    ],
+)
 def test_bad_input(arguments, status, said):
     run = harness.pyusdt("profile", *arguments)
     assert (run.returncode, run.stdout) == (status, "") and said in run.stderr
@@ -324,10 +400,14 @@ def test_what_is_no_python():
 
 def test_a_file_that_can_not_be_written():
     run = harness.pyusdt("profile", "--svg", "/dev/full", "--", sys.executable, SHARES, 1)
-    assert run.returncode == 1 and "pyusdt: failed to write to /dev/full: No space left on device\n" in run.stderr
+    assert (
+        run.returncode == 1
+        and "pyusdt: failed to write to /dev/full: No space left on device\n" in run.stderr
+    )
 
 
 # ---- whose ----
+
 
 def profiled_until(seen: str, *arguments: object) -> str:
     """What `pyusdt profile --folded` prints, in seconds of it, as soon as this regular expression is in it."""
@@ -343,10 +423,15 @@ def test_of_another_user():
     if os.geteuid() != 0:
         pytest.skip("host: not root")
     program = "def spins():\n    while True: pass\nprint('ready')\nspins()"
-    with harness.started(["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]) as subject:
+    with harness.started(
+        ["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]
+    ) as subject:
         found = profiled_until(";spins ", subject.pid)
         assert subject.process.poll() is None
-    assert {re.sub(r" \(.*?\)", "", stack) for stack, _ in counted(found)} <= {"<module>;spins", "<module>"}
+    assert {re.sub(r" \(.*?\)", "", stack) for stack, _ in counted(found)} <= {
+        "<module>;spins",
+        "<module>",
+    }
 
 
 GUNICORN = """
@@ -388,7 +473,16 @@ def test_workers_of_gunicorn(tmp_path):
     (tmp_path / "web.py").write_text(GUNICORN)
     address = str(tmp_path / "socket")
     gunicorn = os.path.join(os.path.dirname(sys.executable), "gunicorn")
-    command = [gunicorn, "--workers", "2", "--bind", f"unix:{address}", "--chdir", str(tmp_path), "web:application"]
+    command = [
+        gunicorn,
+        "--workers",
+        "2",
+        "--bind",
+        f"unix:{address}",
+        "--chdir",
+        str(tmp_path),
+        "web:application",
+    ]
     master = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with asked(address):

@@ -74,12 +74,16 @@ def test_a_hundred_thousand_stacks(python):
 
 # ---- stacks that move ----
 
+
 @contextlib.contextmanager
 def stepping(pid: int):
     """A function that lets a process go on by one instruction; else it stands still."""
     attach, single_step, detach = 16, 9, 17
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
-    ptrace.restype, ptrace.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    ptrace.restype, ptrace.argtypes = (
+        ctypes.c_long,
+        [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p],
+    )
 
     def ask(what: int) -> None:
         assert ptrace(what, pid, None, None) == 0, os.strerror(ctypes.get_errno())
@@ -115,7 +119,8 @@ def is_possible(rows: list[list], calls, lines: bool) -> bool:
     """Whether each frame can have called the one inside of it; lines: from where it is, too."""
     return rows[-1][0] == "<module>" and all(
         inner in calls.get(outer, {}) and (not lines or line in calls[outer][inner])
-        for (inner, _, _), (outer, _, line) in itertools.pairwise(rows))
+        for (inner, _, _), (outer, _, line) in itertools.pairwise(rows)
+    )
 
 
 def test_possible_stacks():
@@ -134,8 +139,18 @@ def sample(python: str, wanted: int, whole: int) -> Counter[str]:
         while counts.total() < wanted or counts["whole"] < whole:
             [raw] = reader.read()
             rows, marks = reader.rows(raw), raw.marks
-            unknown = any(name == "?" for name, _, _ in rows)  # what it had run was read too late to say what it was
-            kind = "unknown" if unknown else "torn" if {"torn", "lost"} & {*marks} else "moved" if "moved" in marks else "whole"
+            unknown = any(
+                name == "?" for name, _, _ in rows
+            )  # what it had run was read too late to say what it was
+            kind = (
+                "unknown"
+                if unknown
+                else "torn"
+                if {"torn", "lost"} & {*marks}
+                else "moved"
+                if "moved" in marks
+                else "whole"
+            )
             counts[kind] += 1
             assert kind != "whole" or is_possible(rows, calls, True), rows
             time.sleep(0.0003)
@@ -155,8 +170,13 @@ def test_looks_do_not_go_in_step_with_a_program(tmp_path):
     507 did so with two looks at even distances, 249 with four."""
     program, core = str(tmp_path / "moving"), os.path.join(os.path.dirname(harness.HERE), "..", "c")
     sources = [f"{harness.HERE}/moving_main.c", f"{core}/stacks/walk.c", f"{core}/stacks/layout.c"]
-    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", f"-I{core}", *sources, "-o", program], check=True)
-    whole, wrong = map(int, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split())
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", f"-I{core}", *sources, "-o", program],
+        check=True,
+    )
+    whole, wrong = map(
+        int, subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert whole > 200 and wrong < 10
 
 
@@ -179,6 +199,7 @@ def test_at_each_instruction_of_the_interpreter(python):
 
 
 # ---- ends ----
+
 
 def test_what_is_deep_is_cut():
     with harness.running(harness.INTERPRETERS[0], "many_stacks.py", 1, 1) as subject:
@@ -231,7 +252,11 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
         for code in raw.codes:
             name = there.word(code + (layout["code_qualname"] or layout["code_name"]))
             text = codes.text(name)
-            ends[name] = layout["unicode_ascii_data"] + len(text) if text.isascii() else layout["unicode_data"] + len(text)
+            ends[name] = (
+                layout["unicode_ascii_data"] + len(text)
+                if text.isascii()
+                else layout["unicode_data"] + len(text)
+            )
         codes._memory = Neighbours(there.memory, ends)
         assert len(ends) == 3
         for code in raw.codes:
@@ -242,7 +267,10 @@ def test_the_name_of_a_thread_stays():
     """Where the time for reading names is used up, as for hundreds of threads: their samples would have the kernel's name from then on."""
     with harness.running(harness.INTERPRETERS[0], "named_threads.py") as subject:
         there = Python(subject.pid)
-        names, found = ThreadNames(there, Codes(there)), python_threads.raws(there.walker(100, 8), subject.pid)
+        names, found = (
+            ThreadNames(there, Codes(there)),
+            python_threads.raws(there.walker(100, 8), subject.pid),
+        )
         before = [names.name(raw.home, raw.ident, None) for raw in found]
         assert "indexer" in before
         names._time = Allowance(-1.0, 1000)

@@ -42,7 +42,9 @@ class Printf:
         self.fmt, self.arguments = fmt, arguments
 
     def source(self):
-        return f"printf({', '.join([literal(self.fmt), *(expression(*a) for a in self.arguments)])});"
+        return (
+            f"printf({', '.join([literal(self.fmt), *(expression(*a) for a in self.arguments)])});"
+        )
 
     def action(self, layout):
         data = [layout.add(*argument) for argument in self.arguments]
@@ -66,7 +68,13 @@ class Aggregate:
     """@name[keys…] = function(value), `times` times over; keys: list of (type name, value)."""
 
     def __init__(self, name, keys, function, value=None, times=1):
-        self.name, self.keys, self.function, self.value, self.times = name, keys, function, value, times
+        self.name, self.keys, self.function, self.value, self.times = (
+            name,
+            keys,
+            function,
+            value,
+            times,
+        )
 
     def source(self):
         keys = f"[{', '.join(expression(*k) for k in self.keys)}]" if self.keys else ""
@@ -100,8 +108,12 @@ class Case:
         self.name, self.clauses, self.options, self.script = name, clauses, options, script or name
 
     def source(self):
-        bodies = ["\n\t".join(statement.source() for statement in clause) for clause in self.clauses]
-        return "".join(f"BEGIN\n{{\n\t{body}\n}}\n" for body in bodies) + "BEGIN\n{\n\texit(0);\n}\n"
+        bodies = [
+            "\n\t".join(statement.source() for statement in clause) for clause in self.clauses
+        ]
+        return (
+            "".join(f"BEGIN\n{{\n\t{body}\n}}\n" for body in bodies) + "BEGIN\n{\n\texit(0);\n}\n"
+        )
 
     def program_and_records(self):
         """The compiled program, as far as the formatter looks at it, and one record a clause."""
@@ -121,7 +133,9 @@ class Case:
         last.actions = [p.Action(ACTIONS["exit"], [layout.add("int", 0)], None, [], None)]
         last.record_size = len(layout.bytes)
         program.clauses.append(last)
-        return program, records + header(last.index, last.record_size) + layout.bytes[p.RECORD_DATA :]
+        return program, records + header(last.index, last.record_size) + layout.bytes[
+            p.RECORD_DATA :
+        ]
 
     def aggregations(self):
         """[(AggDef, [(key, value)])], as an engine returns them."""
@@ -131,13 +145,19 @@ class Case:
             keys = [layout.add(*key) for key in statement.keys]
             if statement.name not in found:
                 row = AGGREGATIONS[statement.function]
-                found[statement.name] = (p.AggDef(statement.name, len(found) + 1, row, [], keys, None), {})
+                found[statement.name] = (
+                    p.AggDef(statement.name, len(found) + 1, row, [], keys, None),
+                    {},
+                )
             entries = found[statement.name][1]
             for _ in range(statement.times):
                 key = bytes(layout.bytes)
                 entries[key] = aggregate(statement.function, entries.get(key), statement.value)
         return [
-            (aggdef, [(key, struct.pack(f"={len(words)}q", *words)) for key, words in entries.items()])
+            (
+                aggdef,
+                [(key, struct.pack(f"={len(words)}q", *words)) for key, words in entries.items()],
+            )
             for aggdef, entries in found.values()
         ]
 
@@ -182,9 +202,25 @@ def _edges(name):
 def _traces():
     return [
         [Trace("int", 1), Trace("string", b"abc"), Trace("string", b""), Trace("int", 2)],
-        [Trace("string", b"tab\there"), Trace("string", b"bell\a\b"), Trace("string", b"\xc3\xa9"), Trace("char", 65)],
-        [Trace("string", 60 * b"0123456789"), Printf(b"x"), Trace("int", 5), Printf(b"y\n"), Trace("string", b"z")],
-        [Trace("string", b"a\001"), Trace("string", 32 * b"x"), Trace("string", 33 * b"x"), Trace("string", 34 * b"x")],
+        [
+            Trace("string", b"tab\there"),
+            Trace("string", b"bell\a\b"),
+            Trace("string", b"\xc3\xa9"),
+            Trace("char", 65),
+        ],
+        [
+            Trace("string", 60 * b"0123456789"),
+            Printf(b"x"),
+            Trace("int", 5),
+            Printf(b"y\n"),
+            Trace("string", b"z"),
+        ],
+        [
+            Trace("string", b"a\001"),
+            Trace("string", 32 * b"x"),
+            Trace("string", 33 * b"x"),
+            Trace("string", 34 * b"x"),
+        ],
         *[[Trace(name, value) for value in _edges(name)] for name in INTEGERS],
         [Printf(b"%s", ("string", b"only")), Printf(b"\n")],
     ]
@@ -199,23 +235,69 @@ def _printf_integers():
 
 
 def _printf_layouts():
-    flags = [b"", b"#", b"0", b"-", b"+", b" ", b"'", b"-0", b"0-", b"+0", b"# ", b"#0", b"?", b"-+ #"]
+    flags = [
+        b"",
+        b"#",
+        b"0",
+        b"-",
+        b"+",
+        b" ",
+        b"'",
+        b"-0",
+        b"0-",
+        b"+0",
+        b"# ",
+        b"#0",
+        b"?",
+        b"-+ #",
+    ]
     sizes = [b"", b"8", b".5", b"8.3", b"3.8", b".0", b"8.0", b"."]
     clauses = []
     for flag in flags:
-        clauses.append([
-            Printf(b"[%" + flag + size + b"d|%" + flag + size + b"u|%" + flag + size + b"x|%" + flag + size + b"o]",
-                   ("int", value), ("int", value), ("unsigned int", value), ("short", value))
-            for size in sizes for value in (-42, 300, 0)
-        ])
+        clauses.append(
+            [
+                Printf(
+                    b"[%"
+                    + flag
+                    + size
+                    + b"d|%"
+                    + flag
+                    + size
+                    + b"u|%"
+                    + flag
+                    + size
+                    + b"x|%"
+                    + flag
+                    + size
+                    + b"o]",
+                    ("int", value),
+                    ("int", value),
+                    ("unsigned int", value),
+                    ("short", value),
+                )
+                for size in sizes
+                for value in (-42, 300, 0)
+            ]
+        )
     return clauses
 
 
 def _printf_strings():
-    texts = [b"", b"a", b"hello, world", b"q\"b\\s\ttab\nnl\001\177\200\377", b"\xe2\x82\xac", b"nul\0hidden"]
+    texts = [
+        b"",
+        b"a",
+        b"hello, world",
+        b'q"b\\s\ttab\nnl\001\177\200\377',
+        b"\xe2\x82\xac",
+        b"nul\0hidden",
+    ]
     formats = [b"", b"10", b"-10", b".2", b"10.2", b"-10.2", b"010", b"+5", b".0", b"300", b".300"]
     return [
-        [Printf(b"[%" + size + conversion + b"]", ("string", text)) for text in texts for conversion in (b"s", b"S")]
+        [
+            Printf(b"[%" + size + conversion + b"]", ("string", text))
+            for text in texts
+            for conversion in (b"s", b"S")
+        ]
         for size in formats
     ]
 
@@ -223,28 +305,91 @@ def _printf_strings():
 def _printf_others():
     times = [0, 1, 10**18, 1234567890123456789, 2**63 - 1, -1]
     return [
-        [Printf(b"[%c%5c%-5c%05c%.5c]", *5 * [(name, value)]) for name in ("char", "short", "int")
-         for value in (65, 0, 300, -1)],
-        [Printf(b"[%C%5C%-5C%.1C]", *4 * [(name, value)]) for name in ("char", "unsigned short", "int")
-         for value in (65, 0, 10, 34, 92, 200, 127, 300, -1)],
+        [
+            Printf(b"[%c%5c%-5c%05c%.5c]", *5 * [(name, value)])
+            for name in ("char", "short", "int")
+            for value in (65, 0, 300, -1)
+        ],
+        [
+            Printf(b"[%C%5C%-5C%.1C]", *4 * [(name, value)])
+            for name in ("char", "unsigned short", "int")
+            for value in (65, 0, 10, 34, 92, 200, 127, 300, -1)
+        ],
         [Printf(b"[%Y|%T|%30Y|%-40T|%.4Y]", *5 * [("long", value)]) for value in times],
-        [Printf(b"[%*d|%-*d|%0*d|%.*d|%*.*d|%-*.*x|%*s|%.*s]",
-                ("int", w), ("int", 7), ("int", w), ("int", -7), ("int", w), ("int", 7), ("int", w), ("int", 7),
-                ("short", w), ("char", 3), ("int", 7), ("int", w), ("int", 2), ("int", 7),
-                ("int", w), ("string", b"abc"), ("int", w), ("string", b"abcdefgh"))
-         for w in (0, 1, 5, -5, 12)],
-        [Printf(b"[%hd %hi %ho %hu %hx %hX]", ("short", -2), ("short", 3), ("unsigned short", 8),
-                ("unsigned short", 65535), ("short", -1), ("unsigned short", 255)),
-         Printf(b"[%ld %li %lo %lu %lx %lX]", ("long", -2), ("int64_t", 3), ("unsigned long", 8),
-                ("uint64_t", 2**64 - 1), ("long", -1), ("unsigned long", 255)),
-         Printf(b"[%lld %lli %llo %llu %llx %llX]", ("long long", -2), ("int64_t", 3), ("unsigned long long", 8),
-                ("uint64_t", 2**64 - 1), ("long long", -1), ("int64_t", 255)),
-         Printf(b"%%"), Printf(b"a%%b%d%%c%%%%", ("int", 3)), Printf(b"\xc3\xa9 \001\n")],
+        [
+            Printf(
+                b"[%*d|%-*d|%0*d|%.*d|%*.*d|%-*.*x|%*s|%.*s]",
+                ("int", w),
+                ("int", 7),
+                ("int", w),
+                ("int", -7),
+                ("int", w),
+                ("int", 7),
+                ("int", w),
+                ("int", 7),
+                ("short", w),
+                ("char", 3),
+                ("int", 7),
+                ("int", w),
+                ("int", 2),
+                ("int", 7),
+                ("int", w),
+                ("string", b"abc"),
+                ("int", w),
+                ("string", b"abcdefgh"),
+            )
+            for w in (0, 1, 5, -5, 12)
+        ],
+        [
+            Printf(
+                b"[%hd %hi %ho %hu %hx %hX]",
+                ("short", -2),
+                ("short", 3),
+                ("unsigned short", 8),
+                ("unsigned short", 65535),
+                ("short", -1),
+                ("unsigned short", 255),
+            ),
+            Printf(
+                b"[%ld %li %lo %lu %lx %lX]",
+                ("long", -2),
+                ("int64_t", 3),
+                ("unsigned long", 8),
+                ("uint64_t", 2**64 - 1),
+                ("long", -1),
+                ("unsigned long", 255),
+            ),
+            Printf(
+                b"[%lld %lli %llo %llu %llx %llX]",
+                ("long long", -2),
+                ("int64_t", 3),
+                ("unsigned long long", 8),
+                ("uint64_t", 2**64 - 1),
+                ("long long", -1),
+                ("int64_t", 255),
+            ),
+            Printf(b"%%"),
+            Printf(b"a%%b%d%%c%%%%", ("int", 3)),
+            Printf(b"\xc3\xa9 \001\n"),
+        ],
     ]
 
 
 def _aggregations():
-    keys = [b"abc", b"zz", b"a", b"", b"ab", 61 * b"k", 50 * b"m", b"tab\t", b"\a\b", b"new\nline", b"\xc3\xa9", b"x\001"]
+    keys = [
+        b"abc",
+        b"zz",
+        b"a",
+        b"",
+        b"ab",
+        61 * b"k",
+        50 * b"m",
+        b"tab\t",
+        b"\a\b",
+        b"new\nline",
+        b"\xc3\xa9",
+        b"x\001",
+    ]
     every = [(name, -1) for name in INTEGERS[:8]]  # dtrace has eight registers for keys
     return [[
         Aggregate("count", [], "count", times=3),
@@ -277,7 +422,13 @@ def _distributions():
 
 def _orders():
     rows = [(b"b", 1, 3), (b"a", 2, 2), (b"c", 2, 3), (b"a", 3, 1), (b"b", 3, 3)]
-    return [[Aggregate(name, [("string", k), ("int", i)], "sum", v) for name in ("one", "two") for k, i, v in rows]]
+    return [
+        [
+            Aggregate(name, [("string", k), ("int", i)], "sum", v)
+            for name in ("one", "two")
+            for k, i, v in rows
+        ]
+    ]
 
 
 CASES = [

@@ -11,8 +11,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)
 QUIET, TESTING, RAWBYTES, FLOW = 1, 2, 4, 8
 DONE, FULL, PROBE, ACTION, FAULT = range(5)
-SOURCES = ("tests/c/format_main.c", "c/format/flow.c", "c/format/format.c", "c/format/table.c", "c/format/text.c",
-           "c/tracer/output.c")
+SOURCES = (
+    "tests/c/format_main.c",
+    "c/format/flow.c",
+    "c/format/format.c",
+    "c/format/table.c",
+    "c/format/text.c",
+    "c/tracer/output.c",
+)
 
 
 def build(folder):
@@ -33,20 +39,28 @@ class Result:
     def __init__(self, done):
         self.text, self.errors = done.stdout, done.stderr.decode()
         self.returncode = done.returncode
-        self.printed = [int(line.split()[1]) for line in self.errors.splitlines() if line.startswith("printed ")]  # at once
+        self.printed = [
+            int(line.split()[1]) for line in self.errors.splitlines() if line.startswith("printed ")
+        ]  # at once
         words = [line.split() for line in self.errors.splitlines()]
-        self.stops = [tuple(map(int, w)) for w in words if len(w) == 3 and w[0].lstrip("-").isdigit()]
+        self.stops = [
+            tuple(map(int, w)) for w in words if len(w) == 3 and w[0].lstrip("-").isdigit()
+        ]
 
 
 def run(harness, table_bytes, records, names, flags=0, kind=b"r"):
     """Feed the harness; names: {id: (provider, module, function, name)}; kind: b"o": the records come one by one."""
     chunks = [(b"t", struct.pack("=I", flags) + table_bytes)]
     for probe, (provider, _, function, name) in names.items():
-        chunks.append((b"p", struct.pack("=I", probe) + f"{provider}\0{function}\0{name}\0".encode()))
+        chunks.append(
+            (b"p", struct.pack("=I", probe) + f"{provider}\0{function}\0{name}\0".encode())
+        )
     chunks += [(kind, buffer) for buffer in (records if isinstance(records, list) else [records])]
     fed = b"".join(struct.pack("=II", kind[0], len(data)) + data for kind, data in chunks)
     env = {**os.environ, "TZ": "UTC", "ASAN_OPTIONS": "detect_leaks=1"}
-    return Result(subprocess.run([harness], input=fed, capture_output=True, env=env, timeout=60, check=False))
+    return Result(
+        subprocess.run([harness], input=fed, capture_output=True, env=env, timeout=60, check=False)
+    )
 
 
 def flags_of(options):
@@ -62,6 +76,10 @@ def print_case(harness, case, names):
     assert result.stops[-1][0] == DONE, result.errors
     position = [int(o.partition("=")[2]) for o in case.options if o.startswith("-xaggsortkeypos")]
     order = aggregation_text.Order(
-        "-xaggsortkey" in case.options, "-xaggsortrev" in case.options, position[0] if position else 0
+        "-xaggsortkey" in case.options,
+        "-xaggsortrev" in case.options,
+        position[0] if position else 0,
     )
-    return result.text + b"\n" + aggregation_text.render(case.aggregations(), program.strsize, order)
+    return (
+        result.text + b"\n" + aggregation_text.render(case.aggregations(), program.strsize, order)
+    )

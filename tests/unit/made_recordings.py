@@ -29,7 +29,9 @@ def target(number, of_table, pid, comm=b"lie"):
 
 def place(of_target, number, function, file="lie.py", module="lie"):
     parts = [text.encode() for text in (module, function, file)]
-    return block(6, struct.pack("=3I4H", of_target, number, 1, *map(len, parts), 0) + b"".join(parts))
+    return block(
+        6, struct.pack("=3I4H", of_target, number, 1, *map(len, parts), 0) + b"".join(parts)
+    )
 
 
 def event(of_target, time, at=0, tid=1, stack=(), probe=0):
@@ -37,7 +39,9 @@ def event(of_target, time, at=0, tid=1, stack=(), probe=0):
     body = struct.pack("=2Q", 7, 8)
     if stack:
         frames = struct.pack(f"={len(stack)}Q", *stack)
-        body += (struct.pack("=HH", _STACK, len(frames)) + frames + b"\0").ljust((4 + len(frames) + 1 + 3) & ~3, b"\0")
+        body += (struct.pack("=HH", _STACK, len(frames)) + frames + b"\0").ljust(
+            (4 + len(frames) + 1 + 3) & ~3, b"\0"
+        )
     size = (24 + len(body) + 7) & ~7
     head = struct.pack("=IIQIHH", size, probe | at << 12, time, tid, 0, 3 | bool(stack) << 12)
     return block(3, struct.pack("=2I", of_target, 0) + (head + body).ljust(size, b"\0"))

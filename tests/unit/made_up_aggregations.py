@@ -18,10 +18,16 @@ class World:
     def __init__(self, keyed=True, **functions):
         self.maps = [{} for _ in functions]
         keys = [Data(t.String(), 0, KEY)] if keyed else []
-        definitions = [AggDef(name, number + 1, AGGREGATIONS[function], params, keys, number)
-                       for number, (name, (function, *params)) in enumerate(functions.items())]
+        definitions = [
+            AggDef(name, number + 1, AGGREGATIONS[function], params, keys, number)
+            for number, (name, (function, *params)) in enumerate(functions.items())
+        ]
         self.of_name = {definition.name: definition for definition in definitions}
-        engine = SimpleNamespace(items=lambda index: list(self.maps[index].items()), clear=self._clear, remove=self._remove)
+        engine = SimpleNamespace(
+            items=lambda index: list(self.maps[index].items()),
+            clear=self._clear,
+            remove=self._remove,
+        )
         program = SimpleNamespace(aggregations=definitions, strsize=KEY, clauses=[])
         self.aggregates = Aggregates(program, engine, {}, None)
 
@@ -35,17 +41,32 @@ class World:
     def add(self, name, value, key="", times=1):
         definition = self.of_name[name]
         row, params = definition.row, tuple(definition.params)
-        packed_key = (key if isinstance(key, bytes) else key.encode()).ljust(KEY, b"\0") if definition.keys else b""
+        packed_key = (
+            (key if isinstance(key, bytes) else key.encode()).ljust(KEY, b"\0")
+            if definition.keys
+            else b""
+        )
         words = [times, value * times]
         if row.is_distribution:
-            words = [times, *[value] * (row.head - 1), *[times * (low is None or low <= value) * (high is None or value <= high) for low, high in bounds(row, params)]]
+            words = [
+                times,
+                *[value] * (row.head - 1),
+                *[
+                    times * (low is None or low <= value) * (high is None or value <= high)
+                    for low, high in bounds(row, params)
+                ],
+            ]
         elif row.metric == "counter":
             words = [times]
         elif row.called in ("min", "max"):
             words = [times, value]
         elif row.called == "stddev":
             square = value * value * times
-            words = [times, value * times, *((part & (1 << 64) - 1 ^ 1 << 63) - (1 << 63) for part in (square, square >> 64))]
+            words = [
+                times,
+                value * times,
+                *((part & (1 << 64) - 1 ^ 1 << 63) - (1 << 63) for part in (square, square >> 64)),
+            ]
         held = self.maps[definition.map].get(packed_key)
         if held is not None and unpacked(held)[0]:
             words = row.merged(unpacked(held), words)

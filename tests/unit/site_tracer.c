@@ -68,10 +68,13 @@ static int put(uint8_t *address, uint8_t byte)
 {
     uintptr_t page = (uintptr_t)address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 
-    if (mprotect((void *)page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    if (mprotect((void *)page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE | PROT_EXEC) !=
+        0)
         return -errno;
     *address = byte;
-    return mprotect((void *)page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC) != 0 ? -errno : 0;
+    return mprotect((void *)page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC) != 0
+               ? -errno
+               : 0;
 }
 
 int attach(unsigned s, const struct site *site)

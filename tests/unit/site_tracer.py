@@ -18,18 +18,42 @@ import pyusdt._core
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_ARGS, MAX_TEXT, MAX_EVENTS = 12, 2048, 4096
 # indices of glibc's gregs
-REGISTERS = {"r8": 0, "r9": 1, "r10": 2, "r11": 3, "r12": 4, "r13": 5, "r14": 6, "r15": 7,
-             "rdi": 8, "rsi": 9, "rbp": 10, "rbx": 11, "rdx": 12, "rax": 13, "rcx": 14}
+REGISTERS = {
+    "r8": 0,
+    "r9": 1,
+    "r10": 2,
+    "r11": 3,
+    "r12": 4,
+    "r13": 5,
+    "r14": 6,
+    "r15": 7,
+    "rdi": 8,
+    "rsi": 9,
+    "rbp": 10,
+    "rbx": 11,
+    "rdx": 12,
+    "rax": 13,
+    "rcx": 14,
+}
 
 
 class Site(ctypes.Structure):
-    _fields_ = [("address", ctypes.c_void_p), ("semaphore", ctypes.c_void_p), ("nargs", ctypes.c_uint32),
-                ("registers", ctypes.c_uint8 * MAX_ARGS), ("strings", ctypes.c_uint8 * MAX_ARGS)]
+    _fields_ = [
+        ("address", ctypes.c_void_p),
+        ("semaphore", ctypes.c_void_p),
+        ("nargs", ctypes.c_uint32),
+        ("registers", ctypes.c_uint8 * MAX_ARGS),
+        ("strings", ctypes.c_uint8 * MAX_ARGS),
+    ]
 
 
 class RawEvent(ctypes.Structure):
-    _fields_ = [("site", ctypes.c_uint32), ("length", ctypes.c_int32 * MAX_ARGS), ("value", ctypes.c_uint64 * MAX_ARGS),
-                ("text", (ctypes.c_char * MAX_TEXT) * MAX_ARGS)]
+    _fields_ = [
+        ("site", ctypes.c_uint32),
+        ("length", ctypes.c_int32 * MAX_ARGS),
+        ("value", ctypes.c_uint64 * MAX_ARGS),
+        ("text", (ctypes.c_char * MAX_TEXT) * MAX_ARGS),
+    ]
 
 
 class Event:
@@ -61,8 +85,20 @@ class SiteTracer:
 
     def __init__(self, folder: str) -> None:
         path = os.path.join(folder, "site_tracer.so")
-        subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", os.path.join(HERE, "site_tracer.c"),
-                        "-o", path], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-O2",
+                "-Wall",
+                "-Werror",
+                "-shared",
+                "-fPIC",
+                os.path.join(HERE, "site_tracer.c"),
+                "-o",
+                path,
+            ],
+            check=True,
+        )
         self.library = ctypes.CDLL(path)
         self.events = (RawEvent * MAX_EVENTS).in_dll(self.library, "events")
         self.count = ctypes.c_uint.in_dll(self.library, "event_count")
@@ -75,12 +111,18 @@ class SiteTracer:
 
     def _site(self, probe: str) -> Site:
         note = self.notes[probe]
-        site = Site(address=note.location + self.bias, semaphore=note.semaphore + self.bias, nargs=len(note.operands))
+        site = Site(
+            address=note.location + self.bias,
+            semaphore=note.semaphore + self.bias,
+            nargs=len(note.operands),
+        )
         for i, operand in enumerate(note.operands):
             size, register = operand.split("@%")
             assert abs(int(size)) == 8
             site.registers[i] = REGISTERS[register]
-            site.strings[i] = int(size) > 0  # in the user-trace provider all that is not signed is a string
+            site.strings[i] = (
+                int(size) > 0
+            )  # in the user-trace provider all that is not signed is a string
         return site
 
     @contextlib.contextmanager
@@ -100,14 +142,18 @@ class SiteTracer:
     def collect(self) -> list[Event]:
         """What was hit since the last call, now in the list of attached()."""
         assert self.count.value <= MAX_EVENTS
-        for raw in self.events[:self.count.value]:
+        for raw in self.events[: self.count.value]:
             probe = self.attached_probes[raw.site]
             arguments: list[int | bytes | None] = []
             for i, operand in enumerate(self.notes[probe].operands):
                 if operand.startswith("-"):
                     arguments.append(ctypes.c_int64(raw.value[i]).value)
                 else:
-                    arguments.append(None if raw.length[i] < 0 else bytes(ctypes.string_at(raw.text[i], raw.length[i])))
+                    arguments.append(
+                        None
+                        if raw.length[i] < 0
+                        else bytes(ctypes.string_at(raw.text[i], raw.length[i]))
+                    )
             self.collected.append(Event(probe, arguments))
         self.count.value = 0
         return self.collected

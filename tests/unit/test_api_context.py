@@ -63,6 +63,7 @@ def test_tag_scopes():
 
 def test_a_scope_that_another_context_leaves():
     """Of a generator that somebody else closes: no error, and neither context's tag changes."""
+
     def tagged():
         with pyusdt.tag("inner"):
             yield pyusdt.get_tag()
@@ -112,7 +113,9 @@ def test_who_is_the_thread(tracer):
             thread.start()
             thread.join()
         work()
-    assert [event.who for event in events] == [f"<{os.getpid()}.{tid}>".encode() for tid in tids for _ in range(2)]
+    assert [event.who for event in events] == [
+        f"<{os.getpid()}.{tid}>".encode() for tid in tids for _ in range(2)
+    ]
 
 
 def test_who_in_a_forked_child(tracer):
@@ -150,7 +153,9 @@ def test_tasks_have_names_and_their_own_tags(tracer):
 
     async def main():
         pyusdt.put_tag("parent")
-        await asyncio.gather(*(asyncio.create_task(work(n), name=f"worker-{n}") for n in range(100)))
+        await asyncio.gather(
+            *(asyncio.create_task(work(n), name=f"worker-{n}") for n in range(100))
+        )
         pyusdt.p(-1)
         await asyncio.to_thread(pyusdt.p, -2)
         asyncio.get_running_loop().call_soon(pyusdt.p, -3)
@@ -162,21 +167,29 @@ def test_tasks_have_names_and_their_own_tags(tracer):
     assert len(events) == 303
     for event in events[:300]:
         n = event.values[0]
-        assert (unnumbered(event.who), event.tag) == (f"<{me}.worker-{n}>".encode(), f"tag {n}".encode())
+        assert (unnumbered(event.who), event.tag) == (
+            f"<{me}.worker-{n}>".encode(),
+            f"tag {n}".encode(),
+        )
     parent, thread, callback = events[300:]
     assert unnumbered(parent.who).startswith(f"<{me}.Task-".encode()) and parent.tag == b"parent"
     assert thread.who.count(b".") == 1 and thread.tag == b"parent"
     assert callback.who == f"<{me}>".encode()
 
 
-@pytest.mark.parametrize("name", ["plain", "späte Aufgabe", "x" * 3000, "é" * 3000, "\ud800", "with\0nul"])
+@pytest.mark.parametrize(
+    "name", ["plain", "späte Aufgabe", "x" * 3000, "é" * 3000, "\ud800", "with\0nul"]
+)
 def test_task_names(name, fired):
     async def main():
         asyncio.current_task().set_name(name)
         return pyusdt.p()
 
     who = fired(lambda: asyncio.run(main())).who
-    me, start = f"<{os.getpid()}.{threading.get_native_id()}.".encode(), re.match(rb"<\d+\.\d+\.\d+\.", who)[0]
+    me, start = (
+        f"<{os.getpid()}.{threading.get_native_id()}.".encode(),
+        re.match(rb"<\d+\.\d+\.\d+\.", who)[0],
+    )
     room = 1023 - len(start) - 1
     shown = name.split("\0")[0].encode("utf-8", "replace")[:room].decode("utf-8", "ignore").encode()
     assert start.startswith(me) and who == start + shown + b">"
@@ -200,11 +213,15 @@ def test_task_that_has_no_name(fired):
             loop.close()
 
     who = fired(run).who
-    assert re.fullmatch(rb"(<\d+\.\d+)\.\d+>", who) and unnumbered(who) == f"<{os.getpid()}.{threading.get_native_id()}>".encode()
+    assert (
+        re.fullmatch(rb"(<\d+\.\d+)\.\d+>", who)
+        and unnumbered(who) == f"<{os.getpid()}.{threading.get_native_id()}>".encode()
+    )
 
 
 def test_tasks_of_one_name_are_told_apart(tracer):
     """At once, one after the other where the last one was in memory, and in forked children that go on from one parent."""
+
     async def work(n):
         for _ in range(3):
             pyusdt.p(n)
@@ -225,7 +242,10 @@ def test_tasks_of_one_name_are_told_apart(tracer):
                     tracer.collected.clear()
                     tracer.count.value = 0
                     asyncio.run(main(range(5)))
-                    os.write(write, b"".join({event.who.split(b".")[2] + b"\n" for event in tracer.collect()}))
+                    os.write(
+                        write,
+                        b"".join({event.who.split(b".")[2] + b"\n" for event in tracer.collect()}),
+                    )
                 finally:
                     os._exit(0)
             os.waitpid(child, 0)
@@ -235,18 +255,30 @@ def test_tasks_of_one_name_are_told_apart(tracer):
     whose = {}
     for event in events:
         whose.setdefault(event.who, set()).add(event.values[0])
-    assert len(events) == 1200 and len(whose) == 400 and all(len(each) == 1 for each in whose.values())
+    assert (
+        len(events) == 1200 and len(whose) == 400 and all(len(each) == 1 for each in whose.values())
+    )
     numbers = [who.split(b".")[2] for who in whose] + in_children
-    assert len(in_children) == 20 and len(set(numbers)) == 420, "no number is given again, in children of one parent neither"
+    assert len(in_children) == 20 and len(set(numbers)) == 420, (
+        "no number is given again, in children of one parent neither"
+    )
 
 
 def test_nothing_is_kept_of_tasks_that_have_ended(tracer):
     def numbered():
         """The dictionaries of numbers that have any: {address: (number, weak reference, name)}"""
         found = [each for each in gc.get_objects() if type(each) is dict and each]
-        return [each for each in found if all(
-            type(value) is tuple and len(value) == 3 and type(value[1]) is weakref.ref and type(value[1]()) is asyncio.Task
-            for value in each.values())]
+        return [
+            each
+            for each in found
+            if all(
+                type(value) is tuple
+                and len(value) == 3
+                and type(value[1]) is weakref.ref
+                and type(value[1]()) is asyncio.Task
+                for value in each.values()
+            )
+        ]
 
     async def fire():
         pyusdt.p()
@@ -254,7 +286,7 @@ def test_nothing_is_kept_of_tasks_that_have_ended(tracer):
     async def main():
         await asyncio.gather(*(asyncio.create_task(fire()) for _ in range(100)))
         pyusdt.p()
-        found, = numbered()
+        (found,) = numbered()
         return found
 
     with tracer.attached("user_trace__i4s4") as events:
@@ -298,7 +330,10 @@ def test_a_task_within_a_greenlet_is_the_task(fired):
         asyncio.current_task().set_name("task")
         return greenlet.greenlet(pyusdt.p).switch()
 
-    assert unnumbered(fired(lambda: asyncio.run(main())).who) == f"<{os.getpid()}.{threading.get_native_id()}.task>".encode()
+    assert (
+        unnumbered(fired(lambda: asyncio.run(main())).who)
+        == f"<{os.getpid()}.{threading.get_native_id()}.task>".encode()
+    )
 
 
 def report(queue=None):
@@ -315,6 +350,7 @@ def test_spread_to_threads_and_executors():
     assert before == (False, None)
     pyusdt.put_tag("spread")
     with ThreadPoolExecutor(1) as pool:
+
         def nested():
             thread = threading.Thread(target=lambda: found.append(report()))
             thread.start()

@@ -43,7 +43,9 @@ def test_a_session_enables_its_probe_and_no_other():
     assert not probe and pyusdt.pn(7) is False
 
 
-@pytest.mark.parametrize(("demand", "converted"), [({}, 0), ({0: 64, 1: 64, 2: 0}, 0), ({6: 0}, 1), ({6: 64, 9: 8}, 2)])
+@pytest.mark.parametrize(
+    ("demand", "converted"), [({}, 0), ({0: 64, 1: 64, 2: 0}, 0), ({6: 0}, 1), ({6: 64, 9: 8}, 2)]
+)
 def test_only_what_is_asked_for_is_converted(demand, converted):
     text = Counting()
     with session("user_trace-i4s4", demand):

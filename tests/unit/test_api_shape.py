@@ -18,15 +18,46 @@ SHAPES = [
     (lambda: pyusdt.pn(None), TypeError, "pn() takes the number of a probe first, an int"),
     (lambda: pyusdt.pn(-1), ValueError, "pn(): the number of a probe is 0 to 950, not -1"),
     (lambda: pyusdt.pn(951), ValueError, "pn(): the number of a probe is 0 to 950, not 951"),
-    (lambda: pyusdt.pn(1 << 64), ValueError, "pn(): the number of a probe is 0 to 950, not 18446744073709551616"),
-    (lambda: pyusdt.user_trace_i4s4(*range(10)), TypeError, "user_trace_i4s4() takes at most 9 arguments (10 given)"),
-    (lambda: pyusdt.user_trace_n(1, *range(10)), TypeError, "user_trace_n() takes at most 10 arguments (11 given)"),
-    (lambda: pyusdt.user_trace_n(951), ValueError, "user_trace_n(): the number of a probe is 0 to 950, not 951"),
-    (lambda: pyusdt.probe("user_trace-i4s4")(*range(9)), TypeError, "a probe call takes at most 8 arguments (9 given)"),
-    (lambda: pyusdt.probe("user_trace-s1")("a", "b"), TypeError, "a probe call takes at most 1 arguments (2 given)"),
-    (lambda: pyusdt.probe("user_trace-n3")(a=1), TypeError, "this probe takes no argument 'a' by name"),
-    (lambda: pyusdt.probe("user_trace-n3").lazy(3), TypeError,
-     "lazy() takes a function that returns the arguments, not int"),
+    (
+        lambda: pyusdt.pn(1 << 64),
+        ValueError,
+        "pn(): the number of a probe is 0 to 950, not 18446744073709551616",
+    ),
+    (
+        lambda: pyusdt.user_trace_i4s4(*range(10)),
+        TypeError,
+        "user_trace_i4s4() takes at most 9 arguments (10 given)",
+    ),
+    (
+        lambda: pyusdt.user_trace_n(1, *range(10)),
+        TypeError,
+        "user_trace_n() takes at most 10 arguments (11 given)",
+    ),
+    (
+        lambda: pyusdt.user_trace_n(951),
+        ValueError,
+        "user_trace_n(): the number of a probe is 0 to 950, not 951",
+    ),
+    (
+        lambda: pyusdt.probe("user_trace-i4s4")(*range(9)),
+        TypeError,
+        "a probe call takes at most 8 arguments (9 given)",
+    ),
+    (
+        lambda: pyusdt.probe("user_trace-s1")("a", "b"),
+        TypeError,
+        "a probe call takes at most 1 arguments (2 given)",
+    ),
+    (
+        lambda: pyusdt.probe("user_trace-n3")(a=1),
+        TypeError,
+        "this probe takes no argument 'a' by name",
+    ),
+    (
+        lambda: pyusdt.probe("user_trace-n3").lazy(3),
+        TypeError,
+        "lazy() takes a function that returns the arguments, not int",
+    ),
 ]
 
 
@@ -34,8 +65,12 @@ SHAPES = [
 def test_shape_errors_are_raised_off_and_on(call, exception, message, tracer):
     with pytest.raises(exception) as off:
         call()
-    with (tracer.attached("user_trace__s1", "user_trace__i4s4", "user_trace__n0", "user_trace__n3") as events,
-          pytest.raises(exception) as on):
+    with (
+        tracer.attached(
+            "user_trace__s1", "user_trace__i4s4", "user_trace__n0", "user_trace__n3"
+        ) as events,
+        pytest.raises(exception) as on,
+    ):
         call()
     assert str(off.value) == str(on.value) == message
     assert events == []
@@ -91,8 +126,21 @@ def test_message(tracer):
     assert [event.arguments for event in events] == [[b"hello"], [b"probe"], [None]]
 
 
-@pytest.mark.parametrize("name", ["", "user_trace", "user_trace-n", "user_trace-n951", "user_trace-n01", "user_trace-n-1",
-                                  "user_trace-i4s4x", "user_trace-n1 ", "x" * 1000, "usér"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "user_trace",
+        "user_trace-n",
+        "user_trace-n951",
+        "user_trace-n01",
+        "user_trace-n-1",
+        "user_trace-i4s4x",
+        "user_trace-n1 ",
+        "x" * 1000,
+        "usér",
+    ],
+)
 def test_unknown_probe(name):
     with pytest.raises(ValueError, match="no such probe"):
         pyusdt.probe(name)
@@ -141,9 +189,14 @@ STRICT_ERRORS = [
     (lambda: pyusdt.pn(1, object()), "string 1 must be str, bytes-like or None, not object"),
     (lambda: pyusdt.user_trace_s1(1), "the message must be str, bytes-like or None, not int"),
     (lambda: pyusdt.user_trace_i4s4("tag", "a"), "integer 1 must be int or None, not str"),
-    (lambda: pyusdt.user_trace_n(1, "tag", 1, 2, 3, 4, 5), "string 1 must be str, bytes-like or None, not int"),
-    (lambda: pyusdt.probe("user_trace-n1").lazy(lambda: (1,) * 9),
-     "a probe call takes at most 8 arguments (9 returned)"),
+    (
+        lambda: pyusdt.user_trace_n(1, "tag", 1, 2, 3, 4, 5),
+        "string 1 must be str, bytes-like or None, not int",
+    ),
+    (
+        lambda: pyusdt.probe("user_trace-n1").lazy(lambda: (1,) * 9),
+        "a probe call takes at most 8 arguments (9 returned)",
+    ),
 ]
 
 
@@ -161,26 +214,46 @@ def test_strict_lazy_raises(strict):
 
 def test_strict_accepts_what_is_right(strict, fired):
     assert fired(lambda: pyusdt.p(1, True, None, "a", b"b", None, bytearray(b"d"))).values == [
-        1, 1, 0, 0, b"a", b"b", None, b"d"]
+        1,
+        1,
+        0,
+        0,
+        b"a",
+        b"b",
+        None,
+        b"d",
+    ]
     assert pyusdt.pn(1, 2, "a") is False
 
 
 @pytest.mark.parametrize(("value", "is_strict"), [("1", True), ("0", False), ("", False)])
 def test_strict_from_the_environment(value, is_strict):
     code = "import pyusdt; print(pyusdt.strict(False))"
-    done = subprocess.run([sys.executable, "-c", code], env={"PYUSDT_STRICT": value}, capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYUSDT_STRICT": value},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == f"{is_strict}\n", done
 
 
 def test_import_is_light(tmp_path):
     """No module but the package, its extension and what Cython puts there; no thread; no file but the control file."""
-    code = ("import sys, os; before = set(sys.modules); files = len(os.listdir('/proc/self/fd')); import pyusdt; "
-            "print(sorted(name for name in set(sys.modules) - before if 'cython' not in name), "
-            "len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')) - files, "
-            "*os.listdir(os.environ['PYUSDT_RUNDIR']))")
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True,
-                          env={"PYUSDT_RUNDIR": str(tmp_path / "run")})
+    code = (
+        "import sys, os; before = set(sys.modules); files = len(os.listdir('/proc/self/fd')); import pyusdt; "
+        "print(sorted(name for name in set(sys.modules) - before if 'cython' not in name), "
+        "len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')) - files, "
+        "*os.listdir(os.environ['PYUSDT_RUNDIR']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYUSDT_RUNDIR": str(tmp_path / "run")},
+    )
     assert re.fullmatch(r"\['pyusdt', 'pyusdt._core'\] 1 0 \d+-\d+-0\.ctl\n", done.stdout), done
     assert os.listdir(tmp_path / "run") == []
 

@@ -45,13 +45,20 @@ PLACES = [
     ((None, None, "a"), [0, 0, 0, 0, b"a", None, None, None]),
     ((1 << 64, -1, (1 << 63), -(1 << 63) - 1), [0, -1, -(1 << 63), (1 << 63) - 1, *NOTHING]),
     ((1.5, "a"), [0, 0, 0, 0, b"1.5", b"a", None, None]),
-    ((b"raw\xff", bytearray(b"ba"), memoryview(b"view"), array.array("b", [65, 66])),
-     [0, 0, 0, 0, b"raw\xff", b"ba", b"view", b"AB"]),
+    (
+        (b"raw\xff", bytearray(b"ba"), memoryview(b"view"), array.array("b", [65, 66])),
+        [0, 0, 0, 0, b"raw\xff", b"ba", b"view", b"AB"],
+    ),
     (("", b"", bytearray()), [0, 0, 0, 0, b"", b"", b"", None]),
     (("a\0b", b"c\0d", memoryview(b"e\0f"), "ü\0x"), [0, 0, 0, 0, b"a", b"c", b"e", "ü".encode()]),
-    (("ascii", "latin-é", "bmp-€", "astral-😀"), [0, 0, 0, 0, *(s.encode() for s in ("ascii", "latin-é", "bmp-€",
-                                                                                     "astral-😀"))]),
-    (("\ud800x", "€\udfff", [1, "\ud800"]), [0, 0, 0, 0, b"?x", "€?".encode(), b"[1, '\\ud800']", None]),
+    (
+        ("ascii", "latin-é", "bmp-€", "astral-😀"),
+        [0, 0, 0, 0, *(s.encode() for s in ("ascii", "latin-é", "bmp-€", "astral-😀"))],
+    ),
+    (
+        ("\ud800x", "€\udfff", [1, "\ud800"]),
+        [0, 0, 0, 0, b"?x", "€?".encode(), b"[1, '\\ud800']", None],
+    ),
     ((memoryview(b"abcdef")[::2],), [0, 0, 0, 0, *NOTHING]),
 ]
 
@@ -62,7 +69,9 @@ def test_places(arguments, values, fired):
 
 
 def test_raw_calls_keep_every_value_in_its_place(fired):
-    event = fired(lambda: pyusdt.user_trace_i4s4("own tag", 1, "no integer", None, 4, None, "b", 3, b"d"))
+    event = fired(
+        lambda: pyusdt.user_trace_i4s4("own tag", 1, "no integer", None, 4, None, "b", 3, b"d")
+    )
     assert (event.tag, event.values) == (b"own tag", [1, 0, 0, 4, None, b"b", b"3", b"d"])
     event = fired(lambda: pyusdt.user_trace_i4s4())
     assert (event.tag, event.values) == (None, [0, 0, 0, 0, *NOTHING])
@@ -74,7 +83,9 @@ def test_long_strings_are_cut_between_characters(character, size, fired):
     for lead in ("", "x", "xx", "xxx"):
         text = (lead + character * size)[:size]
         encoded = text.encode()
-        event = fired(lambda text=text, encoded=encoded: pyusdt.p(text, encoded, bytearray(encoded)))
+        event = fired(
+            lambda text=text, encoded=encoded: pyusdt.p(text, encoded, bytearray(encoded))
+        )
         assert event.values[4:7] == [cut(encoded)] * 3
 
 
@@ -83,14 +94,17 @@ def test_bytes_that_are_no_text_are_cut_at_the_limit(fired):
 
 
 @settings(max_examples=300, deadline=None)
-@given(integers=st.lists(st.integers(-(1 << 70), 1 << 70), max_size=4),
-       strings=st.lists(st.text(max_size=1200) | st.binary(max_size=1200), max_size=4))
+@given(
+    integers=st.lists(st.integers(-(1 << 70), 1 << 70), max_size=4),
+    strings=st.lists(st.text(max_size=1200) | st.binary(max_size=1200), max_size=4),
+)
 def test_any_arguments(integers, strings, tracer):
     with tracer.attached("user_trace__i4s4") as events:
         assert pyusdt.p(*integers, *strings) is True
     data = [cut(s if isinstance(s, bytes) else s.encode("utf-8", "replace")) for s in strings]
-    assert events[0].values == ([wrapped(i) for i in integers] + [0] * (4 - len(integers)) + data
-                                + [None] * (4 - len(data)))
+    assert events[0].values == (
+        [wrapped(i) for i in integers] + [0] * (4 - len(integers)) + data + [None] * (4 - len(data))
+    )
 
 
 class Failing:
@@ -106,9 +120,17 @@ class NoText:
         return 3  # noqa: PLE0307 (what is tested)
 
 
-@pytest.mark.parametrize("bad", [Failing(ValueError("x")), Failing(SystemExit(3)), Failing(MemoryError()),
-                                 Failing(GeneratorExit()), NoText()],
-                         ids=["ValueError", "SystemExit", "MemoryError", "GeneratorExit", "not-a-string"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Failing(ValueError("x")),
+        Failing(SystemExit(3)),
+        Failing(MemoryError()),
+        Failing(GeneratorExit()),
+        NoText(),
+    ],
+    ids=["ValueError", "SystemExit", "MemoryError", "GeneratorExit", "not-a-string"],
+)
 def test_what_str_raises_does_not_get_out(bad, fired):
     assert fired(lambda: pyusdt.p(1, "a", bad, "c")).values == [1, 0, 0, 0, b"a", None, b"c", None]
 
@@ -142,7 +164,10 @@ def test_a_probe_within_str_fires_too(tracer):
 
     with tracer.attached("user_trace__i4s4") as events:
         pyusdt.p(2, Nested())
-    assert [(event.values[0], event.values[4]) for event in events] == [(1, b"inner"), (2, b"outer")]
+    assert [(event.values[0], event.values[4]) for event in events] == [
+        (1, b"inner"),
+        (2, b"outer"),
+    ]
 
 
 def test_endless_recursion_in_str_ends(tracer):

@@ -29,8 +29,12 @@ def test_nobody_else_can_make_its_name():
     for folder in folders(path):
         found = os.stat(folder)
         assert found.st_uid in (0, os.geteuid()), folder
-        assert not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_mode & stat.S_ISVTX, folder
-    if os.geteuid() == 0:  # others' processes read it, and nobody could have made the folder before root
+        assert not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_mode & stat.S_ISVTX, (
+            folder
+        )
+    if (
+        os.geteuid() == 0
+    ):  # others' processes read it, and nobody could have made the folder before root
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
         assert all(not os.stat(folder).st_mode & stat.S_IWOTH for folder in folders(path))
     assert not os.stat(path).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -55,8 +59,12 @@ def folder(tmp_path, monkeypatch):
 def test_what_others_could_write_is_replaced(folder):
     path = attach_file.make_attach_file()
     wanted = Path(path).read_text()
-    for spoil in (lambda: os.chmod(path, 0o666), lambda: Path(path).write_text("x"),
-                  lambda: (os.unlink(path), os.symlink("/dev/null", path)), lambda: (os.unlink(path), os.mkfifo(path))):
+    for spoil in (
+        lambda: os.chmod(path, 0o666),
+        lambda: Path(path).write_text("x"),
+        lambda: (os.unlink(path), os.symlink("/dev/null", path)),
+        lambda: (os.unlink(path), os.mkfifo(path)),
+    ):
         spoil()
         assert attach_file.make_attach_file() == path
         assert Path(path).read_text() == wanted and stat.S_IMODE(os.lstat(path).st_mode) == 0o644
@@ -88,17 +96,26 @@ def test_a_strict_umask_hides_it_from_nobody(folder):
         path = attach_file.make_attach_file()
     finally:
         os.umask(before)
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o644 and stat.S_IMODE(folder.stat().st_mode) == 0o755
+    assert (
+        stat.S_IMODE(os.stat(path).st_mode) == 0o644
+        and stat.S_IMODE(folder.stat().st_mode) == 0o755
+    )
 
 
 # --- what a process sees ------------------------------------------------------------------------
 
-WAITS = "import os, sys; sys.argv[1:] and os.chroot(sys.argv[1]); print(flush=True); sys.stdin.read()"
+WAITS = (
+    "import os, sys; sys.argv[1:] and os.chroot(sys.argv[1]); print(flush=True); sys.stdin.read()"
+)
 
 
 def seen(paths, *command, arguments=()):
     """Whether a process sees the same files."""
-    with subprocess.Popen([*command, sys.executable, "-c", WAITS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [*command, sys.executable, "-c", WAITS, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         process.stdout.readline()
         try:
             return [file_view.sees_same_file(process.pid, str(path)) for path in paths]
@@ -127,5 +144,14 @@ def test_another_root_or_mount_shows_other_files(tmp_path):
     (tmp_path / "over").mkdir()
     (tmp_path / "over" / "file").write_text("")
     (tmp_path / "link").symlink_to("over")
-    mounted = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none "{tmp_path}/over"; touch "{tmp_path}/over/file"; exec "$@"', "sh"]
-    assert seen([tmp_path / "over" / "file", tmp_path / "link" / "file", "/etc/passwd"], *mounted) == [False, False, True]
+    mounted = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        f'mount -t tmpfs none "{tmp_path}/over"; touch "{tmp_path}/over/file"; exec "$@"',
+        "sh",
+    ]
+    assert seen(
+        [tmp_path / "over" / "file", tmp_path / "link" / "file", "/etc/passwd"], *mounted
+    ) == [False, False, True]

@@ -24,8 +24,16 @@ def structs():
     chance, found = random.Random(1), []
     for _ in range(300):
         bases = [chance.choice(BASES) for _ in range(chance.randint(1, 8))]
-        found.append([(f"m{number}", base, chance.choice([None, *[chance.randint(1, 8 * t.TYPEDEFS[base].size)] * 4]))
-                      for number, base in enumerate(bases)])
+        found.append(
+            [
+                (
+                    f"m{number}",
+                    base,
+                    chance.choice([None, *[chance.randint(1, 8 * t.TYPEDEFS[base].size)] * 4]),
+                )
+                for number, base in enumerate(bases)
+            ]
+        )
     return found
 
 
@@ -34,14 +42,21 @@ def test_members_have_the_bits_that_c_gives_them(tmp_path):
     for fields in structs():
         record = t.Record("struct", "s")
         record.body.fields = {}
-        members = "".join(f"{base} {name}{'' if bits is None else f': {bits}'}; " for name, base, bits in fields)
+        members = "".join(
+            f"{base} {name}{'' if bits is None else f': {bits}'}; " for name, base, bits in fields
+        )
         for name, base, bits in fields:
             record.add(name, t.TYPEDEFS[base], bits)
             text += f"{{ struct {{ {members}}} s; memset(&s, 0, sizeof s); s.{name} = -1; show(&s, sizeof s); }}\n"
-        cases += [(members, record, name, 8 * t.TYPEDEFS[base].size if bits is None else bits) for name, base, bits in fields]
+        cases += [
+            (members, record, name, 8 * t.TYPEDEFS[base].size if bits is None else bits)
+            for name, base, bits in fields
+        ]
     (tmp_path / "bits.c").write_text(text + "}\n")
     subprocess.run(["gcc", "-w", "-o", tmp_path / "bits", tmp_path / "bits.c"], check=True)
-    lines = subprocess.run([tmp_path / "bits"], check=True, capture_output=True, text=True).stdout.split()
+    lines = subprocess.run(
+        [tmp_path / "bits"], check=True, capture_output=True, text=True
+    ).stdout.split()
     assert len(lines) == len(cases)
     for (members, record, name, width), line in zip(cases, lines):
         field = record.body.fields[name]
@@ -65,5 +80,11 @@ BEGIN {
 def test_what_a_program_has_written_is_read():
     """And written.  The real dtrace can do neither by a pointer to its own memory."""
     pydtrace = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-    run = subprocess.run([pydtrace, "-x", "engine=embedded", "-qn", SCRIPT], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        [pydtrace, "-x", "engine=embedded", "-qn", SCRIPT],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (run.returncode, run.stdout.rstrip(), run.stderr) == (0, "7 31 1 7\n117", ""), run

@@ -8,7 +8,9 @@ import os
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SPEC = importlib.util.spec_from_file_location("build_sites", os.path.join(ROOT, "c", "build_sites.py"))
+SPEC = importlib.util.spec_from_file_location(
+    "build_sites", os.path.join(ROOT, "c", "build_sites.py")
+)
 build_sites = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build_sites)
 
@@ -32,11 +34,14 @@ def calls(dtrace):
     return path.read_text().splitlines() if path.exists() else []
 
 
-@pytest.mark.parametrize(("platform", "makes_object", "compile_args", "libraries"), [
-    ("darwin", False, [], []),
-    ("freebsd14", True, ["-fno-lto"], ["elf"]),
-    ("sunos5", True, ["-fno-lto"], []),
-])
+@pytest.mark.parametrize(
+    ("platform", "makes_object", "compile_args", "libraries"),
+    [
+        ("darwin", False, [], []),
+        ("freebsd14", True, ["-fno-lto"], ["elf"]),
+        ("sunos5", True, ["-fno-lto"], []),
+    ],
+)
 def test_ways(platform, makes_object, compile_args, libraries):
     way = build_sites.way(platform)
     assert (way.object, way.compile_args, way.libraries) == (makes_object, compile_args, libraries)
@@ -48,9 +53,17 @@ def test_no_way(platform):
 
 
 def test_command_lines():
-    assert build_sites.header_command("dtrace", "a.d", "a.h") == ["dtrace", "-h", "-s", "a.d", "-o", "a.h"]
-    assert build_sites.object_command("/usr/sbin/dtrace", build_sites.way("freebsd13"), "a.d", "a.o", ["x.o", "y.o"]) == [
-        "/usr/sbin/dtrace", "-G", "-64", "-s", "a.d", "-o", "a.o", "x.o", "y.o"]
+    assert build_sites.header_command("dtrace", "a.d", "a.h") == [
+        "dtrace",
+        "-h",
+        "-s",
+        "a.d",
+        "-o",
+        "a.h",
+    ]
+    assert build_sites.object_command(
+        "/usr/sbin/dtrace", build_sites.way("freebsd13"), "a.d", "a.o", ["x.o", "y.o"]
+    ) == ["/usr/sbin/dtrace", "-G", "-64", "-s", "a.d", "-o", "a.o", "x.o", "y.o"]
 
 
 def test_header_is_made_before_anything_is_compiled(dtrace, tmp_path):
@@ -61,19 +74,28 @@ def test_header_is_made_before_anything_is_compiled(dtrace, tmp_path):
 
 def test_object_is_made_of_exactly_what_is_linked(dtrace, tmp_path):
     made = str(tmp_path / "probes.o")
-    linked = build_sites.make_object(str(dtrace), build_sites.way("freebsd14"), "u.d", made, ["b.o", "a.o", "core.o"])
+    linked = build_sites.make_object(
+        str(dtrace), build_sites.way("freebsd14"), "u.d", made, ["b.o", "a.o", "core.o"]
+    )
     assert linked == ["b.o", "a.o", "core.o", made]
     assert calls(dtrace) == [f"-G -64 -s u.d -o {made} b.o a.o core.o"]
 
 
 def test_macos_links_without_an_object(dtrace):
-    assert build_sites.make_object(str(dtrace), build_sites.way("darwin"), "u.d", "probes.o", ["a.o"]) == ["a.o"]
+    assert build_sites.make_object(
+        str(dtrace), build_sites.way("darwin"), "u.d", "probes.o", ["a.o"]
+    ) == ["a.o"]
     assert calls(dtrace) == []
 
 
 def test_failures_are_told(dtrace, tmp_path):
-    assert build_sites.make_header(str(tmp_path / "missing"), "u.d", "u.h") == f"{tmp_path}/missing: No such file or directory"
+    assert (
+        build_sites.make_header(str(tmp_path / "missing"), "u.d", "u.h")
+        == f"{tmp_path}/missing: No such file or directory"
+    )
     (tmp_path / "fail").touch()
     assert build_sites.make_header(str(dtrace), "u.d", "u.h") == f"{dtrace} -h: no such probe"
     with pytest.raises(OSError, match="no such probe"):
-        build_sites.make_object(str(dtrace), build_sites.way("freebsd14"), "u.d", "probes.o", ["a.o"])
+        build_sites.make_object(
+            str(dtrace), build_sites.way("freebsd14"), "u.d", "probes.o", ["a.o"]
+        )

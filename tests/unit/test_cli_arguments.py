@@ -22,7 +22,10 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["-q:"], "invalid option -- ':'"),
         (["--quiet"], "invalid option -- '-'\nhint: did you mean -x quiet\\?"),
         (["--bufsize=4m"], "invalid option -- '-'\nhint: did you mean -x bufsize=4m\\?"),
-        (["--nosuchthing"], "invalid option -- '-'\nhint: there is no --nosuchthing: --help lists the options$"),
+        (
+            ["--nosuchthing"],
+            "invalid option -- '-'\nhint: there is no --nosuchthing: --help lists the options$",
+        ),
         (["--recrd", "x"], "invalid option -- '-'\nhint: did you mean --record\\?"),
         (["--live=1"], "option takes no argument -- 'live'"),
         (["-n"], "option requires an argument -- 'n'"),
@@ -62,7 +65,13 @@ def test_everything_finds_its_place():
 
 @pytest.mark.parametrize(
     "text, name",
-    [("BEGIN", "BEGIN"), ("BEGIN { }", "BEGIN "), ("a /b/ {}", "a "), ("int x; BEGIN", "int x"), ("{", "")],
+    [
+        ("BEGIN", "BEGIN"),
+        ("BEGIN { }", "BEGIN "),
+        ("a /b/ {}", "a "),
+        ("int x; BEGIN", "int x"),
+        ("{", ""),
+    ],
 )
 def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
     assert Request(text=text).name == name
@@ -74,20 +83,32 @@ NEEDS = {option.name: option.needs for option in OURS}
 @pytest.mark.parametrize(
     "argv, message",
     [
-        (["-x", "bufsise=1"], "failed to set -x bufsise: Invalid option name\nhint: did you mean bufsize?"),
+        (
+            ["-x", "bufsise=1"],
+            "failed to set -x bufsise: Invalid option name\nhint: did you mean bufsize?",
+        ),
         (["-x", "foo"], "failed to set -x foo: Invalid option name"),
         (["-x", "bufsize=abc"], "failed to set -x bufsize: Invalid value for specified option"),
         (["-b", "4x"], "failed to set -b 4x: Invalid value for specified option"),
-        (["-p", "nosuchname"], "invalid pid: nosuchname\nhint: -p takes a process's id, and no process is called nosuchname; --wait waits for one"),
+        (
+            ["-p", "nosuchname"],
+            "invalid pid: nosuchname\nhint: -p takes a process's id, and no process is called nosuchname; --wait waits for one",
+        ),
         (["-p", ""], "invalid pid: "),
         (["-p", "12x"], "invalid pid: 12x"),
         (["-p", "1_2"], "invalid pid: 1_2"),
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
         (["--ready=1"], "--ready needs the number of an open file descriptor, from 3 on"),
         (["--ready=x"], "--ready needs the number of an open file descriptor, from 3 on"),
-        (["-32"], "-32 is not supported: a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours"),
+        (
+            ["-32"],
+            "-32 is not supported: a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours",
+        ),
         (["--dump=foo"], "--dump needs one of ast, types, bpf"),
-        *[([f"--metrics={bad}"], f"--metrics needs {NEEDS['metrics']}") for bad in ("x", "65536", "-1", ":9464", "[]:1", "localhost", "9464:")],
+        *[
+            ([f"--metrics={bad}"], f"--metrics needs {NEEDS['metrics']}")
+            for bad in ("x", "65536", "-1", ":9464", "[]:1", "localhost", "9464:")
+        ],
     ],
 )
 def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
@@ -96,13 +117,23 @@ def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(("text", "host", "port"), [
-    ("0", "127.0.0.1", 0), ("9464", "127.0.0.1", 9464), ("0.0.0.0:1", "0.0.0.0", 1), ("[::1]:65535", "::1", 65535), ("a.b:1", "a.b", 1)])
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("0", "127.0.0.1", 0),
+        ("9464", "127.0.0.1", 9464),
+        ("0.0.0.0:1", "0.0.0.0", 1),
+        ("[::1]:65535", "::1", 65535),
+        ("a.b:1", "a.b", 1),
+    ],
+)
 def test_addresses(text, host, port):
     assert address(text) == (host, port)
 
 
-@pytest.mark.parametrize("option", [option for option in OURS if option.needs], ids=lambda option: option.name)
+@pytest.mark.parametrize(
+    "option", [option for option in OURS if option.needs], ids=lambda option: option.name
+)
 def test_a_value_that_is_missing_is_told(option):
     with pytest.raises(Refused, match=re.escape(f"{option.dashed} needs {option.needs}")):
         parse([option.dashed + "=" * option.optional], {})
@@ -114,17 +145,34 @@ def test_a_schema_that_there_is_not(schema):
         parse([f"--json={schema}"], {})
 
 
-@pytest.mark.parametrize("option", [option for option in (*DTRACE, *OURS) if not option.refused], ids=lambda option: option.name)
+@pytest.mark.parametrize(
+    "option",
+    [option for option in (*DTRACE, *OURS) if not option.refused],
+    ids=lambda option: option.name,
+)
 def test_every_option_of_the_table_is_parsed(option):
     """One that the table has and the parser does nothing with would be lost silently."""
-    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast", "color": "never", "metrics": "9464"}
-    argv = [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
+    values = {
+        "p": "1",
+        "i": "1",
+        "b": "4k",
+        "x": "quiet",
+        "X": "c",
+        "dump": "ast",
+        "color": "never",
+        "metrics": "9464",
+    }
+    argv = (
+        [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
+    )
     before, after = parse([], {}), parse(argv, {})
     shown = [{**vars(each), "requests": len(each.requests)} for each in (before, after)]
     assert shown[0] != shown[1] or option.name == "64"
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["-q", "--help", "-p", "abc"], ["--version", "--help"], ["-lV", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["-q", "--help", "-p", "abc"], ["--version", "--help"], ["-lV", "--help"]]
+)
 def test_help_stands_beside_anything(argv):
     assert parse(argv, {}).mode == "help"
 

@@ -24,21 +24,46 @@ def offered(line):
     return [word for word, _ in complete.offers(line, COMMANDS)[1]]
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    ("pydtrace -n", ["pydtrace", "-n"]), ("pydtrace -n ", ["pydtrace", "-n", ""]), ("", []), ("a 'b c", ["a", "b c"]),
-    ('a "b ', ["a", "b "]), ("a \\", ["a", "\\"]), ("  a   b", ["a", "b"]), ("a 'b' ", ["a", "b", ""]),
-])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("pydtrace -n", ["pydtrace", "-n"]),
+        ("pydtrace -n ", ["pydtrace", "-n", ""]),
+        ("", []),
+        ("a 'b c", ["a", "b c"]),
+        ('a "b ', ["a", "b "]),
+        ("a \\", ["a", "\\"]),
+        ("  a   b", ["a", "b"]),
+        ("a 'b' ", ["a", "b", ""]),
+    ],
+)
 def test_words_of_a_line(line, words):
     assert complete.words(line) == words
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    ("pydtrace --re", ["--record", "--replay", "--relay", "--ready"]), ("pydtrace --dump=", ["--dump=ast", "--dump=types", "--dump=bpf"]),
-    ("pydtrace --dump t", ["types"]), ("pydtrace --color a", ["auto", "always"]), ("pydtrace -x bufp", ["bufpolicy"]),
-    ("pydtrace -xq", []), ("pydtrace -s ", []), ("pydtrace -n 'BEGIN {", []), ("pydtrace -o x -s", ["-s"]), ("pydtrace ", []),
-    ("/usr/bin/pydtrace --vers", ["--version"]), ("pyusdt do", ["doctor"]), ("pyusdt doctor --r", ["--report"]),
-    ("pyusdt completion ", ["bash", "zsh", "fish"]), ("pyusdt nothing -", []), ("pyusdt", []), ("other -", []), ("", []),
-])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("pydtrace --re", ["--record", "--replay", "--relay", "--ready"]),
+        ("pydtrace --dump=", ["--dump=ast", "--dump=types", "--dump=bpf"]),
+        ("pydtrace --dump t", ["types"]),
+        ("pydtrace --color a", ["auto", "always"]),
+        ("pydtrace -x bufp", ["bufpolicy"]),
+        ("pydtrace -xq", []),
+        ("pydtrace -s ", []),
+        ("pydtrace -n 'BEGIN {", []),
+        ("pydtrace -o x -s", ["-s"]),
+        ("pydtrace ", []),
+        ("/usr/bin/pydtrace --vers", ["--version"]),
+        ("pyusdt do", ["doctor"]),
+        ("pyusdt doctor --r", ["--report"]),
+        ("pyusdt completion ", ["bash", "zsh", "fish"]),
+        ("pyusdt nothing -", []),
+        ("pyusdt", []),
+        ("other -", []),
+        ("", []),
+    ],
+)
 def test_offers(line, words):
     assert offered(line) == words
 
@@ -51,7 +76,11 @@ def test_all_that_the_usage_lists_is_offered():
 
 def test_probes_are_those_of_any_process(monkeypatch):
     numbered = [Found("pyusdt17", f"user_trace-n{i}", "m", "") for i in range(5)]
-    monkeypatch.setattr(list_command, "published", lambda: [Found("shop17", "order", "m", ""), Found("shop18", "order", "m", ""), *numbered])
+    monkeypatch.setattr(
+        list_command,
+        "published",
+        lambda: [Found("shop17", "order", "m", ""), Found("shop18", "order", "m", ""), *numbered],
+    )
     assert offered("pydtrace -n ") == ["pyusdt*:::user_trace-n*", "shop*:::order"]
     assert offered("pydtrace -qZn 'sho") == ["shop*:::order"]
 
@@ -59,7 +88,11 @@ def test_probes_are_those_of_any_process(monkeypatch):
 @pytest.mark.parametrize("name", ["$(reboot)", "a b", "a\nb", "`x`", "\x1b[31m", "a;b", "a'b"])
 def test_a_name_that_a_shell_would_read_is_not_offered(name, monkeypatch):
     """Any process chooses the names of its probes; root completes them."""
-    monkeypatch.setattr(list_command, "published", lambda: [Found("shop1", name, "m", ""), Found(name, "order", "m", "")])
+    monkeypatch.setattr(
+        list_command,
+        "published",
+        lambda: [Found("shop1", name, "m", ""), Found(name, "order", "m", "")],
+    )
     assert offered("pydtrace -n ") == []
 
 
@@ -71,7 +104,9 @@ def test_a_machine_where_nothing_can_be_found_out(monkeypatch):
     assert offered("pydtrace -n ") == []
 
 
-@pytest.mark.parametrize("line", ["pydtrace -p ", "pydtrace --wait ", "pyusdt doctor -p ", "pyusdt list --pid "])
+@pytest.mark.parametrize(
+    "line", ["pydtrace -p ", "pydtrace --wait ", "pyusdt doctor -p ", "pyusdt list --pid "]
+)
 def test_processes(line, monkeypatch):
     shown = {17: "python web.py\x1b[31m", 170: "db"}
     monkeypatch.setattr(process_names, "named", lambda: [(17, "python"), (170, "db")])
@@ -95,17 +130,37 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "TERM": "dum
 
 def test_bash():
     line = "pydtrace -n pyusdt*:::user_trace-i"
-    script = ("source <(pyusdt completion bash); complete -p pydtrace\n"
-              f"COMP_LINE='{line}' COMP_POINT={len(line)}; _pyusdt_complete; printf '<%s>' \"${{COMPREPLY[@]}}\"")
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=ENVIRONMENT)
+    script = (
+        "source <(pyusdt completion bash); complete -p pydtrace\n"
+        f"COMP_LINE='{line}' COMP_POINT={len(line)}; _pyusdt_complete; printf '<%s>' \"${{COMPREPLY[@]}}\""
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=ENVIRONMENT,
+    )
     assert done.stdout == "complete -o default -F _pyusdt_complete pydtrace\n<user_trace-i4s4>"
 
 
 def test_fish():
-    script = "pyusdt completion fish | source; complete -C 'pydtrace --rep'; complete -C 'pyusdt li'"
-    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=ENVIRONMENT)
-    assert done.stdout.splitlines() == ["--replay\trun the script over the events of such a file",
-                                        f"list\t{COMMANDS['list'].words}"]
+    script = (
+        "pyusdt completion fish | source; complete -C 'pydtrace --rep'; complete -C 'pyusdt li'"
+    )
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=ENVIRONMENT,
+    )
+    assert done.stdout.splitlines() == [
+        "--replay\trun the script over the events of such a file",
+        f"list\t{COMMANDS['list'].words}",
+    ]
 
 
 def test_zsh():
@@ -114,7 +169,10 @@ def test_zsh():
     if pid == 0:
         os.execvpe("zsh", ["zsh", "-f", "-i"], ENVIRONMENT)
     try:
-        os.write(fd, b"autoload -U compinit; compinit -u -D; source <(pyusdt completion zsh); print re''ady\n")
+        os.write(
+            fd,
+            b"autoload -U compinit; compinit -u -D; source <(pyusdt completion zsh); print re''ady\n",
+        )
         read_until(fd, rb"ready")
         os.write(fd, b"pyusdt comple\t")
         read_until(fd, rb"pyusdt completion")

@@ -23,7 +23,9 @@ COMMAND = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; m
 
 def run(*arguments, **options):
     """(exit status, standard output, standard error)."""
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False, **options
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -52,26 +54,47 @@ def test_version_is_ours_and_that_of_d():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["-n", "BEGIN", "-c", "/proc/nonexistent/x y"], "failed to start /proc/nonexistent/x: No such file or directory"),
+        (
+            ["-n", "BEGIN", "-c", "/proc/nonexistent/x y"],
+            "failed to start /proc/nonexistent/x: No such file or directory",
+        ),
         (["-n", "BEGIN", "-c", "/etc/passwd"], "failed to start /etc/passwd: Permission denied"),
-        (["-n", "BEGIN", "-c", "DEBUG=1 python"],
-         "failed to start DEBUG=1: No such file or directory\nhint: -c starts a program, not a shell: -c 'env DEBUG=1 …'"),
+        (
+            ["-n", "BEGIN", "-c", "DEBUG=1 python"],
+            "failed to start DEBUG=1: No such file or directory\nhint: -c starts a program, not a shell: -c 'env DEBUG=1 …'",
+        ),
         (["-n", "BEGIN", "-c", ""], "failed to start : No such file or directory"),
-        (["-n", "BEGIN", "-c", "true", "-p", "1"], "more than one -c, or -c with -p, is not supported"),
+        (
+            ["-n", "BEGIN", "-c", "true", "-p", "1"],
+            "more than one -c, or -c with -p, is not supported",
+        ),
         (["-l", "-p", "4194305"], "No such process: 4194305"),
-        (["-l", "--replay", "x"], "-l lists what there is now, not what was recorded: it can not be used with --replay"),
-        (["-o", "/proc/nonexistent/x", "-l"], "failed to open output file '/proc/nonexistent/x': No such file or directory"),
-        (["-s", "/proc/nonexistent.d", "--dump=bpf"], "failed to open /proc/nonexistent.d: No such file or directory"),
+        (
+            ["-l", "--replay", "x"],
+            "-l lists what there is now, not what was recorded: it can not be used with --replay",
+        ),
+        (
+            ["-o", "/proc/nonexistent/x", "-l"],
+            "failed to open output file '/proc/nonexistent/x': No such file or directory",
+        ),
+        (
+            ["-s", "/proc/nonexistent.d", "--dump=bpf"],
+            "failed to open /proc/nonexistent.d: No such file or directory",
+        ),
     ],
 )
 def test_failures_are_one_line_and_status_1(arguments, message):
     assert run(*arguments) == (1, "", f"dtrace: {message}\n")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["-G"], "-G requires one or more scripts or enabling options"), (["-h"], "-h requires one or more scripts or enabling options"),
-    (["-h", "-n", "BEGIN"], "-h requires an output file if no scripts are specified"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-G"], "-G requires one or more scripts or enabling options"),
+        (["-h"], "-h requires one or more scripts or enabling options"),
+        (["-h", "-n", "BEGIN"], "-h requires an output file if no scripts are specified"),
+    ],
+)
 def test_what_h_and_g_lack_is_wrong_usage(arguments, message):
     assert run(*arguments) == (2, "", f"dtrace: {message}\n")
 
@@ -81,16 +104,30 @@ def test_names_that_dtrace_can_not_link(tmp_path):
     for length in (53, 54, 63, 64):
         (tmp_path / f"{length}.d").write_text(f"provider {'a' * length} {{ probe go(); }};\n")
     assert run("-G", "-s", "53.d", cwd=tmp_path)[0] == run("-h", "-s", "63.d", cwd=tmp_path)[0] == 0
-    for words, what in ((["-s", "54.d"], "script 54"), (["-s", "54.d", "-o", "x.o"], "script 54.d"), (["-s", "53.d", "-s", "54.d"], "script 53")):
-        assert run("-G", *words, cwd=tmp_path) == (1, "", f"dtrace: failed to link {what}: USDT provider name may not exceed 53 characters: {'a' * 54}\n")
+    for words, what in (
+        (["-s", "54.d"], "script 54"),
+        (["-s", "54.d", "-o", "x.o"], "script 54.d"),
+        (["-s", "53.d", "-s", "54.d"], "script 53"),
+    ):
+        assert run("-G", *words, cwd=tmp_path) == (
+            1,
+            "",
+            f"dtrace: failed to link {what}: USDT provider name may not exceed 53 characters: {'a' * 54}\n",
+        )
     status, _, told = run("-h", "-s", "64.d", cwd=tmp_path)
-    assert status == 1 and told.startswith(f"dtrace: failed to compile script 64.d: line 1: provider name may not exceed 63 characters: {'a' * 64}\n")
+    assert status == 1 and told.startswith(
+        f"dtrace: failed to compile script 64.d: line 1: provider name may not exceed 63 characters: {'a' * 64}\n"
+    )
 
 
 def test_a_script_without_its_option_is_told(tmp_path):
     (tmp_path / "lat.d").write_text("BEGIN { exit(0); }")
     told = run("lat.d", cwd=tmp_path)
-    assert told == (1, "", "dtrace: no probes specified\nhint: a script is given with -s: -s lat.d\n")
+    assert told == (
+        1,
+        "",
+        "dtrace: no probes specified\nhint: a script is given with -s: -s lat.d\n",
+    )
     assert run("nosuch.d", cwd=tmp_path) == (1, "", "dtrace: no probes specified\n")
     status, _, told = run("-x", "engine=embedded", "-n", "lat.d", cwd=tmp_path)
     assert status == 1 and told.endswith("\nhint: a script is given with -s: -s lat.d\n")
@@ -107,7 +144,11 @@ def test_a_script_that_is_not_there_is_looked_for(path, hint, tmp_path):
 
 
 def test_a_misspelt_option_s_hint_is_not_scrolled_away():
-    assert run("--redy", "-n", "BEGIN") == (2, "", "dtrace: invalid option -- '-'\nhint: did you mean --ready?\n")
+    assert run("--redy", "-n", "BEGIN") == (
+        2,
+        "",
+        "dtrace: invalid option -- '-'\nhint: did you mean --ready?\n",
+    )
 
 
 def test_a_process_s_name_is_answered_with_its_id(tmp_path):
@@ -122,15 +163,23 @@ def test_a_process_s_name_is_answered_with_its_id(tmp_path):
 def test_a_script_s_name_is_answered_with_its_process(tmp_path):
     script = tmp_path / "longnameofsix.py"
     script.write_text("print(flush=True); input()")
-    with subprocess.Popen([sys.executable, "-u", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-u", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         told = run("-p", script.name, "-n", "BEGIN")
         listed = subprocess.run([os.path.join(os.path.dirname(sys.executable), "pyusdt"), "list", "-p", script.name],
                                 capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
         process.stdin.close()
-    assert told == (1, "", f"dtrace: invalid pid: {script.name}\nhint: -p takes a process's id; called {script.name}: {process.pid}\n")
+    assert told == (
+        1,
+        "",
+        f"dtrace: invalid pid: {script.name}\nhint: -p takes a process's id; called {script.name}: {process.pid}\n",
+    )
     assert listed.returncode == 2
-    assert listed.stderr.endswith(f"a process's id is wanted, not '{script.name}'; called {script.name}: {process.pid}\n")
+    assert listed.stderr.endswith(
+        f"a process's id is wanted, not '{script.name}'; called {script.name}: {process.pid}\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +189,9 @@ def myweb(tmp_path_factory):
     folder.chmod(0o700)
     environment = {**os.environ, "PYUSDT_RUNDIR": str(folder)}
     code = "import sys, pyusdt; pyusdt.Provider('myweb').probe('request-end', int); print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as process:
         process.stdout.readline()
         yield process, environment
         process.stdin.close()
@@ -149,11 +200,17 @@ def myweb(tmp_path_factory):
 def test_of_many_processes_those_with_pyusdt_are_named(myweb):
     process, environment = myweb
     name = process_names.name(process.pid)
-    with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
         other.stdout.readline()
         told = run("-p", name, "-n", "BEGIN", env=environment)
         other.communicate(b"\n")
-    assert told[0] == 1 and told[2].startswith(f"dtrace: invalid pid: {name}\nhint: -p takes a process's id; called {name}: ")
+    assert told[0] == 1 and told[2].startswith(
+        f"dtrace: invalid pid: {name}\nhint: -p takes a process's id; called {name}: "
+    )
     assert told[2].endswith(f" (with pyusdt in them: {process.pid})\n")
 
 
@@ -169,7 +226,9 @@ def test_of_many_processes_those_with_pyusdt_are_named(myweb):
 ])  # fmt: skip
 def test_a_probe_that_is_nearly_one_is_named(text, hint, myweb):
     status, _, told = run("-n", text, "-x", "engine=embedded", env=myweb[1])
-    assert status == 1 and told.splitlines()[0].endswith("no process has the id 0" if "pid$" in text else "does not match any probes")
+    assert status == 1 and told.splitlines()[0].endswith(
+        "no process has the id 0" if "pid$" in text else "does not match any probes"
+    )
     assert told.splitlines()[-1] == f"hint: {hint}"
 
 
@@ -180,19 +239,33 @@ def test_a_probe_that_is_nearly_one_is_named(text, hint, myweb):
 ])  # fmt: skip
 def test_a_probe_of_a_process_that_is_nearly_one_is_named(text, hint, myweb):
     process, environment = myweb
-    status, _, told = run("-p", str(process.pid), "-n", text, "-x", "engine=embedded", env=environment)
+    status, _, told = run(
+        "-p", str(process.pid), "-n", text, "-x", "engine=embedded", env=environment
+    )
     assert status == 1 and told.splitlines()[-1] == f"hint: {hint.format(process.pid)}"
 
 
 def test_a_command_s_probe_that_is_nearly_one_is_named():
-    told = run("-n", "python$target:::function_entry", "-x", "engine=embedded", "-c", f"{sys.executable} -c 1")
-    assert told[0] == 1 and re.search(r"hint: did you mean python\d+:::function-entry\?\n$", told[2])
+    told = run(
+        "-n",
+        "python$target:::function_entry",
+        "-x",
+        "engine=embedded",
+        "-c",
+        f"{sys.executable} -c 1",
+    )
+    assert told[0] == 1 and re.search(
+        r"hint: did you mean python\d+:::function-entry\?\n$", told[2]
+    )
 
 
 def test_the_list_says_what_is_called_nearly_so(myweb):
     told = run("-l", "-P", "myweb", "-x", "engine=embedded", env=myweb[1])
     assert told[0] == 0
-    assert told[2] == "dtrace: failed to match myweb:::: No probe matches description\nhint: did you mean myweb*:::?\n"
+    assert (
+        told[2]
+        == "dtrace: failed to match myweb:::: No probe matches description\nhint: did you mean myweb*:::?\n"
+    )
 
 
 @pytest.mark.parametrize(("wanted", "found"), [
@@ -234,7 +307,13 @@ def test_ready_with_a_descriptor_that_is_not_open():
 
 def test_ready_is_not_told_where_tracing_does_not_begin():
     reader, writer = os.pipe()
-    done = subprocess.run([*COMMAND, f"--ready={writer}", "-n", "qqqqq:::"], pass_fds=[writer], capture_output=True, timeout=30, check=False)
+    done = subprocess.run(
+        [*COMMAND, f"--ready={writer}", "-n", "qqqqq:::"],
+        pass_fds=[writer],
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
     os.close(writer)
     assert done.returncode == 1 and os.read(reader, 1) == b""
     os.close(reader)
@@ -266,11 +345,18 @@ def test_debug_tells_what_is_done(tmp_path):
     for how, environment in ((["-x", "debug"], {}), ([], {"DTRACE_DEBUG": "1"})):
         status, stdout, stderr = run(*how, *arguments, env={**os.environ, **environment})
         assert (status, stdout) == (0, "3\n")
-        for part in (f"library {tmp_path}/lib.d", "clause 0, :::BEGIN: ", "engine embedded: ", ":::BEGIN matched 1"):
+        for part in (
+            f"library {tmp_path}/lib.d",
+            "clause 0, :::BEGIN: ",
+            "engine embedded: ",
+            ":::BEGIN matched 1",
+        ):
             assert re.search(rf"(?m)^pydtrace DEBUG \d+: {re.escape(part)}", stderr), part
 
 
-@pytest.mark.parametrize("stages, passes", [("1", ["1"]), ("4", ["3"]), ("7", ["1", "2", "3"]), ("8", [])])
+@pytest.mark.parametrize(
+    "stages, passes", [("1", ["1"]), ("4", ["3"]), ("7", ["1", "2", "3"]), ("8", [])]
+)
 def test_tree_shows_the_stages_whose_bits_are_set(stages, passes):
     _, _, stderr = run("-x", f"tree={stages}", "-q", "-e", "-n", "BEGIN { x = 1; }")
     assert re.findall(r"(?m)^Parse tree \(Pass (\d)\):\nUnit$", stderr) == passes
@@ -280,7 +366,11 @@ def test_tree_shows_the_stages_whose_bits_are_set(stages, passes):
 def test_the_output_file_is_appended_to(tmp_path):
     path = tmp_path / "out"
     path.write_text("before\n")
-    assert run("-q", "-o", str(path), "-n", 'BEGIN { printf("%s", "now"); exit(0); }') == (0, "", "")
+    assert run("-q", "-o", str(path), "-n", 'BEGIN { printf("%s", "now"); exit(0); }') == (
+        0,
+        "",
+        "",
+    )
     assert path.read_text() == "before\nnow\n"
 
 
@@ -298,7 +388,10 @@ def test_a_full_disk_is_told():
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "-qn", "BEGIN { trace(1); exit(0); }"], stdout=full, stderr=subprocess.PIPE,
                               timeout=30, check=False)  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, b"dtrace: failed to write to <stdout>: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"dtrace: failed to write to <stdout>: No space left on device\n",
+    )
 
 
 def test_dumps_need_no_target():
@@ -308,11 +401,20 @@ def test_dumps_need_no_target():
 
 
 def test_a_bug_is_told_in_one_line_and_shown_on_demand():
-    broken = [sys.executable, "-c", "import pydtrace.cli.pydtrace.main as c; c.dispatch = lambda argv: [][1]; c.main()"]
+    broken = [
+        sys.executable,
+        "-c",
+        "import pydtrace.cli.pydtrace.main as c; c.dispatch = lambda argv: [][1]; c.main()",
+    ]
     done = subprocess.run(broken, capture_output=True, text=True, timeout=30, check=False)
     expected = "dtrace: bug in pydtrace: IndexError: list index out of range (PYUSDT_DEBUG=1 shows where)\n"
     assert (done.returncode, done.stderr) == (1, expected)
     debugged = subprocess.run(
-        broken, capture_output=True, text=True, timeout=30, check=False, env={**os.environ, "PYUSDT_DEBUG": "1"}
+        broken,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYUSDT_DEBUG": "1"},
     )
     assert "Traceback" in debugged.stderr

@@ -27,45 +27,106 @@ ARGUMENTS = "8@%rdi 8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 8@%rax 8@%r10 8@%r11 8@
 
 
 def run(*arguments, **environment):
-    return subprocess.run([PYUSDT, *arguments], capture_output=True, text=True, timeout=30, check=False,
-                          env={**os.environ, **environment})
+    return subprocess.run(
+        [PYUSDT, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, **environment},
+    )
 
 
 # ---- reporters ----
 
+
 def test_probe_text():
-    probes = [Found("shop", "order-placed", "shop-1.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "")]
-    assert main.probe_text(probes) == ("PROVIDER  PROBE         ON  MODULE     ARGUMENTS\n"
-                                       "shop      order-placed  1   shop-1.so  -8@%rdi 8@%rsi\n"
-                                       "a         b             -   c\n")
+    probes = [
+        Found("shop", "order-placed", "shop-1.so", "-8@%rdi 8@%rsi", "1"),
+        Found("a", "b", "c", ""),
+    ]
+    assert main.probe_text(probes) == (
+        "PROVIDER  PROBE         ON  MODULE     ARGUMENTS\n"
+        "shop      order-placed  1   shop-1.so  -8@%rdi 8@%rsi\n"
+        "a         b             -   c\n"
+    )
 
 
 def test_probe_json():
     """Lines that a program reads, whatever is in a name."""
-    probes = [Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "", pid=17, process="web")]
+    probes = [
+        Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"),
+        Found("a", "b", "c", "", pid=17, process="web"),
+    ]
     lines = main.probe_json(probes).splitlines()
     assert all(line.isascii() and line.isprintable() for line in lines)
     assert [json.loads(line) for line in lines] == [
-        {"provider": "shop", "name": "order\n\x1b[31m", "module": "shop-\udcff.so", "state": "1", "arguments": "-8@%rdi 8@%rsi",
-         "pid": None, "process": ""},
-        {"provider": "a", "name": "b", "module": "c", "state": "-", "arguments": "", "pid": 17, "process": "web"}]
+        {
+            "provider": "shop",
+            "name": "order\n\x1b[31m",
+            "module": "shop-\udcff.so",
+            "state": "1",
+            "arguments": "-8@%rdi 8@%rsi",
+            "pid": None,
+            "process": "",
+        },
+        {
+            "provider": "a",
+            "name": "b",
+            "module": "c",
+            "state": "-",
+            "arguments": "",
+            "pid": 17,
+            "process": "web",
+        },
+    ]
 
 
-@pytest.mark.parametrize(("written", "hint"), [("lst", "\nhint: did you mean list?\n"), ("qqq", ""), ("compete", "\nhint: did you mean completion?\n")])
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("lst", "\nhint: did you mean list?\n"),
+        ("qqq", ""),
+        ("compete", "\nhint: did you mean completion?\n"),
+    ],
+)
 def test_a_misspelt_command(written, hint):
     run_ = run("--color", "never", written)
-    assert run_.returncode == 2 and f"invalid choice: '{written}'" in run_.stderr and run_.stderr.endswith(hint or ")\n")
+    assert (
+        run_.returncode == 2
+        and f"invalid choice: '{written}'" in run_.stderr
+        and run_.stderr.endswith(hint or ")\n")
+    )
 
 
-@pytest.mark.parametrize(("written", "hint"), [(["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"), (["top", "x\x1b"], ": x\\x1b\n"),
-                                              (["profile", "--flame", "x.svg", "1"], "no option --flame\nhint: --svg FILE writes a flame graph\n"),
-                                              (["profile", "-ox.svg", "1"], "no option -o\nhint: --svg FILE, --speedscope FILE and --folded write what was seen\n"),
-                                              (["dump", "--jsno=1", "1"], "no option --jsno\nhint: did you mean --json?\n"),
-                                              (["doctor", "--foo\x1b"], "no option --foo\\x1b\nhint: pyusdt doctor --help lists the options\n")])
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        (["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"),
+        (["top", "x\x1b"], ": x\\x1b\n"),
+        (
+            ["profile", "--flame", "x.svg", "1"],
+            "no option --flame\nhint: --svg FILE writes a flame graph\n",
+        ),
+        (
+            ["profile", "-ox.svg", "1"],
+            "no option -o\nhint: --svg FILE, --speedscope FILE and --folded write what was seen\n",
+        ),
+        (["dump", "--jsno=1", "1"], "no option --jsno\nhint: did you mean --json?\n"),
+        (
+            ["doctor", "--foo\x1b"],
+            "no option --foo\\x1b\nhint: pyusdt doctor --help lists the options\n",
+        ),
+    ],
+)
 def test_a_command_that_is_given_too_much(written, hint):
     """The usage is that of the command."""
     run_ = run("--color", "never", *written)
-    assert run_.returncode == 2 and run_.stderr.startswith(f"usage: pyusdt {written[0]} ") and run_.stderr.endswith(hint), run_
+    assert (
+        run_.returncode == 2
+        and run_.stderr.startswith(f"usage: pyusdt {written[0]} ")
+        and run_.stderr.endswith(hint)
+    ), run_
 
 
 def test_list_as_json():
@@ -81,25 +142,44 @@ def test_names_of_arguments():
 
     top = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)
     with open(os.path.join(top, "include", "user_trace.d"), encoding="utf-8") as file:
-        macro = file.read().split("#define USER_TRACE_ARGUMENTS", 1)[1].split("*/", 1)[0].split("\nprovider", 1)[0]
-    assert builtin_probe_args.of("pyusdt", "user_trace-n7") == tuple(re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " ")))
+        macro = (
+            file.read()
+            .split("#define USER_TRACE_ARGUMENTS", 1)[1]
+            .split("*/", 1)[0]
+            .split("\nprovider", 1)[0]
+        )
+    assert builtin_probe_args.of("pyusdt", "user_trace-n7") == tuple(
+        re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " "))
+    )
     assert builtin_probe_args.of("erlang", "user_trace-s1") == ("message",)
     assert builtin_probe_args.of("shop", "user_trace-n7") == ()
     with open(os.path.join(top, "docs", "guide", "python-vm.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| 3\.", file.read(), re.MULTILINE)
     assert len(rows) > 10
     for name, told in rows:
-        arguments = re.sub(r" \([^)]*\)", "", told).replace(" and function called, line of the call", ", function, line").split(", ")
+        arguments = (
+            re.sub(r" \([^)]*\)", "", told)
+            .replace(" and function called, line of the call", ", function, line")
+            .split(", ")
+        )
         assert len(builtin_probe_args.of("python", name)) == len(arguments), name
-    shown = [each.arguments for each in list_command.in_process(os.getpid()) if each.name == "user_trace-s1"]
+    shown = [
+        each.arguments
+        for each in list_command.in_process(os.getpid())
+        if each.name == "user_trace-s1"
+    ]
     assert shown == [] or shown[0]
 
 
 def test_finding_text():
-    findings = [Finding("one", True, "fine"), Finding("another", False, "bad", "do this"),
-                Finding("x", None, "so what")]
-    assert main.finding_text(findings) == ("ok  one      fine\nNO  another  bad\n             -> do this\n"
-                                           "--  x        so what\n")
+    findings = [
+        Finding("one", True, "fine"),
+        Finding("another", False, "bad", "do this"),
+        Finding("x", None, "so what"),
+    ]
+    assert main.finding_text(findings) == (
+        "ok  one      fine\nNO  another  bad\n             -> do this\n--  x        so what\n"
+    )
 
 
 def test_folded():
@@ -116,6 +196,7 @@ def test_folded():
 
 
 # ---- list ----
+
 
 def test_list_of_a_file():
     listed = run("list", MODULE)
@@ -144,13 +225,19 @@ def test_list_of_what_is_no_elf_file(what, tmp_path):
 
 def test_list_of_a_process(tmp_path):
     """Semaphores as they are now: up while somebody is attached; own providers, seen by tools or not."""
-    code = ("import ctypes, sys, pyusdt\n"
-            "pyusdt.Provider('listed').probe('in-a-file', int, str)\n"
-            "import os; os.environ['PYUSDT_CACHE'] = '/proc/none'\n"
-            "pyusdt.Provider('listed').probe('in-none', int, str)\n"
-            "print('ready', flush=True); sys.stdin.read()")
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env={**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}) as process:
+    code = (
+        "import ctypes, sys, pyusdt\n"
+        "pyusdt.Provider('listed').probe('in-a-file', int, str)\n"
+        "import os; os.environ['PYUSDT_CACHE'] = '/proc/none'\n"
+        "pyusdt.Provider('listed').probe('in-none', int, str)\n"
+        "print('ready', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")},
+    ) as process:
         assert process.stdout.readline() == b"ready\n"
         listed = run("list", "-p", str(process.pid))
         set_semaphore(process.pid, "listed", 3)
@@ -158,20 +245,33 @@ def test_list_of_a_process(tmp_path):
         doctored = run("doctor", "-p", str(process.pid))
         process.stdin.close()
     assert listed.returncode == again.returncode == 0, listed.stderr
-    assert re.search(r"^listed +in-a-file +0 +listed-\w+\.so +-8@%rdi 8@%rsi$", listed.stdout, re.MULTILINE)
-    assert re.search(rf"^listed{process.pid} +in-none +0 +listed +integer string$", listed.stdout, re.MULTILINE)
-    assert re.search(rf"^pyusdt +user_trace-i4s4 +\d+ +\S+ +{re.escape(ARGUMENTS)}$", listed.stdout, re.MULTILINE)
+    assert re.search(
+        r"^listed +in-a-file +0 +listed-\w+\.so +-8@%rdi 8@%rsi$", listed.stdout, re.MULTILINE
+    )
+    assert re.search(
+        rf"^listed{process.pid} +in-none +0 +listed +integer string$", listed.stdout, re.MULTILINE
+    )
+    assert re.search(
+        rf"^pyusdt +user_trace-i4s4 +\d+ +\S+ +{re.escape(ARGUMENTS)}$", listed.stdout, re.MULTILINE
+    )
     assert re.search(r"^listed +in-a-file +3 ", again.stdout, re.MULTILINE)
     assert f"pydtrace -p {process.pid} works" in doctored.stdout
     # an interpreter that is built --with-dtrace has a few more of its own
-    assert re.search(r"ok +USDT probes +(954 of listed|9\d\d of listed, python), pyusdt", doctored.stdout)
+    assert re.search(
+        r"ok +USDT probes +(954 of listed|9\d\d of listed, python), pyusdt", doctored.stdout
+    )
 
 
 def set_semaphore(pid, provider, value):
     """As a tracer does that has no help from the kernel."""
     with open(f"/proc/{pid}/maps") as maps:
-        matches = (re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line) for line in maps)
-        path, start, offset = next((match[3], int(match[1], 16), int(match[2], 16)) for match in matches if match)
+        matches = (
+            re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line)
+            for line in maps
+        )
+        path, start, offset = next(
+            (match[3], int(match[1], 16), int(match[2], 16)) for match in matches if match
+        )
     file = elf.File(path)
     (note,) = file.notes()
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
@@ -184,7 +284,11 @@ def test_list_of_what_has_no_probes(tmp_path):
     bare = tmp_path / "bare.so"
     subprocess.run(["objcopy", "--remove-section=.note.stapsdt", MODULE, str(bare)], check=True)
     listed = run("list", str(bare))
-    assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", f"pyusdt: no USDT probes in {bare}\n")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (
+        1,
+        "",
+        f"pyusdt: no USDT probes in {bare}\n",
+    )
 
 
 MAPPING = """
@@ -204,17 +308,34 @@ def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch
     names = [first, *(tmp_path / f"link{number}.so" for number in range(20))]
     for name in names[1:]:
         os.link(first, name)
-    large, last = elfnotes.write(tmp_path / "large.so", 10_000), elfnotes.write(tmp_path / "last.so", 1)
+    large, last = (
+        elfnotes.write(tmp_path / "large.so", 10_000),
+        elfnotes.write(tmp_path / "last.so", 1),
+    )
     monkeypatch.setattr(list_command, "_NOTES", 500_000)
-    with subprocess.Popen([sys.executable, "-S", "-c", MAPPING, *names, large, last], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", MAPPING, *names, large, last],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         assert process.stdout.readline() == b"mapped\n"
         left = []
-        probes = [each for each in list_command.in_process(process.pid, left.append) if each.provider == "bad"]
+        probes = [
+            each
+            for each in list_command.in_process(process.pid, left.append)
+            if each.provider == "bad"
+        ]
         listed = run("list", "-p", str(process.pid))
         assert ([each.name for each in probes], left) == (["one"] * 3, ["large.so"])
-        assert {str(path) for path in (*names, large, last)} <= list_command.semaphores(process.pid)[1]
+        assert {str(path) for path in (*names, large, last)} <= list_command.semaphores(
+            process.pid
+        )[1]
         monkeypatch.setattr(list_command, "_FILES", 1)
-        assert len(left) == 1 and list_command.in_process(process.pid, left.append) is not None and len(left) == 2
+        assert (
+            len(left) == 1
+            and list_command.in_process(process.pid, left.append) is not None
+            and len(left) == 2
+        )
         process.stdin.close()
     assert (listed.returncode, listed.stderr) == (0, "") and "bad" in listed.stdout
 
@@ -236,7 +357,11 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
     """In memory of a file system that does not answer, say, that a process puts there between two calls: list, doctor and top of root's waited
     for ever, and Ctrl-C did not end them."""
     number = {"x86_64": 323, "aarch64": 282}.get(os.uname().machine, 0)
-    with subprocess.Popen([sys.executable, "-c", NOBODY_PROVIDES, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", NOBODY_PROVIDES, str(number)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         address = int(process.stdout.readline())
         if not address:
             process.stdin.close()
@@ -246,11 +371,20 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         monkeypatch.setattr(semaphore_reader, "LISTENERS", asked)
         monkeypatch.setattr(top, "LISTENERS", asked)
         monkeypatch.setattr(semaphore_reader, "PATIENCE", 0.2)
-        assert main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False)) == 0
+        assert (
+            main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False))
+            == 0
+        )
         said = capfd.readouterr()
         why = f"process {process.pid} does not let its memory be read: who listens to its probes is not known"
-        assert said.err == f"pyusdt: {why}\n" and re.search(r"^pyusdt +user_trace-i4s4 +- ", said.out, re.MULTILINE)
-        assert list_command.raised(process.pid, {address}) == 0 and asked.of(os.getpid(), []) == {} and asked.told == [why]
+        assert said.err == f"pyusdt: {why}\n" and re.search(
+            r"^pyusdt +user_trace-i4s4 +- ", said.out, re.MULTILINE
+        )
+        assert (
+            list_command.raised(process.pid, {address}) == 0
+            and asked.of(os.getpid(), []) == {}
+            and asked.told == [why]
+        )
         assert why in top.foot([])
         process.stdin.close()
 
@@ -271,7 +405,10 @@ def test_list_of_anothers_process():
             os._exit(0)
     os.close(write)
     with open(read) as said:
-        assert said.read() == f"you may not look at process {os.getpid()}: run pyusdt as that process's user, or as root"
+        assert (
+            said.read()
+            == f"you may not look at process {os.getpid()}: run pyusdt as that process's user, or as root"
+        )
     os.wait()
 
 
@@ -283,20 +420,31 @@ def test_list_of_a_process_that_is_not_there():
 def test_list_of_all(tmp_path):
     """Those of one run directory."""
     tmp_path.chmod(0o700)
-    with subprocess.Popen([sys.executable, "-c", "import pyusdt; print(flush=True); input()"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import pyusdt; print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)},
+    ) as process:
         process.stdout.readline()
         listed = run("list", PYUSDT_RUNDIR=str(tmp_path)).stdout
         process.stdin.close()
     providers = set(re.findall(r"^(pyusdt\d+) ", listed, re.MULTILINE))
-    assert f"pyusdt{process.pid}" in providers and len(providers) <= 2  # the command publishes itself
+    assert (
+        f"pyusdt{process.pid}" in providers and len(providers) <= 2
+    )  # the command publishes itself
 
 
 # ---- doctor ----
 
+
 def test_doctor_finds_no_fault_here():
     findings = {each.subject: each for each in doctor.here()}
-    assert findings["probes"].good and findings["embedded engine"].good and findings["own providers"].good
+    assert (
+        findings["probes"].good
+        and findings["embedded engine"].good
+        and findings["own providers"].good
+    )
     assert all(each.text and (each.good or each.advice) for each in findings.values())
 
 
@@ -314,13 +462,30 @@ def test_doctor_of_a_forked_child_that_has_not_fired(tmp_path):
     """It has no file of its own yet, and can be traced."""
     tmp_path.chmod(0o700)
     program = "import os, pyusdt\nif os.fork(): os.wait()\nelse: print(os.getpid(), flush=True); input(); pyusdt.p(1)"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)},
+    ) as process:
         child = int(process.stdout.readline())
         done = run("doctor", "-p", str(child), PYUSDT_RUNDIR=str(tmp_path))
-        with subprocess.Popen([os.path.join(os.path.dirname(PYUSDT), "pydtrace"), "-x", "engine=embedded", "-p", str(child), "-n",
-                               'pyusdt$target:::user_trace-i4s4 { printf("it fired"); exit(0); }', "--ready"],
-                              env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+        with subprocess.Popen(
+            [
+                os.path.join(os.path.dirname(PYUSDT), "pydtrace"),
+                "-x",
+                "engine=embedded",
+                "-p",
+                str(child),
+                "-n",
+                'pyusdt$target:::user_trace-i4s4 { printf("it fired"); exit(0); }',
+                "--ready",
+            ],
+            env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as tracer:
             said = []
             while "ready" not in "".join(said[-1:]):
                 said.append(tracer.stderr.readline())
@@ -329,7 +494,9 @@ def test_doctor_of_a_forked_child_that_has_not_fired(tmp_path):
             process.stdin.flush()
             out = tracer.communicate(timeout=60)[0]
         process.stdin.close()
-    assert "it fired" in out and any(f"process {child} has fired nothing since it was forked" in line for line in said), (out, said)
+    assert "it fired" in out and any(
+        f"process {child} has fired nothing since it was forked" in line for line in said
+    ), (out, said)
     assert f"ok  embedded engine  pydtrace -p {child} works: {tmp_path}\n" in done.stdout, done
 
 
@@ -352,7 +519,9 @@ ctypes.CDLL(None).kill(child, 9)
 
 def test_doctor_of_a_child_without_the_providers_thread():
     """Another thread than the main one has forked in C."""
-    with subprocess.Popen([sys.executable, "-c", FORKED_IN_C], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKED_IN_C], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         child = int(process.stdout.readline())
         said, of_parent = (run("doctor", "-p", str(pid)).stdout for pid in (child, process.pid))
         process.communicate(b"\n")
@@ -362,28 +531,63 @@ def test_doctor_of_a_child_without_the_providers_thread():
 
 def test_doctor_says_that_a_control_file_is_damaged(tmp_path):
     tmp_path.chmod(0o700)
-    with subprocess.Popen([sys.executable, "-c", DAMAGED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", DAMAGED, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)},
+    ) as process:
         process.stdout.readline()
         done = run("doctor", "-p", str(process.pid), PYUSDT_RUNDIR=str(tmp_path))
-        traced = subprocess.run([os.path.join(os.path.dirname(PYUSDT), "pydtrace"), "-x", "engine=embedded", "-p", str(process.pid), "-n", "pyusdt$target:::user_trace-s1"],
-                                env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+        traced = subprocess.run(
+            [
+                os.path.join(os.path.dirname(PYUSDT), "pydtrace"),
+                "-x",
+                "engine=embedded",
+                "-p",
+                str(process.pid),
+                "-n",
+                "pyusdt$target:::user_trace-s1",
+            ],
+            env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         process.stdin.close()
-    assert f"hint: what process {process.pid} says of its probes is damaged: pyusdt doctor -p" in traced.stderr
+    assert (
+        f"hint: what process {process.pid} says of its probes is damaged: pyusdt doctor -p"
+        in traced.stderr
+    )
     assert (done.returncode, traced.returncode) == (1, 1)
-    assert f"NO  embedded engine  what the process says in {tmp_path} of its probes is damaged\n" in done.stdout
+    assert (
+        f"NO  embedded engine  what the process says in {tmp_path} of its probes is damaged\n"
+        in done.stdout
+    )
 
 
 def test_doctor_says_what_is_wrong(tmp_path):
     tmp_path.chmod(0o755)
     done = run("doctor", PYUSDT_RUNDIR=str(tmp_path), PYUSDT_CACHE="/proc/none")
     assert done.returncode == 1
-    assert re.search(rf"NO  embedded engine +run directory {tmp_path} is open to others", done.stdout), done.stdout
-    assert "-> make that directory yours" in done.stdout and "-- " in done.stdout and "set PYUSDT_CACHE" in done.stdout
+    assert re.search(
+        rf"NO  embedded engine +run directory {tmp_path} is open to others", done.stdout
+    ), done.stdout
+    assert (
+        "-> make that directory yours" in done.stdout
+        and "-- " in done.stdout
+        and "set PYUSDT_CACHE" in done.stdout
+    )
 
 
-@pytest.mark.parametrize("said", ["run directory /x is open to others: its mode must be 0700",
-                                  "run directory /x does not belong to uid 7: remove it, or set PYUSDT_RUNDIR to another one"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "run directory /x is open to others: its mode must be 0700",
+        "run directory /x does not belong to uid 7: remove it, or set PYUSDT_RUNDIR to another one",
+    ],
+)
 def test_doctor_gives_the_advice_about_the_run_directory_once(said, monkeypatch):
     def refuse():
         raise PermissionError(errno.EPERM, said)
@@ -397,7 +601,11 @@ def test_doctor_of_a_process_without_pyusdt():
     with subprocess.Popen(["sleep", "30"]) as process:
         done = run("doctor", "-p", str(process.pid))
         process.kill()
-    assert done.returncode == 1 and "has no pyusdt in it" in done.stdout and "import pyusdt" in done.stdout
+    assert (
+        done.returncode == 1
+        and "has no pyusdt in it" in done.stdout
+        and "import pyusdt" in done.stdout
+    )
     gone = run("doctor", "-p", "4194305")
     assert gone.returncode == 1 and "no process has this id" in gone.stdout
 
@@ -413,24 +621,45 @@ def test_what_uprobes_do_with_our_sites():
 
 NOTHING = {"exists": [], "files": {}, "capabilities": 0, "which": None}
 UPROBES = "/sys/bus/event_source/devices/uprobe"
-EVERYTHING = {"exists": [UPROBES, f"{UPROBES}/format/ref_ctr_offset", "/sys/kernel/btf/vmlinux",
-                         "/sys/kernel/tracing/uprobe_events"],
-              "files": {"/proc/self/uid_map": "0 0 4294967295"}, "capabilities": ~0, "which": "/bin/sh"}
+EVERYTHING = {
+    "exists": [
+        UPROBES,
+        f"{UPROBES}/format/ref_ctr_offset",
+        "/sys/kernel/btf/vmlinux",
+        "/sys/kernel/tracing/uprobe_events",
+    ],
+    "files": {"/proc/self/uid_map": "0 0 4294967295"},
+    "capabilities": ~0,
+    "which": "/bin/sh",
+}
 
 
-@pytest.mark.parametrize(("machine", "subject", "good", "said"), [
-    ({}, "uprobes", True, "Linux 6.18.0: a trap at the note's nop"),
-    ({"exists": []}, "uprobes", False, "CONFIG_UPROBE_EVENTS"),
-    ({"exists": [UPROBES]}, "uprobes", True, "no reference counters"),
-    ({}, "kernel engine", True, "CAP_BPF"), ({"capabilities": 0}, "kernel engine", None, "run pydtrace as root"),
-    ({"exists": []}, "kernel engine", None, "CONFIG_DEBUG_INFO_BTF"),
-    ({"files": {"/sys/kernel/security/lockdown": "none [confidentiality]"}}, "kernel engine", False, "lockdown"),
-    ({}, "tracefs", True, "/sys/kernel/tracing"), ({"exists": []}, "tracefs", None, "as root"),
-    ({}, "namespaces", True, "the machine"), ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
-    ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
-    ({}, "other tracers", True, "bpftrace, perf"), (NOTHING, "other tracers", None, "docs/guide/tracers.md"),
-    ({}, "dtrace(1)", True, "/bin/sh"), (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
-])
+@pytest.mark.parametrize(
+    ("machine", "subject", "good", "said"),
+    [
+        ({}, "uprobes", True, "Linux 6.18.0: a trap at the note's nop"),
+        ({"exists": []}, "uprobes", False, "CONFIG_UPROBE_EVENTS"),
+        ({"exists": [UPROBES]}, "uprobes", True, "no reference counters"),
+        ({}, "kernel engine", True, "CAP_BPF"),
+        ({"capabilities": 0}, "kernel engine", None, "run pydtrace as root"),
+        ({"exists": []}, "kernel engine", None, "CONFIG_DEBUG_INFO_BTF"),
+        (
+            {"files": {"/sys/kernel/security/lockdown": "none [confidentiality]"}},
+            "kernel engine",
+            False,
+            "lockdown",
+        ),
+        ({}, "tracefs", True, "/sys/kernel/tracing"),
+        ({"exists": []}, "tracefs", None, "as root"),
+        ({}, "namespaces", True, "the machine"),
+        ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
+        ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
+        ({}, "other tracers", True, "bpftrace, perf"),
+        (NOTHING, "other tracers", None, "docs/guide/tracers.md"),
+        ({}, "dtrace(1)", True, "/bin/sh"),
+        (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
+    ],
+)
 def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
     """Each finding is told from what it is told from; whatever does not work has an advice."""
     machine = {**EVERYTHING, **machine}
@@ -440,20 +669,37 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
     monkeypatch.setattr(doctor, "effective", lambda: machine["capabilities"])
     monkeypatch.setattr(doctor.shutil, "which", lambda name: machine["which"])
     monkeypatch.setattr(doctor.platform, "release", lambda: "6.18.0")
-    checks = (doctor._uprobes, doctor._rights, doctor._tracefs, doctor._namespaces, doctor._tools, doctor._dtrace)
+    checks = (
+        doctor._uprobes,
+        doctor._rights,
+        doctor._tracefs,
+        doctor._namespaces,
+        doctor._tools,
+        doctor._dtrace,
+    )
     found = {each.subject: each for each in (check() for check in checks)}
-    assert found[subject].good is good and said in f"{found[subject].text} {found[subject].advice}", found
+    assert (
+        found[subject].good is good and said in f"{found[subject].text} {found[subject].advice}"
+    ), found
     assert all(each.good or each.advice for each in found.values()), found
 
 
-@pytest.mark.parametrize(("version", "said"), [((3, 10), "profile and trace functions.*attach PID needs"),
-                                                ((3, 12), "by sys.monitoring; .*attach PID needs"), ((3, 14), "attach PID works")])
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ((3, 10), "profile and trace functions.*attach PID needs"),
+        ((3, 12), "by sys.monitoring; .*attach PID needs"),
+        ((3, 14), "attach PID works"),
+    ],
+)
 def test_doctor_says_how_pythons_own_probes_are_had(version, said, monkeypatch):
     monkeypatch.setattr(doctor.sys, "version_info", version)
     assert re.search(said, doctor._python_vm().text)
 
 
-@pytest.mark.parametrize(("release", "good"), [("13.1.5 25", None), ("13.2 25", True), ("15.2.7 27", True), (None, None)])
+@pytest.mark.parametrize(
+    ("release", "good"), [("13.1.5 25", None), ("13.2 25", True), ("15.2.7 27", True), (None, None)]
+)
 def test_doctor_says_which_erlang_there_is(release, good, tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
     (tmp_path / "releases").mkdir()
@@ -462,7 +708,10 @@ def test_doctor_says_which_erlang_there_is(release, good, tmp_path, monkeypatch)
         (tmp_path / "releases" / "start_erl.data").write_text(f"{release}\n")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     finding = doctor._erlang_vm()
-    assert finding.good is good and f"OTP {release.split()[1] if release else 'of an unknown'}" in finding.text
+    assert (
+        finding.good is good
+        and f"OTP {release.split()[1] if release else 'of an unknown'}" in finding.text
+    )
     assert bool(finding.advice) is not bool(good)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert doctor._erlang_vm().good is None
@@ -470,7 +719,9 @@ def test_doctor_says_which_erlang_there_is(release, good, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(("status", "good"), [("enabled", None), ("disabled", True)])
 def test_doctor_on_macos(status, good, tmp_path, monkeypatch):
-    (tmp_path / "csrutil").write_text(f"#!/bin/sh\necho System Integrity Protection status: {status}.\n")
+    (tmp_path / "csrutil").write_text(
+        f"#!/bin/sh\necho System Integrity Protection status: {status}.\n"
+    )
     (tmp_path / "csrutil").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     finding = doctor._sip()
@@ -482,7 +733,12 @@ def test_a_check_that_breaks_is_a_finding():
         raise RuntimeError("broken")
 
     finding = doctor._careful(_odd_check)
-    assert finding.subject == "odd check" and finding.good is False and "broken" in finding.text and finding.advice
+    assert (
+        finding.subject == "odd check"
+        and finding.good is False
+        and "broken" in finding.text
+        and finding.advice
+    )
 
 
 def test_systemtaps_dtrace_is_none():
@@ -492,18 +748,28 @@ def test_systemtaps_dtrace_is_none():
 
 # ---- stub ----
 
+
 def test_stub(tmp_path):
     path = tmp_path / "shop.d"
     path.write_text("provider shop { probe order__placed(int64_t id, char *item); };")
     assert run("stub", str(path)).returncode == 0
     written = (tmp_path / "shop.pyi").read_text()
-    assert "def __call__(self, id: int | None = ..., item: str | Buffer | None = ..., /) -> bool: ..." in written
+    assert (
+        "def __call__(self, id: int | None = ..., item: str | Buffer | None = ..., /) -> bool: ..."
+        in written
+    )
     assert run("stub", str(path), "-o", "-").stdout == written
     path.write_text("provider shop { probe order__placed(int64_t id); }")
     failed = run("stub", str(path))
-    assert failed.returncode == 1 and failed.stderr == f"pyusdt: {path}:1: expected ';', not 'the end of the file'\n"
+    assert (
+        failed.returncode == 1
+        and failed.stderr == f"pyusdt: {path}:1: expected ';', not 'the end of the file'\n"
+    )
     failed = run("stub", str(tmp_path / "none.d"))
-    assert failed.returncode == 1 and failed.stderr == f"pyusdt: {tmp_path}/none.d: No such file or directory\n"
+    assert (
+        failed.returncode == 1
+        and failed.stderr == f"pyusdt: {tmp_path}/none.d: No such file or directory\n"
+    )
 
 
 def test_usage():
@@ -516,9 +782,14 @@ def test_help_and_version():
     assert (helped.returncode, helped.stderr) == (0, "") and "doctor" in helped.stdout
     for command in ("list", "doctor", "stub"):
         helped = run(command, "--help")
-        assert (helped.returncode, helped.stderr) == (0, "") and f"usage: pyusdt {command}" in helped.stdout
+        assert (helped.returncode, helped.stderr) == (
+            0,
+            "",
+        ) and f"usage: pyusdt {command}" in helped.stdout
     shown = run("--version")
-    assert (shown.returncode, shown.stderr) == (0, "") and re.fullmatch(r"pyusdt [\d.]+(, commit \w+\+?)? \(layout \d+\), D 2\.0\.7\n", shown.stdout)
+    assert (shown.returncode, shown.stderr) == (0, "") and re.fullmatch(
+        r"pyusdt [\d.]+(, commit \w+\+?)? \(layout \d+\), D 2\.0\.7\n", shown.stdout
+    )
 
 
 @pytest.mark.parametrize(("words", "shown"), [

@@ -76,8 +76,10 @@ def test_stop_ends_a_command_that_ignores_sigterm():
 
 def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
     proof = tmp_path / "ran"
-    code = ("import os, sys; from pydtrace.process.command import Command; "
-            f"c = Command(['touch', {str(proof)!r}]); print(c.pid, flush=True); os.kill(os.getpid(), 9)")
+    code = (
+        "import os, sys; from pydtrace.process.command import Command; "
+        f"c = Command(['touch', {str(proof)!r}]); print(c.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
     out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
     stat = pathlib.Path(f"/proc/{int(out.stdout)}/stat")
     deadline = time.monotonic() + 10
@@ -90,10 +92,14 @@ def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="host: /proc")
 def test_alive_without_its_first_thread():
     """It is a zombie by its state; so is one that has ended and that was not waited for."""
-    code = ("import ctypes, sys, threading; "
-            "threading.Thread(target=lambda: (print(flush=True), sys.stdin.read(), ctypes.CDLL(None)._exit(0))).start(); "
-            "ctypes.CDLL(None).pthread_exit(None)")
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    code = (
+        "import ctypes, sys, threading; "
+        "threading.Thread(target=lambda: (print(flush=True), sys.stdin.read(), ctypes.CDLL(None)._exit(0))).start(); "
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         status = pathlib.Path(f"/proc/{process.pid}/status")
         deadline = time.monotonic() + 10

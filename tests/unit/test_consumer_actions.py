@@ -13,13 +13,25 @@ import pytest
 pytestmark = pytest.mark.own_processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "consumer")
-CASES = sorted(os.path.basename(path)[len("actions-") : -len(".d")] for path in glob.glob(os.path.join(FOLDER, "actions-*.d")))
-ORDERS = {"key": ["aggsortkey"], "key-second": ["aggsortkey", "aggsortkeypos=1"], "rev": ["aggsortrev"],
-          "third-rev": ["aggsortrev", "aggsortpos=2"]}  # what the program of actions-order.d is run with, too
+CASES = sorted(
+    os.path.basename(path)[len("actions-") : -len(".d")]
+    for path in glob.glob(os.path.join(FOLDER, "actions-*.d"))
+)
+ORDERS = {
+    "key": ["aggsortkey"],
+    "key-second": ["aggsortkey", "aggsortkeypos=1"],
+    "rev": ["aggsortrev"],
+    "third-rev": ["aggsortrev", "aggsortpos=2"],
+}  # what the program of actions-order.d is run with, too
 
 
 def pydtrace(*arguments):
-    command = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", *arguments]
+    command = [
+        sys.executable,
+        "-c",
+        "from pydtrace.cli.pydtrace.main import main; main()",
+        *arguments,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -48,7 +60,10 @@ def unaddressed(text):
 
 def test_characters_beyond_ascii_are_utf8():
     """dtrace ends at the first of them."""
-    assert pydtrace("-qn", 'BEGIN { printf("%lc%wc%lc|", 233, 8364, -1); exit(0); }').stdout == "é€\ufffd|\n"
+    assert (
+        pydtrace("-qn", 'BEGIN { printf("%lc%wc%lc|", 233, 8364, -1); exit(0); }').stdout
+        == "é€\ufffd|\n"
+    )
 
 
 def test_destructive_actions_need_w():
@@ -78,26 +93,55 @@ def test_freopen_and_back(tmp_path):
 
 
 def test_setopt_says_what_it_can_not_set():
-    done = pydtrace("-qn", 'BEGIN { setopt("nosuch"); setopt("bufsize", "1m"); setopt("quiet"); exit(0); }')
+    done = pydtrace(
+        "-qn", 'BEGIN { setopt("nosuch"); setopt("bufsize", "1m"); setopt("quiet"); exit(0); }'
+    )
     assert 'couldn\'t set option "nosuch" to "1": Invalid option name' in done.stderr
-    assert 'couldn\'t set option "bufsize" to "1m": Operation illegal when tracing is active' in done.stderr
+    assert (
+        'couldn\'t set option "bufsize" to "1m": Operation illegal when tracing is active'
+        in done.stderr
+    )
 
 
 def test_setopt_sets_what_dtrace_sets_while_it_traces():
     """Asked of dtrace 2.0.7, one by one."""
-    fixed = ["bpflog", "bpflogsize", "bufpolicy", "bufresize", "cleanrate", "cpu", "jstackframes", "jstackstrsize", "lockmem",
-             "maxframes", "noresolve", "pcapsize", "scratchsize", "stackframes", "statusrate", "ustackframes"]
+    fixed = [
+        "bpflog",
+        "bpflogsize",
+        "bufpolicy",
+        "bufresize",
+        "cleanrate",
+        "cpu",
+        "jstackframes",
+        "jstackstrsize",
+        "lockmem",
+        "maxframes",
+        "noresolve",
+        "pcapsize",
+        "scratchsize",
+        "stackframes",
+        "statusrate",
+        "ustackframes",
+    ]
     values = {"bufpolicy": "fill", "bufresize": "auto", "cleanrate": "10hz", "statusrate": "10hz"}
     free = ["aggrate", "aggsortrev", "quiet", "stackindent", "switchrate"]
-    script = "".join(f'BEGIN {{ setopt("{name}", "{values.get(name, "1")}"); }}' for name in fixed + free)
+    script = "".join(
+        f'BEGIN {{ setopt("{name}", "{values.get(name, "1")}"); }}' for name in fixed + free
+    )
     done = pydtrace("-qn", script + "BEGIN { exit(0); }")
-    refused = [line.split('"')[1] for line in done.stderr.splitlines() if line.endswith("Operation illegal when tracing is active")]
+    refused = [
+        line.split('"')[1]
+        for line in done.stderr.splitlines()
+        if line.endswith("Operation illegal when tracing is active")
+    ]
     assert refused == fixed
 
 
 def test_a_speculation_that_is_too_long_drops():
-    script = 'BEGIN { i = speculation(); } BEGIN { speculate(i); printf("%d", i); } ' \
-             'BEGIN { speculate(i); trace(1); } BEGIN { commit(i); } BEGIN { exit(0); }'
+    script = (
+        'BEGIN { i = speculation(); } BEGIN { speculate(i); printf("%d", i); } '
+        "BEGIN { speculate(i); trace(1); } BEGIN { commit(i); } BEGIN { exit(0); }"
+    )
     done = pydtrace("-q", "-x", "specsize=50", "-n", script)
     assert "1 speculative drop" in done.stderr
     assert done.stdout == "1\n"
@@ -105,8 +149,10 @@ def test_a_speculation_that_is_too_long_drops():
 
 def test_a_fault_runs_error_and_tells_its_place(tmp_path):
     script = tmp_path / "x.d"
-    script.write_text("BEGIN { x = 0; }\nBEGIN { this->k = 5;\n  y = 1 / x; }\n"
-                      'ERROR { printf("%d %d %d", arg1, arg4, this->k); }\nBEGIN { printf("-%d", this->k); exit(0); }\n')
+    script.write_text(
+        "BEGIN { x = 0; }\nBEGIN { this->k = 5;\n  y = 1 / x; }\n"
+        'ERROR { printf("%d %d %d", arg1, arg4, this->k); }\nBEGIN { printf("-%d", this->k); exit(0); }\n'
+    )
     done = pydtrace("-qs", str(script))
     assert done.stdout == "1 4 0-5\n"
     assert "divide-by-zero at BPF pc" in done.stderr and f"\n    at {script}:3:7" in done.stderr
@@ -114,4 +160,7 @@ def test_a_fault_runs_error_and_tells_its_place(tmp_path):
 
 def test_a_path_that_freopen_can_not_take_is_shown_not_obeyed():
     done = pydtrace("-wqn", r'BEGIN { freopen("/proc/nonexistent/\033[2J%s", "\n"); exit(0); }')
-    assert "\x1b" not in done.stderr and 'couldn\'t freopen "' r'/proc/nonexistent/\x1b[2J\n"' in done.stderr
+    assert (
+        "\x1b" not in done.stderr
+        and "couldn't freopen \"" r'/proc/nonexistent/\x1b[2J\n"' in done.stderr
+    )

@@ -18,13 +18,21 @@ STAR_MISMATCH = (
 
 def refusal(source, *types, **more):
     with pytest.raises(f.FormatError) as caught:
-        f.check(f.parse(source), [type_of(name) if isinstance(name, str) else name for name in types], **more)
+        f.check(
+            f.parse(source),
+            [type_of(name) if isinstance(name, str) else name for name in types],
+            **more,
+        )
     return caught.value.tag, caught.value.message
 
 
 def test_a_format_is_conversions_with_the_text_between():
     parsed = f.parse(b"a%-5.3d b%%c%*.*s\n")
-    assert [(c.prefix, c.row.name) for c in parsed.conversions] == [(b"a", "d"), (b" b", "%"), (b"c", "s")]
+    assert [(c.prefix, c.row.name) for c in parsed.conversions] == [
+        (b"a", "d"),
+        (b" b", "%"),
+        (b"c", "s"),
+    ]
     assert (parsed.tail, parsed.arguments) == (b"\n", 4)
     first, _, last = parsed.conversions
     assert (first.flags, first.width, first.precision) == (f.LEFT, 5, 3)

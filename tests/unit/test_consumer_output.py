@@ -16,5 +16,7 @@ def read(name):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_prints_what_dtrace_printed(case, formatter):
-    assert read(case.script + ".d").decode() == case.source(), "the recorded script is another: record it again"
+    assert read(case.script + ".d").decode() == case.source(), (
+        "the recorded script is another: record it again"
+    )
     assert harness.print_case(formatter, case, NAMES) == read(case.name + ".r")

@@ -13,9 +13,9 @@ from pydtrace.engine.dtrace.output_parser import Parser
 pytestmark = pytest.mark.own_processes
 SUMS = 'BEGIN { @["back"] = sum(-12); @["web orders"] = sum(14); @["phone"] = sum(24); exit(0); }'
 VERBS = 'BEGIN { @["GET"] = sum(2); @["PUT"] = sum(9); @["POST"] = sum(9); exit(0); }'
-DEBTS = 'BEGIN { @[(char)7, 70000] = sum(-80); @[(char)8, 5] = sum(-20); exit(0); }'
-LINEAR = 'BEGIN { @ = lquantize(-3, -10, 20, 1); @ = lquantize(2, -10, 20, 1); @ = lquantize(7, -10, 20, 1, 10); exit(0); }'
-POWERS = 'BEGIN { @[1] = quantize(1); @[99] = quantize(1, 90); @[99] = quantize(0, 9); @[5] = quantize(8, -3); exit(0); }'
+DEBTS = "BEGIN { @[(char)7, 70000] = sum(-80); @[(char)8, 5] = sum(-20); exit(0); }"
+LINEAR = "BEGIN { @ = lquantize(-3, -10, 20, 1); @ = lquantize(2, -10, 20, 1); @ = lquantize(7, -10, 20, 1, 10); exit(0); }"
+POWERS = "BEGIN { @[1] = quantize(1); @[99] = quantize(1, 90); @[99] = quantize(0, 9); @[5] = quantize(8, -3); exit(0); }"
 HEADING = "------------- Distribution -------------"
 CASES = {
     "both-signs": (["agghist"], SUMS, f"""
@@ -61,9 +61,18 @@ CASES = {
 
 
 def run(options, script, **environment):
-    command = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()", "-q", "-n", script]
+    command = [
+        sys.executable,
+        "-c",
+        "from pydtrace.cli.pydtrace.main import main; main()",
+        "-q",
+        "-n",
+        script,
+    ]
     command += [f"-x{option}" for option in options]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env={**os.environ, **environment})
+    done = subprocess.run(
+        command, capture_output=True, check=False, timeout=60, env={**os.environ, **environment}
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 
@@ -74,8 +83,14 @@ def test_the_table(name):
     assert run(options, script).decode() == "\n" + expected
 
 
-@pytest.mark.parametrize("name, kind, first", [
-    ("both-signs", Bars, ("back", -12)), ("eighths", Bars, ("GET", 2)), ("powers", Packed, ("5", "0", "16", b"    V ", -3))])
+@pytest.mark.parametrize(
+    "name, kind, first",
+    [
+        ("both-signs", Bars, ("back", -12)),
+        ("eighths", Bars, ("GET", 2)),
+        ("powers", Packed, ("5", "0", "16", b"    V ", -3)),
+    ],
+)
 def test_our_parser_reads_it(name, kind, first):
     parser = Parser()
     items = parser.feed(run(*CASES[name][:2])) + parser.close()

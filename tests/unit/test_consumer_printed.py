@@ -28,19 +28,25 @@ def split(program, data):
     return [found[clause] for clause in sorted(found)]
 
 
-@pytest.mark.parametrize("flags", [0, harness.QUIET, harness.TESTING, harness.RAWBYTES, harness.FLOW], ids=str)
+@pytest.mark.parametrize(
+    "flags", [0, harness.QUIET, harness.TESTING, harness.RAWBYTES, harness.FLOW], ids=str
+)
 def test_the_text_is_the_same(formatter, flags):
     at_once = 0
     for case in CASES:
         program, data = case.program_and_records()
         waiting, coming = both(formatter, program, data * 3, flags=flags)
         assert coming.text == waiting.text, case.name
-        assert [(stop, action) for stop, _, action in coming.stops] == [(stop, action) for stop, _, action in waiting.stops]
+        assert [(stop, action) for stop, _, action in coming.stops] == [
+            (stop, action) for stop, _, action in waiting.stops
+        ]
         at_once += sum(coming.printed)
     assert at_once
 
 
-PLAIN = Case("plain", [[Printf(b"%d %s\n", ("int", -5), ("string", b"abc"))], [Trace("int", 7)]])  # and exit()
+PLAIN = Case(
+    "plain", [[Printf(b"%d %s\n", ("int", -5), ("string", b"abc"))], [Trace("int", 7)]]
+)  # and exit()
 
 
 def test_what_follows_an_action_of_the_caller_s_waits_with_it(formatter):
@@ -77,7 +83,9 @@ def test_a_very_wide_column_waits(formatter):
 
 @pytest.mark.parametrize("value", [0, 9, 10, -1, -10, 99, 100, 2**31 - 1, -(2**31)])
 def test_each_length_of_a_number(formatter, value):
-    program, data = Case("number", [[Printf(b"%d|%u", ("int", value), ("unsigned int", value % 2**32))]]).program_and_records()
+    program, data = Case(
+        "number", [[Printf(b"%d|%u", ("int", value), ("unsigned int", value % 2**32))]]
+    ).program_and_records()
     for result in both(formatter, program, split(program, data)[0], flags=harness.QUIET):
         assert result.text == b"%d|%d" % (value, value % 2**32)
 
@@ -87,7 +95,9 @@ def test_each_length_of_a_long_number(formatter, digits):
     most = min(10**digits - 1, 2**64 - 1)
     for value in (10 ** (digits - 1), most):
         signed = -min(value, 2**63)
-        case = Case("long", [[Printf(b"%d %u", ("long long", signed), ("unsigned long long", value))]])
+        case = Case(
+            "long", [[Printf(b"%d %u", ("long long", signed), ("unsigned long long", value))]]
+        )
         program, data = case.program_and_records()
         for result in both(formatter, program, split(program, data)[0], flags=harness.QUIET):
             assert result.text == b"%d %d" % (signed, value)

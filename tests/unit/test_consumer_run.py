@@ -73,6 +73,7 @@ class FakeFormatter:
     """Prints each record as `<clause>`; the records of clause 9 are exit actions of it."""
 
     DONE, FULL, PROBE, ACTION, FAULT = range(5)
+
     def __init__(self):
         self.names = {}
 
@@ -126,7 +127,9 @@ def exit_program():
     program = p.Program()
     for index in range(2):
         program.clauses.append(p.Clause(index, [], None))
-    program.clauses[1].actions = [p.Action(ACTIONS["exit"], [p.Data(t.INT, p.RECORD_DATA, 4)], None, [], None)]
+    program.clauses[1].actions = [
+        p.Action(ACTIONS["exit"], [p.Data(t.INT, p.RECORD_DATA, 4)], None, [], None)
+    ]
     return program
 
 
@@ -191,12 +194,16 @@ def test_a_command_that_does_not_start_is_the_user_s_error(pipe):
 
 
 def test_aggregations_print_after_the_empty_line(pipe):
-    found = Case("x", [[Aggregate("b", [("int", 2)], "count"), Aggregate("a", [], "sum", -4)]]).aggregations()
+    found = Case(
+        "x", [[Aggregate("b", [("int", 2)], "count"), Aggregate("a", [], "sum", -4)]]
+    ).aggregations()
     program = exit_program()
     for number, (aggdef, _) in enumerate(found):
         aggdef.map = number
         program.aggregations.append(aggdef)
-    engine = FakeEngine(program, aggregations=[(number, entries) for number, (_, entries) in enumerate(found)])
+    engine = FakeEngine(
+        program, aggregations=[(number, entries) for number, (_, entries) in enumerate(found)]
+    )
     expected = b"\n        2                1\n               -4\n"
     assert trace(engine, pipe)[1] == expected
 
@@ -255,7 +262,11 @@ def test_drops_are_told_once(pipe):
         engine.lost = {"principal": count, "order": 1}
 
     engine.buffers = [lambda: lose(2), lambda: lose(2), lambda: lose(3)]
-    assert [message for message, _ in trace(engine, pipe)[2]] == ["2 drops", "1 event out of order", "1 drop"]
+    assert [message for message, _ in trace(engine, pipe)[2]] == [
+        "2 drops",
+        "1 event out of order",
+        "1 drop",
+    ]
 
 
 def test_speculations_lost_by_the_engine_and_by_us_are_added(pipe):
@@ -264,7 +275,10 @@ def test_speculations_lost_by_the_engine_and_by_us_are_added(pipe):
     record = header(0 | p.RECORD_SPECULATIVE, p.RECORD_DATA + 8) + struct.pack("=II", 1, 0)
     engine = FakeEngine(program, [record, record])
     engine.lost = {"speculative": 5}
-    assert [message for message, _ in trace(engine, pipe, {"specsize": 40})[2]] == ["5 speculative drops", "1 speculative drop"]
+    assert [message for message, _ in trace(engine, pipe, {"specsize": 40})[2]] == [
+        "5 speculative drops",
+        "1 speculative drop",
+    ]
 
 
 def test_what_has_no_room_is_refused_before_begin(pipe):
@@ -272,7 +286,9 @@ def test_what_has_no_room_is_refused_before_begin(pipe):
     program.clauses[1].record_size = p.RECORD_DATA + 8
     program.options["bufsize"] = 8
     engine = FakeEngine(program)
-    with pytest.raises(EngineError, match="could not enable tracing: Enabling exceeds size of buffer"):
+    with pytest.raises(
+        EngineError, match="could not enable tracing: Enabling exceeds size of buffer"
+    ):
         trace(engine, pipe)
     assert engine.calls == []
 
@@ -280,7 +296,17 @@ def test_what_has_no_room_is_refused_before_begin(pipe):
 @pytest.mark.parametrize("error", [OSError("of the sink"), EngineError("of the engine")])
 def test_close_closes_all_whatever_fails(error):
     closed = []
-    driver = Driver({}, Targets((), SimpleNamespace(watch_group=lambda: None, stop=lambda user=None: closed.append("command"), go=lambda: None)))
+    driver = Driver(
+        {},
+        Targets(
+            (),
+            SimpleNamespace(
+                watch_group=lambda: None,
+                stop=lambda user=None: closed.append("command"),
+                go=lambda: None,
+            ),
+        ),
+    )
 
     def fail():
         closed.append("failed")
@@ -288,32 +314,48 @@ def test_close_closes_all_whatever_fails(error):
 
     engine = FakeEngine(exit_program())
     sink = Text(None, Said(), FakeFormatter())
-    sink.close, engine.close = (fail, lambda: closed.append("engine")) if isinstance(error, OSError) else (lambda: closed.append(
-        "sink"), fail)
+    sink.close, engine.close = (
+        (fail, lambda: closed.append("engine"))
+        if isinstance(error, OSError)
+        else (lambda: closed.append("sink"), fail)
+    )
     driver.adopt(engine.program, engine, "")
     driver.begin(sink)
     with pytest.raises(type(error)):
         driver.close()
-    assert closed == (["failed", "engine", "command"] if isinstance(error, OSError) else ["sink", "failed", "command"])
+    assert closed == (
+        ["failed", "engine", "command"]
+        if isinstance(error, OSError)
+        else ["sink", "failed", "command"]
+    )
     driver.close()
     assert closed[3:] == ["command"]
 
 
 def test_drops_with_tags():
-    assert runtime_errors.drop_line("aggregation", 5, tags=True) == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
+    assert (
+        runtime_errors.drop_line("aggregation", 5, tags=True)
+        == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
+    )
     assert runtime_errors.drop_line("dynamic", 1) == "1 dynamic variable drop"
 
 
 def test_division_by_zero_is_dtrace_s_line():
-    record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 216, 0)
+    record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack(
+        "=IIQ", p.FAULT_DIVZERO, 216, 0
+    )
     line = runtime_errors.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
-    assert line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
+    assert (
+        line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
+    )
 
 
 def told(records, places=True):
     """What a Teller says of faults of a program with an absent string: [(text, count)]."""
     said, program = [], compile_program("BEGIN { trace(copyinstr(arg1)); trace(1 / arg2); }")
-    teller = runtime_errors.Teller(program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places)
+    teller = runtime_errors.Teller(
+        program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places
+    )
     for record in records:
         teller.tell(record)
     teller.finish()
@@ -327,17 +369,27 @@ def fault(kind, pc, value=0):
 
 def test_the_same_fault_is_told_a_few_times_and_then_counted(monkeypatch):
     absent = [fault(p.FAULT_BADADDR, 20)] * 1000
-    line = "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0x0) at BPF pc 20"
+    line = (
+        "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0x0) at BPF pc 20"
+    )
     said = told(absent)
-    assert (said[0], said[1]) == ((f'{line}\n    at -n:1:9\n    hint: a string that is absent is NULL: arg1 ? copyinstr(arg1) : ""', 0),
-                                  (f"{line}\n    at -n:1:9", 0))
+    assert (said[0], said[1]) == (
+        (
+            f'{line}\n    at -n:1:9\n    hint: a string that is absent is NULL: arg1 ? copyinstr(arg1) : ""',
+            0,
+        ),
+        (f"{line}\n    at -n:1:9", 0),
+    )
     assert [count for _, count in said] == [0, 0, 0, 997] and said[-1][0] == f"997 more of: {line}"
     monkeypatch.setenv("_DTRACE_TESTING", "1")
     assert told(absent) == [(line, 0)] * 1000
 
 
 def test_each_fault_of_a_clause_is_counted_by_itself():
-    said = told([fault(p.FAULT_BADADDR, 20, 7), fault(p.FAULT_DIVZERO, 20), fault(p.FAULT_DIVZERO, 21)] * 5, places=False)
+    said = told(
+        [fault(p.FAULT_BADADDR, 20, 7), fault(p.FAULT_DIVZERO, 20), fault(p.FAULT_DIVZERO, 21)] * 5,
+        places=False,
+    )
     assert [count for _, count in said] == [0] * 9 + [2] * 3
     assert not any("\n    at " in text or "hint" in text for text, _ in said)
 
@@ -371,7 +423,9 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     drive(engine, Text(pipe[0], Said(), formatter))
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
-    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.fault_line(record, lambda ident: names)
+    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.fault_line(
+        record, lambda ident: names
+    )
 
 
 # --- strangers' words ---------------------------------------------------------------
@@ -400,4 +454,6 @@ def test_what_actions_complain_of_obeys_nobody(pipe):
     engine = FakeEngine(exit_program())
     engine.probe = lambda ident: ("provider", "module", EVIL, "name")
     Actions(engine.program, engine, Text(pipe[0], said, FakeFormatter()), {}).complain(PLAIN, "why")
-    assert said == [(f"error in dt_clause_0 for probe ID 1 (provider:module:{SHOWN}:name): why", True)]
+    assert said == [
+        (f"error in dt_clause_0 for probe ID 1 (provider:module:{SHOWN}:name): why", True)
+    ]

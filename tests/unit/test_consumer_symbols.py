@@ -48,13 +48,22 @@ def test_what_is_unknown_is_shown_as_a_number():
 
 def test_addresses_of_one_function_are_one_key():
     symbols = Symbols()
-    for naming, same in ((t.Naming(whole=True), True), (t.Naming(module=True), True), (t.PLACE, False)):
-        assert (symbols.group(naming, ME, ADDRESS + 1) == symbols.group(naming, ME, ADDRESS + 2)) is same
+    for naming, same in (
+        (t.Naming(whole=True), True),
+        (t.Naming(module=True), True),
+        (t.PLACE, False),
+    ):
+        assert (
+            symbols.group(naming, ME, ADDRESS + 1) == symbols.group(naming, ME, ADDRESS + 2)
+        ) is same
 
 
 def test_stacks_that_print_alike_are_one_key(monkeypatch):
     """Code of a just-in-time compiler, which is named without the distance from its function's beginning."""
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xf:x}"])
+    monkeypatch.setattr(
+        "pydtrace.driver.address_symbolizer.FRAME_RESOLVERS",
+        [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xF:x}"],
+    )
     stack = t.Stack(2)
     group = Symbols().grouping([Data(stack, 8, stack.size)])
 
@@ -67,12 +76,17 @@ def test_stacks_that_print_alike_are_one_key(monkeypatch):
 
 
 def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::{address & ~0xf:x}"])
+    monkeypatch.setattr(
+        "pydtrace.driver.address_symbolizer.FRAME_RESOLVERS",
+        [lambda: lambda pid, address: f"py::{address & ~0xF:x}"],
+    )
     stack, symbol = t.Stack(2), t.Symbol(True, t.PLACE)
     symbols = Symbols()
 
     def key(pid, *frames):
-        return symbols.grouping([Data(stack, 8, stack.size)])(struct.pack("=QIIII2Q", 7, len(frames), 1, pid, 0, *frames, *[0] * (2 - len(frames))))
+        return symbols.grouping([Data(stack, 8, stack.size)])(
+            struct.pack("=QIIII2Q", 7, len(frames), 1, pid, 0, *frames, *[0] * (2 - len(frames)))
+        )
 
     def name(pid, address):
         return symbols.grouping([Data(symbol, 0, 16)])(struct.pack("=QQ", pid, address))
@@ -153,11 +167,23 @@ def elf_file(path, texts, symbols, sections=4, link=2):
     at = 64 + 24 * symbols
     table = at + len(texts)
     table += -table % 8
-    header = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 0, table, 0, 64, 56, 0, 64, sections, 2)
-    rows = [(0,) * 10, (1, 2, 0, 0, 64, 24 * symbols, link, 0, 8, 24), (0, 3, 0, 0, at, len(texts), 0, 0, 1, 0),
-            (0, 3, 0, 0, (1 << 63) - 1, 1, 0, 0, 1, 0), *((9 + i, 1, *(0,) * 8) for i in range(sections - 4))]
-    functions = b"".join(struct.pack("=IBBHQQ", 9 + i, 2, 0, 1, 4096 + i, 1) for i in range(symbols))
-    path.write_bytes((header + functions + texts).ljust(table, b"\0") + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
+    header = struct.pack(
+        "=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 0, table, 0, 64, 56, 0, 64, sections, 2
+    )
+    rows = [
+        (0,) * 10,
+        (1, 2, 0, 0, 64, 24 * symbols, link, 0, 8, 24),
+        (0, 3, 0, 0, at, len(texts), 0, 0, 1, 0),
+        (0, 3, 0, 0, (1 << 63) - 1, 1, 0, 0, 1, 0),
+        *((9 + i, 1, *(0,) * 8) for i in range(sections - 4)),
+    ]
+    functions = b"".join(
+        struct.pack("=IBBHQQ", 9 + i, 2, 0, 1, 4096 + i, 1) for i in range(symbols)
+    )
+    path.write_bytes(
+        (header + functions + texts).ljust(table, b"\0")
+        + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows)
+    )
     return str(path)
 
 
@@ -166,14 +192,24 @@ def test_a_table_finds_what_lies_there():
     chance = random.Random(4)
     texts = b"\0" + b"".join(b"f%d\0" % number for number in range(50))
     for _ in range(100):
-        rows = [(chance.choice((1 << 64, 100)) - 1 - chance.randrange(60), chance.choice((0, 1, 5, 1 << 40)), 1 + chance.randrange(len(texts)))
-                for _ in range(chance.randrange(12))]
+        rows = [
+            (
+                chance.choice((1 << 64, 100)) - 1 - chance.randrange(60),
+                chance.choice((0, 1, 5, 1 << 40)),
+                1 + chance.randrange(len(texts)),
+            )
+            for _ in range(chance.randrange(12))
+        ]
         table = Table(rows, texts)
         for address in [row[0] + distance for row in rows for distance in (-1, 0, 1, 5)]:
             before = [row for row in rows if row[0] <= address]
             start, size, name = max(before, default=(0, 0, 0))
             text = texts[name:].partition(b"\0")[0].decode()
-            assert table.find(address) == ((start, text) if before and address < start + max(min(size, (1 << 32) - 1), 1) and text else None)
+            assert table.find(address) == (
+                (start, text)
+                if before and address < start + max(min(size, (1 << 32) - 1), 1) and text
+                else None
+            )
 
 
 def test_names_that_are_elsewhere_are_none(tmp_path):
@@ -219,7 +255,9 @@ sys.stdin.read()
 @contextlib.contextmanager
 def holding(function, *command):
     """(pid, address of the function) of a process that has it; the last words of the command: the library."""
-    process = subprocess.Popen([*command, function], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, function], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         yield process.pid, int(process.stdout.readline())
     finally:
@@ -239,10 +277,27 @@ def test_names_are_of_the_file_that_is_mapped(tmp_path):
 def test_a_container_s_file_names_nobody_else_s_functions(tmp_path):
     """Who has another file at the same path, in a mount namespace of his own, and is looked at first."""
     path, other = library(tmp_path / "lib.so", "first"), library(tmp_path / "other.so", "second")
-    inside = ("unshare", "-m", "sh", "-c", f"mount --bind {other} {path} && exec \"$@\"", "sh", sys.executable, "-c", LOADING, path)
+    inside = (
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        f'mount --bind {other} {path} && exec "$@"',
+        "sh",
+        sys.executable,
+        "-c",
+        LOADING,
+        path,
+    )
     symbols = Symbols()
-    with holding("second", *inside) as (hostile, second), holding("first", sys.executable, "-c", LOADING, path) as (pid, first):
-        assert [symbols.name(hostile, second), symbols.name(pid, first)] == ["lib.so`second", "lib.so`first"]
+    with (
+        holding("second", *inside) as (hostile, second),
+        holding("first", sys.executable, "-c", LOADING, path) as (pid, first),
+    ):
+        assert [symbols.name(hostile, second), symbols.name(pid, first)] == [
+            "lib.so`second",
+            "lib.so`first",
+        ]
 
 
 def told(path, offset, pid=2**22 + 5):
@@ -259,12 +314,18 @@ def test_what_is_only_said_to_be_mapped_is_opened_where_everybody_may(tmp_path, 
     path = library(tmp_path / "lib.so", "first")
     path.chmod(0o640)
     opened = []
-    monkeypatch.setattr(os, "open", lambda path, flags, *more, real=os.open: opened.append(flags) or real(path, flags, *more))
+    monkeypatch.setattr(
+        os,
+        "open",
+        lambda path, flags, *more, real=os.open: opened.append(flags) or real(path, flags, *more),
+    )
     start = File(path).functions()[0]
     named = f"lib.so`{start[2]}"
     with holding("first", sys.executable, "-c", LOADING, path) as (pid, _):
         del opened[:]
-        assert told(path, start[0], os.getpid()) == told(path, start[0]) == f"lib.so`{start[0]:#x}"  # they have other files
+        assert (
+            told(path, start[0], os.getpid()) == told(path, start[0]) == f"lib.so`{start[0]:#x}"
+        )  # they have other files
         assert opened == []
         assert told(path, start[0], pid) == named  # the kernel says so
     path = library(tmp_path / "other" / "lib.so", "first")
@@ -289,7 +350,9 @@ def test_tables_of_symbols_have_room_together(tmp_path, monkeypatch):
     for path in [*paths, *paths]:
         assert files.get(path, os.stat(path), time).table.find(4096) == (4096, "f")
         assert files._taken <= 1 << 20
-    assert sum(files.known(os.stat(path)) is not None for path in paths) == (1 << 20) // (160_000 + 4096 + 12)
+    assert sum(files.known(os.stat(path)) is not None for path in paths) == (1 << 20) // (
+        160_000 + 4096 + 12
+    )
     large = elf_file(tmp_path / "large.so", b"\0.symtab\0f\0", 40_000)
     assert len(files.get(large, os.stat(large), time).table) == 0
 
@@ -304,20 +367,28 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         return ["1000-2000 r-xp 00000000 00:00 7 /nowhere\n"]
 
     monkeypatch.setattr(maps, "lines", lines)
-    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
+    monkeypatch.setattr(
+        cpu_time_budget,
+        "time",
+        types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]),
+    )
     monkeypatch.setattr("pydtrace.driver.address_symbolizer.user_of", lambda pid: 4711)
     symbols = Symbols()
     for _ in range(1000):
         assert symbols.name(7, 0x5000) == "0x5000"
         clock[0] += 0.1
     assert 7 <= len(readings) <= 20, readings
-    assert symbols.warnings() == ["names of functions of user 4711's processes were not all read: their files and maps take too long"]
+    assert symbols.warnings() == [
+        "names of functions of user 4711's processes were not all read: their files and maps take too long"
+    ]
     assert symbols.warnings() == []
 
 
 def test_maps_of_many_processes_have_room_together(monkeypatch):
     monkeypatch.setattr("pydtrace.driver.address_symbolizer._MAPPED", 1 << 20)
-    text = "".join(f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000))
+    text = "".join(
+        f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000)
+    )
     monkeypatch.setattr(maps, "lines", lambda pid: text.splitlines(keepends=True))
     symbols = Symbols()
     for pid in range(100):
@@ -345,7 +416,11 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         return [(0x1000, 0x1020, f"f{len(readings)}")]
 
     monkeypatch.setattr(perf_map_module, "_read", read)
-    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
+    monkeypatch.setattr(
+        cpu_time_budget,
+        "time",
+        types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]),
+    )
     resolve = perf_map_module.PerfMaps()
     for _ in range(1000):
         with open(path, "ab") as file:
@@ -357,14 +432,26 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
 
 def test_perf_maps_have_room_together(monkeypatch):
     """Those of many processes, which one file can be by many names; what was not asked for longest is read again."""
-    monkeypatch.setattr(perf_map_module, "_read", lambda path, user: [(number, number + 1, path) for number in range(1000)])
+    monkeypatch.setattr(
+        perf_map_module,
+        "_read",
+        lambda path, user: [(number, number + 1, path) for number in range(1000)],
+    )
     monkeypatch.setattr(perf_map_module, "_ROOM", 1 << 20)
-    monkeypatch.setattr(cpu_time_budget, "time", types.SimpleNamespace(monotonic=lambda: 0.0, thread_time=lambda: 0.0))
-    monkeypatch.setattr(perf_map_module.os, "lstat", lambda path: types.SimpleNamespace(st_size=1000))
+    monkeypatch.setattr(
+        cpu_time_budget,
+        "time",
+        types.SimpleNamespace(monotonic=lambda: 0.0, thread_time=lambda: 0.0),
+    )
+    monkeypatch.setattr(
+        perf_map_module.os, "lstat", lambda path: types.SimpleNamespace(st_size=1000)
+    )
     resolve = perf_map_module.PerfMaps()
     for pid in [*range(10_000, 10_100)] * 2:
         assert resolve(pid, 500) == f"/proc/{pid}/root/tmp/perf-{pid}.map"
-        assert 0 <= resolve._room == (1 << 20) - sum(known.room for known in resolve._known.values())
+        assert (
+            0 <= resolve._room == (1 << 20) - sum(known.room for known in resolve._known.values())
+        )
     assert len(resolve._known) == (1 << 20) // 201_512, len(resolve._known)
 
 

@@ -30,7 +30,9 @@ def records_of(case):
 
 def test_stops_at_the_caller_s_actions_and_goes_on_behind_them(formatter):
     program, (first, second, exits) = records_of(CASE)
-    result = harness.run(formatter, formatter_table.build(program), first + exits + second, NAMES, harness.QUIET)
+    result = harness.run(
+        formatter, formatter_table.build(program), first + exits + second, NAMES, harness.QUIET
+    )
     assert result.text == b"5<abc>"
     assert result.stops == [(ACTION, len(first), 0), (DONE, len(first + exits + second), 0)]
 
@@ -46,37 +48,53 @@ def test_a_record_with_an_action_of_the_caller_s_has_one_line(formatter):
 
 def test_stops_at_a_probe_it_does_not_know_before_it_prints_anything(formatter):
     program, (first, *_) = records_of(CASE)
-    result = harness.run(formatter, formatter_table.build(program), first, {7: ("", "", "", "other")})
+    result = harness.run(
+        formatter, formatter_table.build(program), first, {7: ("", "", "", "other")}
+    )
     assert (result.text, result.stops) == (b"", [(PROBE, 0, 0)])
 
 
 def test_quiet_needs_no_names(formatter):
     program, (first, *_) = records_of(CASE)
-    assert harness.run(formatter, formatter_table.build(program), first, {}, harness.QUIET).text == b"5"
+    assert (
+        harness.run(formatter, formatter_table.build(program), first, {}, harness.QUIET).text
+        == b"5"
+    )
 
 
 def test_stops_at_faults(formatter):
     program, (first, *_) = records_of(CASE)
     fault = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + bytes(16)
-    result = harness.run(formatter, formatter_table.build(program), first + fault + first, NAMES, harness.QUIET)
+    result = harness.run(
+        formatter, formatter_table.build(program), first + fault + first, NAMES, harness.QUIET
+    )
     assert (result.text, result.stops[0]) == (b"55", (FAULT, len(first), 0))
 
 
 def test_stops_when_the_text_is_long(formatter):
     program, (first, *_) = records_of(Case("wide", [[Printf(b"%60000d", ("int", 1))]]))
-    result = harness.run(formatter, formatter_table.build(program), first * 10, NAMES, harness.QUIET)
+    result = harness.run(
+        formatter, formatter_table.build(program), first * 10, NAMES, harness.QUIET
+    )
     assert len(result.text) == 600000
     assert [stop for stop, _, _ in result.stops] == [FULL, DONE]
 
 
 def test_the_heading_is_printed_once_over_several_buffers(formatter):
     program, (first, *_) = records_of(CASE)
-    assert harness.run(formatter, formatter_table.build(program), [first, first], NAMES).text.count(b"FUNCTION:NAME") == 1
+    assert (
+        harness.run(formatter, formatter_table.build(program), [first, first], NAMES).text.count(
+            b"FUNCTION:NAME"
+        )
+        == 1
+    )
 
 
 def test_testing_mode_has_no_columns_that_change(formatter):
     program, (first, *_) = records_of(CASE)
-    text = harness.run(formatter, formatter_table.build(program), first, NAMES, harness.TESTING).text
+    text = harness.run(
+        formatter, formatter_table.build(program), first, NAMES, harness.TESTING
+    ).text
     assert text == b"%32s\n%32s           5\n" % (b"FUNCTION:NAME", b":BEGIN")
 
 
@@ -96,18 +114,28 @@ def damaged(record, **fields):
 )  # fmt: skip
 def test_a_damaged_record_is_refused(formatter, fields):
     program, (first, *_) = records_of(CASE)
-    result = harness.run(formatter, formatter_table.build(program), first + damaged(first, **fields), NAMES, harness.QUIET)
+    result = harness.run(
+        formatter,
+        formatter_table.build(program),
+        first + damaged(first, **fields),
+        NAMES,
+        harness.QUIET,
+    )
     assert (result.text, result.stops[-1]) == (b"5", (EINVAL, len(first), 0))
 
 
 def test_a_record_cut_short_is_refused(formatter):
     program, (first, *_) = records_of(CASE)
     for size in range(1, len(first)):
-        assert harness.run(formatter, formatter_table.build(program), first[:size], NAMES).stops == [(EINVAL, 0, 0)]
+        assert harness.run(
+            formatter, formatter_table.build(program), first[:size], NAMES
+        ).stops == [(EINVAL, 0, 0)]
 
 
 def test_a_string_without_its_nul_ends_with_its_storage(formatter):
-    program, (record, *_) = records_of(Case("full", [[Printf(b"[%s|%S]", *2 * [("string", b"abc")])]]))
+    program, (record, *_) = records_of(
+        Case("full", [[Printf(b"[%s|%S]", *2 * [("string", b"abc")])]])
+    )
     filled = record[: p.RECORD_DATA] + b"x" * (len(record) - p.RECORD_DATA)
     size = program.clauses[0].actions[0].data[0].size
     result = harness.run(formatter, formatter_table.build(program), filled, NAMES, harness.QUIET)
@@ -133,9 +161,17 @@ def test_random_damage_to_records_is_never_followed(formatter):
         for _ in range(40):
             changed = bytearray(data)
             for _ in range(rng.randrange(1, 20)):
-                changed[rng.randrange(len(changed))] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
+                changed[rng.randrange(len(changed))] = rng.choice(
+                    [0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)]
+                )
             buffers.append(bytes(changed[: rng.randrange(1, len(changed) + 1)]))
-        result = harness.run(formatter, formatter_table.build(program), buffers, NAMES, harness.flags_of(case.options))
+        result = harness.run(
+            formatter,
+            formatter_table.build(program),
+            buffers,
+            NAMES,
+            harness.flags_of(case.options),
+        )
         assert result.returncode == 0, result.errors[-2000:]
 
 
@@ -176,13 +212,21 @@ def flow(formatter, steps, flags=0):
         record = bytearray(damaged(first, probe=probe, clause=clause[0] * 3 if clause else 0))
         struct.pack_into("=I", record, p.RECORD_TID, tid)
         records.append(bytes(record))
-    result = harness.run(formatter, formatter_table.build(program), b"".join(records), FLOW_NAMES, harness.FLOW | flags)
+    result = harness.run(
+        formatter,
+        formatter_table.build(program),
+        b"".join(records),
+        FLOW_NAMES,
+        harness.FLOW | flags,
+    )
     assert result.stops[-1][0] == DONE, result.errors
     return result.text.decode()
 
 
 def test_flow_indents_what_is_called_and_marks_how(formatter):
-    assert flow(formatter, [(1, 9), (2, 9), (4, 9), (5, 9), (6, 9), (7, 9), (8, 9), (3, 9), (3, 9)]).splitlines() == [
+    assert flow(
+        formatter, [(1, 9), (2, 9), (4, 9), (5, 9), (6, 9), (7, 9), (8, 9), (3, 9), (3, 9)]
+    ).splitlines() == [
         "CPU FUNCTION                                 ",
         "  0 | :BEGIN                                            5",
         "  0  -> main                                            5",
@@ -196,17 +240,30 @@ def test_flow_indents_what_is_called_and_marks_how(formatter):
     ]
 
 
-def test_flow_takes_a_further_clause_for_the_same_call_and_the_same_clause_for_a_recursion(formatter):
+def test_flow_takes_a_further_clause_for_the_same_call_and_the_same_clause_for_a_recursion(
+    formatter,
+):
     text = flow(formatter, [(2, 9), (2, 9, 1), (2, 9, 1), (3, 9)])
-    assert [line[4:20].rstrip() for line in text.splitlines()[1:]] == [" -> main", "  | main:entry", "   -> main", "   <- main"]
+    assert [line[4:20].rstrip() for line in text.splitlines()[1:]] == [
+        " -> main",
+        "  | main:entry",
+        "   -> main",
+        "   <- main",
+    ]
 
 
 def test_flow_is_a_threads_own_and_stands_with_quiet_as_well(formatter):
-    text = flow(formatter, [(2, 9), (2, 9 + 4096), (7, 9), (7, 9 + 4096), (8, 9), (3, 9), (8, 9 + 4096)], harness.QUIET)
+    text = flow(
+        formatter,
+        [(2, 9), (2, 9 + 4096), (7, 9), (7, 9 + 4096), (8, 9), (3, 9), (8, 9 + 4096)],
+        harness.QUIET,
+    )
     line, *rest = text.splitlines()
     shown = [part.rstrip() for part in re.findall(r"  0( .{41})", rest[0])]
-    assert (line, shown) == ("CPU FUNCTION                                 ",
-                             ["  -> main", "  -> main", "    -> f", "    -> f", "    <- f", "  <- main", "    <- f"])
+    assert (line, shown) == (
+        "CPU FUNCTION                                 ",
+        ["  -> main", "  -> main", "    -> f", "    -> f", "    <- f", "  <- main", "    <- f"],
+    )
 
 
 def test_flow_takes_a_bounded_depth(formatter):

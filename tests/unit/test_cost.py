@@ -17,7 +17,9 @@ class Case:
         self.work, self.cut, self.told = {}, [], []
         monkeypatch.setattr(cpu_limit.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(cpu_limit.time, "process_time", lambda: self.used)
-        self.cost = cpu_limit.Cost(25, lambda: -self.others, lambda: dict(self.work), self.cut.append, self.told.append)
+        self.cost = cpu_limit.Cost(
+            25, lambda: -self.others, lambda: dict(self.work), self.cut.append, self.told.append
+        )
 
     def window(self, used, **work):
         """Ten seconds of which so many were used.  work: {user: units, or seconds that were measured}."""
@@ -26,7 +28,9 @@ class Case:
         for name, more in work.items():
             uid = {"own": OWN, "alice": ALICE, "bob": BOB}[name]
             units, seconds = self.work.get(uid, (0, 0.0))
-            self.work[uid] = (units + more, seconds) if isinstance(more, int) else (units, seconds + more)
+            self.work[uid] = (
+                (units + more, seconds) if isinstance(more, int) else (units, seconds + more)
+            )
         return self.cost.passed()
 
 
@@ -42,14 +46,20 @@ def test_within_the_bound(case):
 def test_who_costs_most_is_cut_off(case):
     assert case.window(4.0, alice=300, bob=80, own=20) == ""
     assert case.cut == [ALICE]
-    assert case.told == [(f"processes of user {ALICE} are traced no more: they have taken 30 % of a processor of this tracing for 10 s, and "
-                         "-x maxcpu=25 is what all may take")]
+    assert case.told == [
+        (
+            f"processes of user {ALICE} are traced no more: they have taken 30 % of a processor of this tracing for 10 s, and "
+            "-x maxcpu=25 is what all may take"
+        )
+    ]
     assert case.window(2.0, bob=80) == "" and case.cut == [ALICE]
 
 
 def test_two_at_once(case):
     assert case.window(9.0, alice=500, bob=400) == "" and case.cut == [ALICE, BOB]
-    assert case.window(9.0, own=400).startswith("tracing stops: it has taken 90 % of a processor for 10 s, and -x maxcpu=25 ")
+    assert case.window(9.0, own=400).startswith(
+        "tracing stops: it has taken 90 % of a processor for 10 s, and -x maxcpu=25 "
+    )
 
 
 def test_processes_that_come_and_go_cost_without_events(case):
@@ -58,7 +68,9 @@ def test_processes_that_come_and_go_cost_without_events(case):
 
 def test_own_processes_end_it(case):
     """Nobody is cut off where that would not help."""
-    assert "tracing stops: it has taken 50 %" in case.window(5.0, own=400, alice=100) and not case.cut
+    assert (
+        "tracing stops: it has taken 50 %" in case.window(5.0, own=400, alice=100) and not case.cut
+    )
 
 
 def test_without_users(case):

@@ -35,10 +35,18 @@ def raise_it(script):
 
 
 MADE = [  # of those with a constructor of their own; cli's UsageError adds nothing to its arguments
-    refused("BEGIN { trace(argO); }"), refused('BEGIN { printf("%d", "x"); }'), NoSuchProcess(17), NoStacks("no process 17"), EngineError("no \x1b here"), NotFound("no such file"), NoPyusdt("process 17 has no pyusdt in it"),
+    refused("BEGIN { trace(argO); }"),
+    refused('BEGIN { printf("%d", "x"); }'),
+    NoSuchProcess(17),
+    NoStacks("no process 17"),
+    EngineError("no \x1b here"),
+    NotFound("no such file"),
+    NoPyusdt("process 17 has no pyusdt in it"),
     return_sites.NotFound("its symbol has no size", True),
-    printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1), asm.AsmError(3, "no such register"),
-    syscalls.Refused(OSError(13, "Permission denied"), "R1 is not a pointer")]
+    printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1),
+    asm.AsmError(3, "no such register"),
+    syscalls.Refused(OSError(13, "Permission denied"), "R1 is not a pointer"),
+]
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -55,7 +63,9 @@ def test_a_compile_error_is_whole():
     error = MADE[0]
     again = pickle.loads(pickle.dumps(error))
     assert (again.tag, again.message, again.hint) == (error.tag, error.message, error.hint)
-    assert (again.loc.line, again.loc.column) == (1, 15) and again.render(True) == error.render(True)
+    assert (again.loc.line, again.loc.column) == (1, 15) and again.render(True) == error.render(
+        True
+    )
 
 
 def test_it_comes_out_of_another_process():
@@ -69,6 +79,16 @@ def test_each_with_a_constructor_is_tried():
         importlib.import_module(module.name)
     found, left = set(), [Exception]
     while left:
-        left += (kinds := [kind for kind in left.pop().__subclasses__() if kind.__module__.split(".")[0] in ("pydtrace", "pyusdt", "builtins")])
-        found |= {kind for kind in kinds if kind.__module__.startswith(("pydtrace.", "pyusdt.")) and "__init__" in vars(kind)}
+        left += (
+            kinds := [
+                kind
+                for kind in left.pop().__subclasses__()
+                if kind.__module__.split(".")[0] in ("pydtrace", "pyusdt", "builtins")
+            ]
+        )
+        found |= {
+            kind
+            for kind in kinds
+            if kind.__module__.startswith(("pydtrace.", "pyusdt.")) and "__init__" in vars(kind)
+        }
     assert {type(error) for error in MADE} | {UsageError} == found

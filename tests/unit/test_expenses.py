@@ -34,7 +34,9 @@ def test_who_takes_more_than_his_share(clock):
     assert not told
     found.add(USER, BURST + 0.1)
     assert found.is_cut_off(USER) and not found.is_cut_off(OTHER) and not found.is_cut_off(OWN)
-    assert told == ["connections of user 64123 are refused for 60 s: they have taken more than 5 % of a processor"]
+    assert told == [
+        "connections of user 64123 are refused for 60 s: they have taken more than 5 % of a processor"
+    ]
     found.add(USER, 0.1)
     assert len(told) == 1 and found.taken == pytest.approx(200 * SHARE / 2 + BURST + 0.2)
     clock[0] += CUT + 1
@@ -68,7 +70,11 @@ def test_connections(path, counts, monkeypatch):
         for _ in range(200):
             connection = http.client.HTTPConnection("127.0.0.1", served.server_port, timeout=20)
             try:
-                connection.request("GET", path, headers={"Host": f"127.0.0.1:{served.server_port}", "Connection": "close"})
+                connection.request(
+                    "GET",
+                    path,
+                    headers={"Host": f"127.0.0.1:{served.server_port}", "Connection": "close"},
+                )
                 assert connection.getresponse().read() == b"hello"
             except (http.client.HTTPException, OSError):
                 refused += 1

@@ -16,25 +16,38 @@ FILES = ["/usr/aarch64-linux-gnu/lib/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
 
 
 def register(name, returns):
-    return _NAMED[name] if name in _NAMED else returns if name == "ra" else int(name[1:]) + 64 * (name[0] == "v")
+    return (
+        _NAMED[name]
+        if name in _NAMED
+        else returns
+        if name == "ra"
+        else int(name[1:]) + 64 * (name[0] == "v")
+    )
 
 
 def of_readelf(path):
     """{(function, address): (its register of the address to return to, {register: rule})} as cfi has them; a rule that is none: None."""
     found, returns = {}, {}
-    printed = subprocess.run(["readelf", "--debug-dump=frames-interp", path], capture_output=True, text=True, check=False).stdout
+    printed = subprocess.run(
+        ["readelf", "--debug-dump=frames-interp", path], capture_output=True, text=True, check=False
+    ).stdout
     for paragraph in printed.split("\n\n"):
         if common := re.match(r"\n*(?:Contents.*\n+)?(\w+) \w+ \w+ CIE .*ra=(\d+)", paragraph):
             returns[common[1]] = int(common[2])
         if not (function := re.search(r"FDE cie=(\w+) pc=(\w+)\.\.", paragraph)):
             continue
         returned = returns[function[1]]
-        _, *rest = paragraph[function.end():].splitlines()
+        _, *rest = paragraph[function.end() :].splitlines()
         for line in rest[1:]:
             address, *values = re.sub(r"r(\d+) \(\w+\)", r"=\1", line).split()
             columns = [dwarf_cfi.CFA, *(register(name, returned) for name in rest[0].split()[2:])]
-            found[int(function[2], 16), int(address, 16)] = returned, {
-                column: said(value, returned) for column, value in zip(columns, values, strict=True)}
+            found[int(function[2], 16), int(address, 16)] = (
+                returned,
+                {
+                    column: said(value, returned)
+                    for column, value in zip(columns, values, strict=True)
+                },
+            )
     return found
 
 
@@ -47,14 +60,21 @@ def said(value, returns):
         return dwarf_cfi.REGISTER, int(value[1:])
     where, sign, number = re.fullmatch(r"(\w+)([+-])(\d+)", value).groups()
     distance = int(sign + number)
-    return (dwarf_cfi.OFFSET if where == "c" else dwarf_cfi.VALUE, distance) if where in "cv" else (register(where, returns), distance)
+    return (
+        (dwarf_cfi.OFFSET if where == "c" else dwarf_cfi.VALUE, distance)
+        if where in "cv"
+        else (register(where, returns), distance)
+    )
 
 
 def ours(row, column):
     rule = row.rules.get(column)
     if rule is None:
         return None
-    return {dwarf_cfi.EXPRESSION: "vexp" if column != dwarf_cfi.CFA else "exp", dwarf_cfi.AT: "exp"}.get(rule[0], rule)
+    return {
+        dwarf_cfi.EXPRESSION: "vexp" if column != dwarf_cfi.CFA else "exp",
+        dwarf_cfi.AT: "exp",
+    }.get(rule[0], rule)
 
 
 @pytest.mark.parametrize("path", FILES, ids=["aarch64", "x86-64"])
@@ -70,7 +90,9 @@ def test_each_row(path):
                 returns, wanted = theirs[row.start, begin]
                 assert row.returns == returns
                 assert {column: ours(row, column) for column in wanted} == wanted, hex(begin)
-                assert {column for column, rule in row.rules.items() if rule is not None} <= wanted.keys(), hex(begin)
+                assert {
+                    column for column, rule in row.rules.items() if rule is not None
+                } <= wanted.keys(), hex(begin)
                 compared += 1
     finally:
         file.close()

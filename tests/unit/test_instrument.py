@@ -47,7 +47,9 @@ def kind(request):
 
 
 def probes_of(kind):
-    return Fired(Hostile() if kind in ("starts fail", "all fail") else None), Fired(Hostile() if kind in ("ends fail", "all fail") else None)
+    return Fired(Hostile() if kind in ("starts fail", "all fail") else None), Fired(
+        Hostile() if kind in ("ends fail", "all fail") else None
+    )
 
 
 def replaced(monkeypatch, module, kind):
@@ -108,7 +110,12 @@ def test_wsgi(monkeypatch, application, kind):
     assert start.calls and set(start.calls) == {("GET", "", "/a", "")}
     if kind == "good":
         route, status, size, took, method, path, _ = done.calls[0]
-        assert (route, status, size, method, path) == ("", *WSGI_CASES[application], "GET", "/a") and took > 0
+        assert (route, status, size, method, path) == (
+            "",
+            *WSGI_CASES[application],
+            "GET",
+            "/a",
+        ) and took > 0
         assert len(start.calls) == len(done.calls) == 1 and instrument.trouble() == ""
     else:
         assert "last with Hostile" in instrument.trouble()
@@ -121,6 +128,7 @@ def test_a_list_stays_a_list(monkeypatch):
 
 def test_an_answer_keeps_what_it_has(monkeypatch, kind):
     """As Django's, which has a status and is bytes."""
+
     class Answer:
         status_code = 207
         __iter__ = lambda self: iter([b"1", b"2"])
@@ -128,10 +136,16 @@ def test_an_answer_keeps_what_it_has(monkeypatch, kind):
 
     _, done = replaced(monkeypatch, http, kind)
     answered = http.WSGI(lambda *_: Answer())(environ(), lambda *_: None)
-    assert (answered.status_code, bytes(answered), list(answered)) == (207, b"all of it", [b"1", b"2"])
+    assert (answered.status_code, bytes(answered), list(answered)) == (
+        207,
+        b"all of it",
+        [b"1", b"2"],
+    )
     with pytest.raises(AttributeError):
         answered.nothing  # noqa: B018 - what it has not
-    assert not hasattr(answered, "streaming") and len(done.calls) == (kind not in ("starts fail", "all fail"))
+    assert not hasattr(answered, "streaming") and len(done.calls) == (
+        kind not in ("starts fail", "all fail")
+    )
 
 
 def test_a_file_of_the_servers_stays_one(monkeypatch):
@@ -144,25 +158,35 @@ def test_a_file_of_the_servers_stays_one(monkeypatch):
 
     wrapper = Wrapper()
     _, done = replaced(monkeypatch, http, "good")
-    assert http.WSGI(application)(environ(**{"wsgi.file_wrapper": Wrapper}), lambda *_: None) is wrapper
+    assert (
+        http.WSGI(application)(environ(**{"wsgi.file_wrapper": Wrapper}), lambda *_: None)
+        is wrapper
+    )
     assert done.calls[0][1:3] == (200, 77)
 
 
 def test_nothing_while_nobody_traces(monkeypatch):
     monkeypatch.setattr(http, "Request", None)  # who makes one, raises
     surroundings = environ()
-    assert http.WSGI(lambda given, _start: given)(surroundings, None) is surroundings and http._KEY not in surroundings
+    assert (
+        http.WSGI(lambda given, _start: given)(surroundings, None) is surroundings
+        and http._KEY not in surroundings
+    )
     assert instrument.trouble() == ""
 
 
 async def plain(_scope, _receive, send):
-    await send({"type": "http.response.start", "status": 201, "headers": [(b"content-length", b"3")]})
+    await send(
+        {"type": "http.response.start", "status": 201, "headers": [(b"content-length", b"3")]}
+    )
     await send({"type": "http.response.body", "body": b"a", "more_body": True})
     await send({"type": "http.response.body", "body": b"bc"})
 
 
 async def in_a_file(_scope, _receive, send):
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]}
+    )
     await send({"type": "http.response.pathsend", "path": "/x"})
 
 
@@ -185,7 +209,11 @@ def messages(application, kind="http", headers=()):
         sent.append(message)
 
     try:
-        asyncio.run(application({"type": kind, "method": "GET", "path": "/a", "headers": headers}, None, send))
+        asyncio.run(
+            application(
+                {"type": kind, "method": "GET", "path": "/a", "headers": headers}, None, send
+            )
+        )
     except Exception as error:  # noqa: BLE001 - compared with another
         return sent, type(error)
     return sent, None
@@ -203,8 +231,15 @@ def test_asgi(monkeypatch, application, kind):
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-@pytest.mark.parametrize("header, known", [(TRACEPARENT, TRACEPARENT), (f"{TRACEPARENT}-of-a-later-version", TRACEPARENT),
-                                           ("00-zero", None), ("x" * 100_000, None)])
+@pytest.mark.parametrize(
+    "header, known",
+    [
+        (TRACEPARENT, TRACEPARENT),
+        (f"{TRACEPARENT}-of-a-later-version", TRACEPARENT),
+        ("00-zero", None),
+        ("x" * 100_000, None),
+    ],
+)
 def test_traceparent(monkeypatch, header, known, kind):
     """It is the tag while the request is answered, whatever fails; before and afterwards it is not."""
     seen = []
@@ -244,7 +279,10 @@ def test_queries(monkeypatch, kind):
         db_queries.around_query(Cursor, "bad", lambda: 1 / 0)
     if kind == "good":
         assert [call[0] for call in start.calls] == ["outer", "bad"]
-        assert [(call[0], call[1], call[3]) for call in done.calls] == [("outer", 4, ""), ("bad", -1, "ZeroDivisionError")]
+        assert [(call[0], call[1], call[3]) for call in done.calls] == [
+            ("outer", 4, ""),
+            ("bad", -1, "ZeroDivisionError"),
+        ]
     assert not db_queries._inside.get()
 
 
@@ -255,14 +293,20 @@ def test_cursors_of_any_driver(monkeypatch, kind):
     with contextlib.closing(sqlite3.connect(":memory:", factory=classes)) as connection:
         connection.executescript("create table item (number); create table other (number)")
         connection.cursor().executemany("insert into item values (?)", [(1,), (2,)])
-        assert connection.execute("select number from item where number > ?", (1,)).fetchall() == [(2,)]
+        assert connection.execute("select number from item where number > ?", (1,)).fetchall() == [
+            (2,)
+        ]
         assert type(connection.cursor(sqlite3.Cursor)) is sqlite3.Cursor
         with pytest.raises(sqlite3.OperationalError):
             connection.execute("select nothing")
     if kind == "good":
         assert [call[0] for call in start.calls] == [call[0] for call in done.calls]
         assert [(call[0][:6], call[1], call[3]) for call in done.calls] == [
-            ("create", -1, ""), ("insert", 2, ""), ("select", -1, ""), ("select", -1, "OperationalError")]
+            ("create", -1, ""),
+            ("insert", 2, ""),
+            ("select", -1, ""),
+            ("select", -1, "OperationalError"),
+        ]
     assert (instrument.trouble() == "") == (kind == "good")
 
 
@@ -296,7 +340,10 @@ def test_a_module_that_comes(tmp_path, monkeypatch):
 
 
 def test_parts_that_are_none():
-    with pytest.raises(ValueError, match=r"no part of pyusdt.instrument: djnago \(there are django, flask, starlette, "):
+    with pytest.raises(
+        ValueError,
+        match=r"no part of pyusdt.instrument: djnago \(there are django, flask, starlette, ",
+    ):
         instrument.enable("djnago")
 
 

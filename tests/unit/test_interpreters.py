@@ -53,7 +53,14 @@ def test_one_look_that_never_ends(named, monkeypatch):
 def test_what_stands_behind_a_look_that_never_ends(named, monkeypatch):
     """Names of others' functions, which were asked for while it hung."""
     monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
-    monkeypatch.setattr(_Slow, "texts", lambda self, words: (self.pid < 4 and self.gate.wait(60), dict.fromkeys(words, f"f{self.pid}"))[1])
+    monkeypatch.setattr(
+        _Slow,
+        "texts",
+        lambda self, words: (
+            self.pid < 4 and self.gate.wait(60),
+            dict.fromkeys(words, f"f{self.pid}"),
+        )[1],
+    )
     for pid in range(1, 6):
         named.see(pid, (WORD,))
     assert [named.name(pid, WORD) for pid in (5, 4, 1)] == ["f5", "f4", python_frame_names.UNKNOWN]

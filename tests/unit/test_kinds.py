@@ -27,18 +27,58 @@ COLUMNS = [NOW, TO_COME, PYUSDT_TO_COME, NOBODY]
 
 def kind(text: str) -> str:
     provider, module, function, name = text.split(":")
-    return probe_kinds.kind(SimpleNamespace(provider=provider, module=module, function=function, name=name))
+    return probe_kinds.kind(
+        SimpleNamespace(provider=provider, module=module, function=function, name=name)
+    )
 
 
-@pytest.mark.parametrize(("what", "descriptions"), [
-    (TRACER, [":::BEGIN", "dtrace:::END", ":::tick-1s", "profile:::profile-99"]),
-    (OWN, ["pyusdt*:::user_trace-i4s4", "pyusdt12:::user_trace-n1", "erlang*:::spawn", "python7:m:f:function-entry", "http*:::request-done",
-           "db9:::query-start", "otel*:::span-end", "log*:::record"]),
-    (KERNEL, ["pid12:libc:malloc:entry", "pid*:a.out:main:return", "p*d12:::entry", "syscall::read:entry", "rawtp:sched::sched_switch",
-              "proc:::exec", "sched:::on-cpu", "io:::start", "tcp:::send", "ip:::send", "udp:::receive"]),
-    (OTHER, ["php*:::function-entry", "hotspot77:::gc-begin", "libstdcxx*:::throw", "shop5:::order-placed", "postgresql*:::query-start",
-             "pyvm*:::line"]),
-    (probe_kinds.ANY, [":::user_trace-i4s4", "*:::throw", "::malloc:entry"])])
+@pytest.mark.parametrize(
+    ("what", "descriptions"),
+    [
+        (TRACER, [":::BEGIN", "dtrace:::END", ":::tick-1s", "profile:::profile-99"]),
+        (
+            OWN,
+            [
+                "pyusdt*:::user_trace-i4s4",
+                "pyusdt12:::user_trace-n1",
+                "erlang*:::spawn",
+                "python7:m:f:function-entry",
+                "http*:::request-done",
+                "db9:::query-start",
+                "otel*:::span-end",
+                "log*:::record",
+            ],
+        ),
+        (
+            KERNEL,
+            [
+                "pid12:libc:malloc:entry",
+                "pid*:a.out:main:return",
+                "p*d12:::entry",
+                "syscall::read:entry",
+                "rawtp:sched::sched_switch",
+                "proc:::exec",
+                "sched:::on-cpu",
+                "io:::start",
+                "tcp:::send",
+                "ip:::send",
+                "udp:::receive",
+            ],
+        ),
+        (
+            OTHER,
+            [
+                "php*:::function-entry",
+                "hotspot77:::gc-begin",
+                "libstdcxx*:::throw",
+                "shop5:::order-placed",
+                "postgresql*:::query-start",
+                "pyvm*:::line",
+            ],
+        ),
+        (probe_kinds.ANY, [":::user_trace-i4s4", "*:::throw", "::malloc:entry"]),
+    ],
+)
 def test_kinds(what, descriptions):
     assert {text: kind(text) for text in descriptions} == dict.fromkeys(descriptions, what)
 
@@ -47,23 +87,46 @@ def rows() -> list[list[str]]:
     """The cells of the page's table."""
     with open(os.path.join(ROOT, "docs/guide/pydtrace.md")) as file:
         text = file.read().partition("## Which engine")[2].partition("\n- ")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")][2:]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ][2:]
 
 
 def test_the_page_and_the_code_have_one_table():
     wanted, row = {}, {}
     for cells in rows():
-        row = row if cells[0].startswith("the same") else {"what": OWN if "pyusdt*" in cells[0] else KERNEL if "syscall" in cells[0] else OTHER}
+        row = (
+            row
+            if cells[0].startswith("the same")
+            else {
+                "what": OWN if "pyusdt*" in cells[0] else KERNEL if "syscall" in cells[0] else OTHER
+            }
+        )
         users = (True, False) if ";" not in cells[0] else (cells[0].endswith("root"),)
         for root in users:
-            wanted |= {(row["what"], root, who): cell.partition(",")[0] for who, cell in zip(COLUMNS, cells[1:], strict=True)}
+            wanted |= {
+                (row["what"], root, who): cell.partition(",")[0]
+                for who, cell in zip(COLUMNS, cells[1:], strict=True)
+            }
     assert wanted == probe_kinds.TABLE_OF_ENGINES
     assert {EMBEDDED, KERNEL, REFUSED} == set(wanted.values())
 
 
-@pytest.mark.parametrize(("line", "loads"), [
-    ("python app.py", True), ("/usr/bin/python3.12 -m app", True), ("env X=1 python3 x.py", True), ("erl -noshell", True),
-    ("sh -c", False), ("java -jar x.jar", False), ("./dl", False), ("php x.php", False)])
+@pytest.mark.parametrize(
+    ("line", "loads"),
+    [
+        ("python app.py", True),
+        ("/usr/bin/python3.12 -m app", True),
+        ("env X=1 python3 x.py", True),
+        ("erl -noshell", True),
+        ("sh -c", False),
+        ("java -jar x.jar", False),
+        ("./dl", False),
+        ("php x.php", False),
+    ],
+)
 def test_commands_that_load_pyusdt(line, loads):
     assert probe_kinds.loads_pyusdt(line.split()) == loads
 

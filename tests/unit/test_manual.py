@@ -16,16 +16,30 @@ PAGES = ["pydtrace", "pyusdt"]
 
 def shown(name):
     """What a reader sees, without the overstrikes of bold."""
-    done = subprocess.run(["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", DOCS / "man" / f"{name}.1"], capture_output=True,
-                          text=True, check=True, timeout=60, env={**os.environ, "GROFF_NO_SGR": "1"})
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", DOCS / "man" / f"{name}.1"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "GROFF_NO_SGR": "1"},
+    )
     assert done.stderr == ""
     return " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_made_of_its_sources(name):
-    made = subprocess.run([sys.executable, DOCS / "make_man.py", "--print", name], capture_output=True, text=True, check=True, timeout=60)
-    assert (DOCS / "man" / f"{name}.1").read_text(encoding="utf-8") == made.stdout, "run docs/make_man.py"
+    made = subprocess.run(
+        [sys.executable, DOCS / "make_man.py", "--print", name],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (DOCS / "man" / f"{name}.1").read_text(encoding="utf-8") == made.stdout, (
+        "run docs/make_man.py"
+    )
 
 
 def test_every_option_of_pydtrace_is_explained():
@@ -37,5 +51,7 @@ def test_every_option_of_pydtrace_is_explained():
 
 def test_every_command_of_pyusdt_is_explained():
     text = shown("pyusdt")
-    assert [name for name, each in COMMANDS.items() if each.words and f"pyusdt {name}" not in text] == []
+    assert [
+        name for name, each in COMMANDS.items() if each.words and f"pyusdt {name}" not in text
+    ] == []
     assert "source <(pyusdt completion bash)" in text

@@ -41,8 +41,20 @@ def recorded(tmp_path_factory):
     """The bytes of a recording."""
     path = tmp_path_factory.mktemp("many") / "recorded"
     pydtrace = Path(sys.executable).parent / "pydtrace"
-    subprocess.run([pydtrace, "-q", "--record", path, "-n", "pyusdt$target:::user_trace-i4s4 /0/ { }", "-c", f"{sys.executable} -c \"{PROGRAM}\""],
-                   check=True, timeout=120)
+    subprocess.run(
+        [
+            pydtrace,
+            "-q",
+            "--record",
+            path,
+            "-n",
+            "pyusdt$target:::user_trace-i4s4 /0/ { }",
+            "-c",
+            f'{sys.executable} -c "{PROGRAM}"',
+        ],
+        check=True,
+        timeout=120,
+    )
     return path.read_bytes()
 
 
@@ -55,7 +67,9 @@ class World:
         compiler.add(script)
         names = [f"h{i}" for i in range(len(shifts))]
         self.program = many.finish(compiler, placement.of_clause, placement.THERE)
-        self.engine = CentralEngine(self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})})
+        self.engine = CentralEngine(
+            self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})}
+        )
         self.hosts = [Host(name, i, self.engine, None) for i, name in enumerate(names)]
         self.engine._hosts += self.hosts
         self.engine._texts = []
@@ -74,7 +88,13 @@ class World:
 
         read = key_reader(data_of(self.program.clauses[clause]), None)
         place = slice(p.RECORD_CLAUSE, p.RECORD_CLAUSE + 4)
-        mark = (lambda _: ()) if clause else lambda record: (bool(int.from_bytes(record[place], sys.byteorder) & p.RECORD_UNSURE),)
+        mark = (
+            (lambda _: ())
+            if clause
+            else lambda record: (
+                bool(int.from_bytes(record[place], sys.byteorder) & p.RECORD_UNSURE),
+            )
+        )
         return [(*read(record), *mark(record)) for record, *_ in split(self.engine._run(1 << 62))]
 
 
@@ -85,7 +105,9 @@ def test_portions_of_any_size(recorded):
     for at in range(0, len(recorded), 37):
         world.engine.take_events(world.hosts[0], recorded[at : at + 37])
         rows += world.rows()
-    assert [(host, n, number) for host, n, number, _, _ in rows] == [("h0", i + 1, i) for i in range(EVENTS)]
+    assert [(host, n, number) for host, n, number, _, _ in rows] == [
+        ("h0", i + 1, i) for i in range(EVENTS)
+    ]
 
 
 def test_hosts_whose_clocks_differ(recorded):
@@ -95,12 +117,18 @@ def test_hosts_whose_clocks_differ(recorded):
     for host in reversed(world.hosts):
         world.engine.take_events(host, recorded)
     rows = world.rows()
-    assert [(host, n, number) for host, n, number, _, _ in rows] == [(f"h{i // EVENTS}", i + 1, i % EVENTS) for i in range(3 * EVENTS)]
+    assert [(host, n, number) for host, n, number, _, _ in rows] == [
+        (f"h{i // EVENTS}", i + 1, i % EVENTS) for i in range(3 * EVENTS)
+    ]
     times = [when for _, _, _, when, _ in rows]
-    assert times == sorted(times) and times[EVENTS] - times[0] == pytest.approx(100 * SECOND, abs=5000), times
+    assert times == sorted(times) and times[EVENTS] - times[0] == pytest.approx(
+        100 * SECOND, abs=5000
+    ), times
     assert not any(unsure for *_, unsure in rows) and world.engine._lost() == (0, 0)
-    assert {key.split(b"\0")[0]: int.from_bytes(value[:8], sys.byteorder) for key, value in world.engine.items(world.program.aggregations[0].map)} == {
-        b"h0": EVENTS, b"h1": EVENTS, b"h2": EVENTS}
+    assert {
+        key.split(b"\0")[0]: int.from_bytes(value[:8], sys.byteorder)
+        for key, value in world.engine.items(world.program.aggregations[0].map)
+    } == {b"h0": EVENTS, b"h1": EVENTS, b"h2": EVENTS}
 
 
 def test_what_could_be_the_other_way_round_is_marked(recorded):
@@ -130,7 +158,10 @@ def test_what_is_damaged_costs_its_host(recorded):
     rows = world.rows()
     of = {host: [number for name, _, number, _, _ in rows if name == host] for host in ("h0", "h1")}
     assert of["h0"] == list(range(EVENTS)) and of["h1"] == list(range(EVENTS // 2))
-    assert "h1 is given up" in world.engine._texts[-1] and "its events can not be read" in world.engine._texts[-1]
+    assert (
+        "h1 is given up" in world.engine._texts[-1]
+        and "its events can not be read" in world.engine._texts[-1]
+    )
 
 
 def test_events_of_a_time_to_come(recorded):
@@ -142,7 +173,10 @@ def test_events_of_a_time_to_come(recorded):
     world.engine._released()
     world.engine._released()  # now it is first
     assert [host.state == RUNNING for host in world.hosts] == [True, False]
-    assert "h1 is given up" in world.engine._texts[-1] and "of a time to come" in world.engine._texts[-1]
+    assert (
+        "h1 is given up" in world.engine._texts[-1]
+        and "of a time to come" in world.engine._texts[-1]
+    )
 
 
 def test_a_host_that_comes_back(recorded):
@@ -153,7 +187,9 @@ def test_a_host_that_comes_back(recorded):
     engine.began(host)
     engine.take_events(host, recorded)
     assert engine._many.waits(0) > 0
-    assert [n for _, n, *_ in world.rows()] == list(range(1, 2 * EVENTS))  # the last one of the first line was cut off
+    assert [n for _, n, *_ in world.rows()] == list(
+        range(1, 2 * EVENTS)
+    )  # the last one of the first line was cut off
     assert engine._many.waits(0) == engine._many.waits(1) == 0
     with pytest.raises(Broken, match="come back too often"):
         for _ in range(1000):
@@ -174,7 +210,12 @@ class Flood:
     out, over, drips = 0, False, False
 
     def __init__(self, engine, host):
-        self.most, self._engine, self._host, self._parts = 0, engine, host, itertools.repeat(made.event(0, 100, at=1))
+        self.most, self._engine, self._host, self._parts = (
+            0,
+            engine,
+            host,
+            itertools.repeat(made.event(0, 100, at=1)),
+        )
 
     def select(self, timeout):
         return [(SimpleNamespace(data=self._host), 1)]
@@ -209,7 +250,11 @@ def test_a_host_that_sends_without_end_when_it_is_to_end(action, monkeypatch):
     engine.end()
     while engine.more():
         pass
-    assert flood.most < 3 * 10_000 and "h0 is given up" in engine._texts[-1] and "does not end" in engine._texts[-1]
+    assert (
+        flood.most < 3 * 10_000
+        and "h0 is given up" in engine._texts[-1]
+        and "does not end" in engine._texts[-1]
+    )
 
 
 # --- stacks, and samples ------------------------------------------------------------------------------------
@@ -224,8 +269,13 @@ def frames_of(world):
     (aggregation,) = world.program.aggregations
     host, stack = aggregation.keys
     symbols = Symbols({}, name_of=world.engine.name_of, code_of=world.engine.code_of)
-    return {(key[host.offset : host.offset + host.size].split(b"\0")[0].decode(), *symbols.frames(key[stack.offset : stack.offset + stack.size])):
-            unpacked(value)[0] for key, value in world.engine.items(aggregation.map)}
+    return {
+        (
+            key[host.offset : host.offset + host.size].split(b"\0")[0].decode(),
+            *symbols.frames(key[stack.offset : stack.offset + stack.size]),
+        ): unpacked(value)[0]
+        for key, value in world.engine.items(aggregation.map)
+    }
 
 
 def send(world, host, *blocks):
@@ -237,7 +287,13 @@ def run(world):
 
 
 def begun(world, host, processes=1, name="fired"):
-    send(world, host, made.HEADER, made.table(0, "made", name), *(made.target(i, 0, 100 + i) for i in range(processes)))
+    send(
+        world,
+        host,
+        made.HEADER,
+        made.table(0, "made", name),
+        *(made.target(i, 0, 100 + i) for i in range(processes)),
+    )
 
 
 def test_no_host_takes_the_names_of_others():
@@ -245,25 +301,58 @@ def test_no_host_takes_the_names_of_others():
     world = World([0, 0], script=STACKS)
     begun(world, 0, processes=65_536)
     for number in (0, 65_535):
-        send(world, 0, made.place(number, 1, f"lie{number}"), made.event(number, 1, stack=[1 << 32 | 5, 1 << 32 | made.ENTRY | 6]))
+        send(
+            world,
+            0,
+            made.place(number, 1, f"lie{number}"),
+            made.event(number, 1, stack=[1 << 32 | 5, 1 << 32 | made.ENTRY | 6]),
+        )
     run(world)
     begun(world, 1, processes=3)
-    send(world, 1, *(made.place(i, 1, f"true{i}") for i in range(3)), *(made.event(i, 2, stack=[1 << 32 | made.ENTRY | 7]) for i in range(3)))
+    send(
+        world,
+        1,
+        *(made.place(i, 1, f"true{i}") for i in range(3)),
+        *(made.event(i, 2, stack=[1 << 32 | made.ENTRY | 7]) for i in range(3)),
+    )
     run(world)
-    assert frames_of(world) == {("h0", "lie0 (lie.py:5)", "lie0 (lie.py:6)"): 1, ("h0", "?", "?"): 1,
-                                **{("h1", f"true{i} (lie.py:7)"): 1 for i in range(3)}}
-    assert world.engine._many.place(_tracer.FRAME_TARGETS // 16, 1)[1] == "true0"  # behind the share of h0
+    assert frames_of(world) == {
+        ("h0", "lie0 (lie.py:5)", "lie0 (lie.py:6)"): 1,
+        ("h0", "?", "?"): 1,
+        **{("h1", f"true{i} (lie.py:7)"): 1 for i in range(3)},
+    }
+    assert (
+        world.engine._many.place(_tracer.FRAME_TARGETS // 16, 1)[1] == "true0"
+    )  # behind the share of h0
 
 
 def test_frames_that_can_not_be():
     """No places, files of the coordinator, names that command a terminal."""
     world = World([0], script=STACKS.replace("jstack", "ustack"))
     begun(world, 0)
-    send(world, 0, made.place(0, 1, "red\x1b[31m\n", "/etc/passwd"),
-         made.event(0, 1, stack=[0, 77 << 32 | 1, 1 << 32 | 0xFFFFF, 1 << 32 | made.CODE | 16, (1 << 64) - 1 & ~made.CODE]))
+    send(
+        world,
+        0,
+        made.place(0, 1, "red\x1b[31m\n", "/etc/passwd"),
+        made.event(
+            0,
+            1,
+            stack=[
+                0,
+                77 << 32 | 1,
+                1 << 32 | 0xFFFFF,
+                1 << 32 | made.CODE | 16,
+                (1 << 64) - 1 & ~made.CODE,
+            ],
+        ),
+    )
     run(world)
     ((_, *frames),) = frames_of(world)
-    assert frames[:3] == ["?", "?", "red\\x1b[31m\\n (/etc/passwd:1048575)"] and frames[3].startswith("0x") and frames[4] == "?", frames
+    assert (
+        frames[:3] == ["?", "?", "red\\x1b[31m\\n (/etc/passwd:1048575)"]
+        and frames[3].startswith("0x")
+        and frames[4] == "?"
+    ), frames
 
 
 def test_frames_without_end():
@@ -273,7 +362,11 @@ def test_frames_without_end():
     send(world, 0, made.place(0, 1, "f"))
     texts = set()
     for line in range(200_000):
-        texts.add(world.engine.name_of(0, p.FRAME_MARK << p.FRAME_MARK_SHIFT | 1 << p.FRAME_PLACE_SHIFT | line))
+        texts.add(
+            world.engine.name_of(
+                0, p.FRAME_MARK << p.FRAME_MARK_SHIFT | 1 << p.FRAME_PLACE_SHIFT | line
+            )
+        )
         if line == 0:
             send(world, 0, made.event(0, 1, stack=[1 << 32 | 1]))
             run(world)
@@ -284,13 +377,24 @@ def test_probes_at_places_without_end():
     """What one host makes the coordinator tell apart leaves room for the others."""
     world = World([0, 0], script="made*:::fired { @[host, probefunc] = count(); }")
     begun(world, 0, processes=65_536)
-    send(world, 0, *(part for i in range(65_536) for part in (made.place(i, 1, "lie"), made.event(i, i, at=1))))
+    send(
+        world,
+        0,
+        *(
+            part
+            for i in range(65_536)
+            for part in (made.place(i, 1, "lie"), made.event(i, i, at=1))
+        ),
+    )
     run(world)
     begun(world, 1)
     send(world, 1, made.place(0, 1, "true"), made.event(0, 70_000, at=1))
     run(world)
     (aggregation,) = world.program.aggregations
-    assert any(key.startswith(b"h1\0") and b"true\0" in key for key, _ in world.engine.items(aggregation.map))
+    assert any(
+        key.startswith(b"h1\0") and b"true\0" in key
+        for key, _ in world.engine.items(aggregation.map)
+    )
 
 
 def test_what_places_take_is_counted():
@@ -316,10 +420,24 @@ def test_samples_among_events():
     world.hosts[0].heard = world.hosts[1].heard = 1000
     begun(world, 0)
     send(world, 0, *(made.event(0, when) for when in (10, 20, 40)))
-    world.engine.take_samples(world.hosts[0], ["f (a.py:1)", "g (a.py:2)"], [sample(5, [0]), sample(30, [0, 1]), sample(5000, [])])
+    world.engine.take_samples(
+        world.hosts[0],
+        ["f (a.py:1)", "g (a.py:2)"],
+        [sample(5, [0]), sample(30, [0, 1]), sample(5000, [])],
+    )
     world.engine.take_samples(world.hosts[1], ["h (b.py:1)"], [sample(31, [0])])
-    assert world.rows(1) == [("h0", 0, 0, 1, "python"), ("h0", 2, 2, 1, "python"), ("h1", 2, 0, 1, "python"), ("h0", 3, 3, 0, "python")]
-    assert frames_of(world) == {("h0", "f (a.py:1)"): 1, ("h0", "f (a.py:1)", "g (a.py:2)"): 1, ("h0",): 1, ("h1", "h (b.py:1)"): 1}
+    assert world.rows(1) == [
+        ("h0", 0, 0, 1, "python"),
+        ("h0", 2, 2, 1, "python"),
+        ("h1", 2, 0, 1, "python"),
+        ("h0", 3, 3, 0, "python"),
+    ]
+    assert frames_of(world) == {
+        ("h0", "f (a.py:1)"): 1,
+        ("h0", "f (a.py:1)", "g (a.py:2)"): 1,
+        ("h0",): 1,
+        ("h1", "h (b.py:1)"): 1,
+    }
 
 
 def test_a_sample_says_who_works_there():
@@ -327,7 +445,9 @@ def test_a_sample_says_who_works_there():
     world = World([0], script="""profile-97 { printf("%s", arg2 ? copyinstr(arg2) : "nobody"); }""")
     world.hosts[0].heard = 1000
     begun(world, 0)
-    rows = [[*sample(when, []), who] for when, who in ((5, "<1.2.3.Task-1>"), (6, "\ud800"), (7, ""))]
+    rows = [
+        [*sample(when, []), who] for when, who in ((5, "<1.2.3.Task-1>"), (6, "\ud800"), (7, ""))
+    ]
     world.engine.take_samples(world.hosts[0], [], [*rows, sample(8, [])])
     assert [row[0] for row in world.rows(0)] == ["<1.2.3.Task-1>", "?", "nobody", "nobody"]
     with pytest.raises(ValueError):
@@ -356,10 +476,25 @@ def test_a_host_without_samples_is_waited_for():
     assert world.engine._last == now - 40 and world.engine._lost() == (0, 0)
 
 
-@pytest.mark.parametrize(("names", "rows"), [
-    (["x" * 1025], []), ([5], []), (["f"] * 20_001, []), ([], [sample(1, [0])]), ([], [sample(1, [], name="profile-98")]), ([], [sample("1", [])]),
-    ([], [sample(1, [], tid=-1)]), ([], [sample(1, [], pid=1 << 32)]), ([], [sample(1, [], comm="x" * 100)]), ([], [sample(1, [], comm=5)]),
-    ([], [[]]), (5, []), ([], 5), (["f"], [sample(1, ["a"])])])
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (["x" * 1025], []),
+        ([5], []),
+        (["f"] * 20_001, []),
+        ([], [sample(1, [0])]),
+        ([], [sample(1, [], name="profile-98")]),
+        ([], [sample("1", [])]),
+        ([], [sample(1, [], tid=-1)]),
+        ([], [sample(1, [], pid=1 << 32)]),
+        ([], [sample(1, [], comm="x" * 100)]),
+        ([], [sample(1, [], comm=5)]),
+        ([], [[]]),
+        (5, []),
+        ([], 5),
+        (["f"], [sample(1, ["a"])]),
+    ],
+)
 def test_samples_that_are_none(names, rows):
     """As host.py catches it: it costs the host."""
     world = World([0], script=SAMPLED)
@@ -378,7 +513,11 @@ def test_names_of_samples_have_a_bound():
     world = World([0, 0], script=SAMPLED)
     world.hosts[0].heard = world.hosts[1].heard = 1000
     for incarnation in range(3):
-        world.engine.take_samples(world.hosts[0], [f"f{incarnation} {i}" for i in range(15_000)], [sample(1 + incarnation, [14_999])])
+        world.engine.take_samples(
+            world.hosts[0],
+            [f"f{incarnation} {i}" for i in range(15_000)],
+            [sample(1 + incarnation, [14_999])],
+        )
         run(world)
         world.engine.began(world.hosts[0])
     world.engine.take_samples(world.hosts[1], ["true"], [sample(9, [0], comm="é" * 15)])

@@ -19,6 +19,8 @@ def test_a_checkout_below_tmp_stays():
         root.mkdir(parents=True)
         (root / "file").write_text("there")
         script = f"{mounts.empty('/dev/shm', '/tmp', root=str(root))} && cat '{root}/file' && ls /tmp /dev/shm"
-        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=True
+        )
         assert done.stdout == f"there/dev/shm:\n\n/tmp:\n{os.path.basename(folder)}\n"
         assert (root / "file").read_text() == "there"

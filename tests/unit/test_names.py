@@ -18,7 +18,9 @@ def test_the_page():
 
 
 def test_erlangs_table():
-    assert text("erlang_nif", "src", "pyusdt_names.hrl") == MADE["header"](), "run docs/make_names.py"
+    assert text("erlang_nif", "src", "pyusdt_names.hrl") == MADE["header"](), (
+        "run docs/make_names.py"
+    )
 
 
 def test_each_probe_is_explained():

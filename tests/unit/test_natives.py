@@ -31,8 +31,20 @@ class World:
     def mapped_code(self, pid):
         if pid in self.hang:
             self.gate.wait(60)
-        return [(unwind_table_loader.maps.Mapping(f"{number:x}000-{number + 1:x}000", "r-xp", "0", "8:1", str(self.files[path][1]), path), True)
-                for number, path in enumerate(self.processes[pid][1], 1)]
+        return [
+            (
+                unwind_table_loader.maps.Mapping(
+                    f"{number:x}000-{number + 1:x}000",
+                    "r-xp",
+                    "0",
+                    "8:1",
+                    str(self.files[path][1]),
+                    path,
+                ),
+                True,
+            )
+            for number, path in enumerate(self.processes[pid][1], 1)
+        ]
 
     def find(self, pid, mapping):
         owner, inode = self.files[mapping.path]
@@ -47,7 +59,9 @@ class World:
             time.sleep(self.slow)
         beat()
         self.read.append(file.path)
-        return unwind_table.Table(0, unwind_rows.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)])
+        return unwind_table.Table(
+            0, unwind_rows.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)]
+        )
 
     def number(self, made, pid):
         """Whether the tables of a process are there in the end; it is asked for again and again, as programs in the kernel do."""
@@ -55,7 +69,9 @@ class World:
         while time.monotonic() < until:
             made.ask(pid, 0)
             time.sleep(0.01)
-            if pid in self.answers and all(part[3] not in (unwind_rows.NONE, unwind_rows.LATER) for part in self.answers[pid]):
+            if pid in self.answers and all(
+                part[3] not in (unwind_rows.NONE, unwind_rows.LATER) for part in self.answers[pid]
+            ):
                 return True
         return False
 
@@ -70,7 +86,9 @@ def world(monkeypatch):
     monkeypatch.setattr(unwind_table_loader.maps, "find", made.find)
     monkeypatch.setattr(unwind_table_loader, "_table", made.table)
     monkeypatch.setattr(unwind_table_loader.elf, "load_bias", lambda known, mapping: 0)
-    monkeypatch.setattr(unwind_table_loader.unwind_rows, "parts", lambda stamp, delay, is_whole, found: found)
+    monkeypatch.setattr(
+        unwind_table_loader.unwind_rows, "parts", lambda stamp, delay, is_whole, found: found
+    )
     yield made
     made.gate.set()
 
@@ -96,24 +114,34 @@ def test_processes_that_hang(world, made, monkeypatch):
     monkeypatch.setattr(io_worker, "_LEFT", 3)
     monkeypatch.setattr(io_worker, "_LEFT_BY_ROOT", 4)
     world.files = {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
-    world.processes = {pid: (BAD, ["/libc.so.6"]) for pid in range(100, 110)} | {1: (ROOT, ["/libc.so.6"]), 2: (GOOD, ["/other"])}
+    world.processes = {pid: (BAD, ["/libc.so.6"]) for pid in range(100, 110)} | {
+        1: (ROOT, ["/libc.so.6"]),
+        2: (GOOD, ["/other"]),
+    }
     world.hang = set(range(100, 110))
     hung(made, range(100, 110))
     assert world.number(made, 1) and world.number(made, 2)
     assert len([text for text in made.told if text.startswith("process ")]) == 3
-    assert [text for text in made.told if text.startswith("user ")] == [f"user {BAD}: {made.LEFT_OUT}"]
+    assert [text for text in made.told if text.startswith("user ")] == [
+        f"user {BAD}: {made.LEFT_OUT}"
+    ]
 
 
 def test_files_that_hang(world, made, monkeypatch):
     monkeypatch.setattr(io_worker, "_LEFT", 3)
-    world.files = {f"/bad{number}": (BAD, 100 + number) for number in range(10)} | {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
+    world.files = {f"/bad{number}": (BAD, 100 + number) for number in range(10)} | {
+        "/libc.so.6": (ROOT, 1),
+        "/other": (GOOD, 2),
+    }
     world.hang = {f"/bad{number}" for number in range(10)}
     world.processes = {100: (BAD, sorted(world.hang)), 2: (GOOD, ["/other", "/libc.so.6"])}
     made.ask(100, 0)
     assert world.number(made, 2)
     hung(made, [2] * 5)
     assert len([text for text in made.told if text.startswith("bad")]) == 3
-    assert f"user {BAD}: {made.LEFT_OUT}" in made.told and not {text for text in made.told if str(GOOD) in text}
+    assert f"user {BAD}: {made.LEFT_OUT}" in made.told and not {
+        text for text in made.told if str(GOOD) in text
+    }
 
 
 @pytest.mark.parametrize("harm", ["hang", "gone"])
@@ -132,7 +160,9 @@ def test_files_that_are_slow(world, made, monkeypatch):
     monkeypatch.setattr(io_worker, "_GIVEN", 0.5)
     monkeypatch.setattr(made, "SHARE", 0.0, raising=False)
     world.slow = 0.05
-    world.files = {f"/slow{number}": (BAD, 100 + number) for number in range(400)} | {"/other": (GOOD, 2)}
+    world.files = {f"/slow{number}": (BAD, 100 + number) for number in range(400)} | {
+        "/other": (GOOD, 2)
+    }
     world.processes = {100: (BAD, sorted(world.files)[1:]), 2: (GOOD, ["/other"])}
     made.ask(100, 0)
     assert world.number(made, 2)
@@ -151,7 +181,14 @@ def test_what_is_bounded_is_shared():
 
 
 def test_ids_that_a_user_has_for_others_are_one():
-    assert [one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [0, 1000, 65535, 131072, 131072, 131072]
+    assert [one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [
+        0,
+        1000,
+        65535,
+        131072,
+        131072,
+        131072,
+    ]
 
 
 def test_whose_a_process_is():

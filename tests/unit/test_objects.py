@@ -72,7 +72,12 @@ def test_what_is_no_object_ends(objects):
     chance = random.Random(1)
     for _ in range(300):
         address = place + 8 * chance.randrange(64)
-        for look in (lambda at: objects.numbered(at, 1 << 20), lambda at: objects.is_a(at, "x"), objects.pair, objects.referred):
+        for look in (
+            lambda at: objects.numbered(at, 1 << 20),
+            lambda at: objects.is_a(at, "x"),
+            objects.pair,
+            objects.referred,
+        ):
             try:
                 look(address)
             except (OSError, LookupError, ValueError):

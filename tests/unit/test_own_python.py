@@ -18,7 +18,20 @@ from pydtrace.untrusted.isolated_python import own_python
 from pyusdt.vm import target_python
 
 SOURCES = Path(pyusdt.__file__).parents[1]
-MODULES = "asyncio", "ctypes", "importlib", "json", "os", "pyusdt", "signal", "sitecustomize", "struct", "subprocess", "threading", "usercustomize"
+MODULES = (
+    "asyncio",
+    "ctypes",
+    "importlib",
+    "json",
+    "os",
+    "pyusdt",
+    "signal",
+    "sitecustomize",
+    "struct",
+    "subprocess",
+    "threading",
+    "usercustomize",
+)
 # What runs the user's own program, in the place of the Python that the user has started.
 NOT_FOR_ITSELF = {"__main__.py"}
 
@@ -29,8 +42,12 @@ def stranger(tmp_path, monkeypatch):
     for folder in (tmp_path / "current", tmp_path / "named"):
         folder.mkdir()
         for name in MODULES:
-            (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)\n")
-    (tmp_path / "startup.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)\n")
+            (folder / f"{name}.py").write_text(
+                f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)\n"
+            )
+    (tmp_path / "startup.py").write_text(
+        f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)\n"
+    )
     monkeypatch.chdir(tmp_path / "current")
     yield tmp_path
     assert not (tmp_path / "imported").exists(), (tmp_path / "imported").read_text()
@@ -47,7 +64,13 @@ def environment(stranger, monkeypatch):
 def test_nothing_of_the_folder_or_the_environment(stranger, environment, monkeypatch, path):
     monkeypatch.setenv("PYTHONPATH", path.replace("named", str(stranger / "named")))
     program = f"import sys, pyusdt, {', '.join(MODULES[:-1]).replace('sitecustomize, ', '')}; print(pyusdt.__file__, *sys.argv[1:])"
-    done = subprocess.run(own_python(program, "-q", "two words"), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        own_python(program, "-q", "two words"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == f"{SOURCES / 'pyusdt' / '__init__.py'} -q two words\n" and not done.stderr
 
 
@@ -58,7 +81,9 @@ def test_what_this_process_could_import(stranger, tmp_path, monkeypatch):
     (stranger / "current" / "other.py").write_text("")
     monkeypatch.setattr(sys, "path", ["", ".", os.getcwd(), *sys.path, str(tmp_path / "more")])
     for module, status in (("further", 0), ("other", 1)):
-        done = subprocess.run(own_python(f"import {module}"), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            own_python(f"import {module}"), capture_output=True, text=True, check=False
+        )
         assert done.returncode == status, done
 
 
@@ -68,7 +93,9 @@ def test_a_dump(stranger, environment):
 
 def test_the_question_to_another_interpreter(stranger):
     """That of the command of -c, which reads its environment as that does."""
-    answer = subprocess.run([sys.executable, "-c", target_python._QUESTION], capture_output=True, text=True, check=True).stdout
+    answer = subprocess.run(
+        [sys.executable, "-c", target_python._QUESTION], capture_output=True, text=True, check=True
+    ).stdout
     assert answer.split()[:3] == [str(sys.version_info[0]), str(sys.version_info[1]), "True"]
 
 
@@ -87,11 +114,20 @@ def commands(path: Path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.List, ast.Tuple)) and node.elts:
             first = ast.unparse(node.elts[0])
-            if first == "sys.executable" or (isinstance(node.elts[0], ast.Constant) and str(node.elts[0].value).startswith("python")):
+            if first == "sys.executable" or (
+                isinstance(node.elts[0], ast.Constant)
+                and str(node.elts[0].value).startswith("python")
+            ):
                 yield f"{path.name}:{node.lineno}", [ast.unparse(each) for each in node.elts[1:2]]
 
 
 def test_every_interpreter_is_isolated():
     """Of all sources; a command line that is made in another way is not found: own_python() is there to make them."""
-    found = {where: option for package in ("pyusdt", "pydtrace") for path in (SOURCES / package).rglob("*.py") if path.name not in NOT_FOR_ITSELF for where, option in commands(path)}
+    found = {
+        where: option
+        for package in ("pyusdt", "pydtrace")
+        for path in (SOURCES / package).rglob("*.py")
+        if path.name not in NOT_FOR_ITSELF
+        for where, option in commands(path)
+    }
     assert found and all(option == ["'-I'"] for option in found.values()), found

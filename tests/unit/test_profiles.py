@@ -38,25 +38,38 @@ def test_functions():
 
 def test_table():
     profile = made()
-    assert profile_table.text(profile) == ("10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
-                                 "  SELF   TOTAL  FUNCTION\n"
-                                 " 60.0%   60.0%  leaf (/app.py)\n"
-                                 " 30.0%   90.0%  work (/app.py)\n"
-                                 " 10.0%  100.0%  main (/app.py)\n")
-    assert profile_table.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
+    assert profile_table.text(profile) == (
+        "10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
+        "  SELF   TOTAL  FUNCTION\n"
+        " 60.0%   60.0%  leaf (/app.py)\n"
+        " 30.0%   90.0%  work (/app.py)\n"
+        " 10.0%  100.0%  main (/app.py)\n"
+    )
+    assert profile_table.table(profile, 1).endswith(
+        "leaf (/app.py)\n                … and 2 more\n"
+    )
     assert profile_table.table(Profile(97, "all threads")) == ""
     profile.missed = 1
-    assert profile_table.remarks(profile) == "1 look was missed: the machine was busy, or the look before took too long\n"
+    assert (
+        profile_table.remarks(profile)
+        == "1 look was missed: the machine was busy, or the look before took too long\n"
+    )
     profile.counts.update(torn=2, left_out=1)
     profile.missed = 3
     said = profile_table.remarks(profile)
-    assert re.match(r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 looks were missed", said)
+    assert re.match(
+        r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 looks were missed",
+        said,
+    )
 
 
 def test_where_no_thread_ran_it_says_what_to_ask():
     profile = Profile(97, RAN)
     profile.looks = 5
-    assert "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n" in profile_table.text(profile)
+    assert (
+        "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n"
+        in profile_table.text(profile)
+    )
     waiting = Profile(97, "all threads")
     waiting.looks = 5
     assert "no thread ran" not in profile_table.text(waiting)
@@ -65,7 +78,9 @@ def test_where_no_thread_ran_it_says_what_to_ask():
 def test_names_obey_nobody():
     profile = Profile(97, "all threads")
     profile.add("thread\x1b;", (NASTY,))
-    assert profile_table.table(profile).splitlines()[1:] == ["100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"]
+    assert profile_table.table(profile).splitlines()[1:] == [
+        "100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"
+    ]
     assert folded(profile) == "thread\\x1b,;<script>a,b</script>\\n\\x1b (\"'&.py:3) 1\n"
     drawn = flame(profile, "<title>&")
     tree = ElementTree.fromstring(drawn)
@@ -77,8 +92,10 @@ def test_names_obey_nobody():
 def test_folded():
     profile = made()
     profile.add("worker 7", (MAIN, marked("moving")), 2)
-    assert folded(profile) == ("main (/app.py) 1\nmain (/app.py);work (/app.py);leaf (/app.py) 6\n"
-                               "main (/app.py);work (/app.py);work (/app.py) 3\nworker 7;main (/app.py);[moving] 2\n")
+    assert folded(profile) == (
+        "main (/app.py) 1\nmain (/app.py);work (/app.py);leaf (/app.py) 6\n"
+        "main (/app.py);work (/app.py);work (/app.py) 3\nworker 7;main (/app.py);[moving] 2\n"
+    )
 
 
 with open(Path(__file__).parent / "speedscope" / "file-format-schema.json") as published:
@@ -91,12 +108,20 @@ def check_speedscope(file: dict) -> None:
     assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     for each in file["profiles"]:
         assert each["type"] == "sampled" and len(each["samples"]) == len(each["weights"])
-        assert all(0 <= number < len(file["shared"]["frames"]) for stack in each["samples"] for number in stack)
+        assert all(
+            0 <= number < len(file["shared"]["frames"])
+            for stack in each["samples"]
+            for number in stack
+        )
 
 
 def test_the_schema_refuses_what_is_wrong():
     file = speedscope(made(), "app")
-    for wrong in ({**file, "profiles": 1}, {**file, "profiles": [{**file["profiles"][0], "unit": "years"}]}, {**file, "shared": {}}):
+    for wrong in (
+        {**file, "profiles": 1},
+        {**file, "profiles": [{**file["profiles"][0], "unit": "years"}]},
+        {**file, "shared": {}},
+    ):
         with pytest.raises(fastjsonschema.JsonSchemaException):
             VALID(wrong)
 
@@ -108,10 +133,15 @@ def test_speedscope():
     check_speedscope(file)
     first, second = file["profiles"]
     assert (first["name"], second["name"]) == ("app", "worker")
-    assert sum(first["weights"]) == pytest.approx(0.10) == first["endValue"] and second["weights"] == [0.01]
+    assert sum(first["weights"]) == pytest.approx(0.10) == first["endValue"] and second[
+        "weights"
+    ] == [0.01]
     names = [frame["name"] for frame in file["shared"]["frames"]]
     assert [[names[number] for number in stack] for stack in first["samples"]] == [
-        ["main", "work", "leaf"], ["main", "work", "work"], ["main"]]
+        ["main", "work", "leaf"],
+        ["main", "work", "work"],
+        ["main"],
+    ]
     assert file["shared"]["frames"][-1] == {"name": NASTY.function, "file": NASTY.file, "line": 3}
 
 
@@ -124,15 +154,23 @@ def boxes(drawn: str) -> dict[tuple[str, int], tuple[float, float]]:
     found = {}
     for box in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}g"):
         rect = box.find("{http://www.w3.org/2000/svg}rect")
-        found[box.get("data-name"), int(box.get("data-row"))] = (float(rect.get("x")), float(rect.get("width")))
+        found[box.get("data-name"), int(box.get("data-row"))] = (
+            float(rect.get("x")),
+            float(rect.get("width")),
+        )
     return found
 
 
 def test_flame():
     """Boxes are as wide as their share, and stand below their callers' one beside the other."""
     found = boxes(flame(made(), "app"))
-    assert found == {("all", 0): (0, WIDTH), ("main (/app.py)", 1): (0, WIDTH), ("work (/app.py)", 2): (0, WIDTH * 0.9),
-                     ("leaf (/app.py)", 3): (0, WIDTH * 0.6), ("work (/app.py)", 3): (WIDTH * 0.6, WIDTH * 0.3)}
+    assert found == {
+        ("all", 0): (0, WIDTH),
+        ("main (/app.py)", 1): (0, WIDTH),
+        ("work (/app.py)", 2): (0, WIDTH * 0.9),
+        ("leaf (/app.py)", 3): (0, WIDTH * 0.6),
+        ("work (/app.py)", 3): (WIDTH * 0.6, WIDTH * 0.3),
+    }
 
 
 def test_flame_of_nothing_and_of_much():
@@ -183,5 +221,9 @@ def test_more_threads_and_stacks_than_there_is_room_for(monkeypatch):
     for i in range(1000):
         profile.add(f"tag {i}", (MAIN,))
     left = (marked("left out"),)
-    assert profile.stacks == {**{(f"tag {i}", (MAIN,)): 1 for i in range(3)}, **{(f"tag {i}", left): 1 for i in (3, 4)}, ("[left out]", left): 995}
+    assert profile.stacks == {
+        **{(f"tag {i}", (MAIN,)): 1 for i in range(3)},
+        **{(f"tag {i}", left): 1 for i in (3, 4)},
+        ("[left out]", left): 995,
+    }
     assert profile.counts == {"left_out": 997} and profile.samples == 1000

@@ -30,8 +30,10 @@ def test_a_line_that_is_replaced_and_goes(clock):
     clock[0] += 1
     made.attaching(2000, 3000)
     made.attaching(3000, 3000)
-    assert terminal.getvalue() == ("\rdtrace: attaching, 1000 of 3000 probes\x1b[K\rdtrace: attaching, 2000 of 3000 probes\x1b[K"
-                                   "\r\x1b[K")
+    assert terminal.getvalue() == (
+        "\rdtrace: attaching, 1000 of 3000 probes\x1b[K\rdtrace: attaching, 2000 of 3000 probes\x1b[K"
+        "\r\x1b[K"
+    )
 
 
 def test_of_a_recording(clock):

@@ -52,8 +52,17 @@ def book_of(world, *lines):
 
 # ---- buckets ----
 
-EDGES = sorted({sign * (2**k + d) for k in range(63) for d in (-1, 0, 1) for sign in (1, -1)} | {0, 2**63 - 1, -(2**63), -(2**63) + 1})
-FUNCTIONS = [("quantize",), ("lquantize", 0, 100, 7), ("lquantize", -50, 50, 1), ("llquantize", 10, 0, 6, 20), ("llquantize", 2, 3, 20, 8)]
+EDGES = sorted(
+    {sign * (2**k + d) for k in range(63) for d in (-1, 0, 1) for sign in (1, -1)}
+    | {0, 2**63 - 1, -(2**63), -(2**63) + 1}
+)
+FUNCTIONS = [
+    ("quantize",),
+    ("lquantize", 0, 100, 7),
+    ("lquantize", -50, 50, 1),
+    ("llquantize", 10, 0, 6, 20),
+    ("llquantize", 2, 3, 20, 8),
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
@@ -63,15 +72,27 @@ def test_a_value_is_in_the_first_bucket_that_does_not_end_below_it(function):
     for value in values:
         world = World(keyed=False, a=function)
         world.add("a", value)
-        found = {key[1][1]: count for key, count in samples(book_of(world)).items() if key[0] == "dtrace_a_bucket"}
-        ends = [(math.inf if le == "+Inf" else int(le.removesuffix(".0")), count) for le, count in found.items()]
+        found = {
+            key[1][1]: count
+            for key, count in samples(book_of(world)).items()
+            if key[0] == "dtrace_a_bucket"
+        }
+        ends = [
+            (math.inf if le == "+Inf" else int(le.removesuffix(".0")), count)
+            for le, count in found.items()
+        ]
         assert ends == sorted(ends) and ends[-1] == (math.inf, 1)
         assert all(count == (value <= end) for end, count in ends), (value, ends)
-        low, high = next(edge for edge in bounds(AGGREGATIONS[function[0]], function[1:])
-                         if (edge[0] is None or edge[0] <= value) and (edge[1] is None or value <= edge[1]))
+        low, high = next(
+            edge
+            for edge in bounds(AGGREGATIONS[function[0]], function[1:])
+            if (edge[0] is None or edge[0] <= value) and (edge[1] is None or value <= edge[1])
+        )
         first = next(end for end, count in ends if count)
         assert first == (math.inf if high is None else high)
-        assert low in (None, -(2**63)) or any(end == low - 1 for end, _ in ends), "its lower end is there, too"
+        assert low in (None, -(2**63)) or any(end == low - 1 for end, _ in ends), (
+            "its lower end is there, too"
+        )
 
 
 def test_all_series_of_a_distribution_have_the_same_ends():
@@ -79,7 +100,13 @@ def test_all_series_of_a_distribution_have_the_same_ends():
     world.add("a", 5, "x")
     world.add("a", 1 << 20, "y", times=3)
     found = samples(book_of(world, "a multiplier=1e-9 unit=seconds labels=route"))
-    ends = {key for (name, *labels) in found if name == "dtrace_a_seconds_bucket" for (label, key) in labels if label == "le"}
+    ends = {
+        key
+        for (name, *labels) in found
+        if name == "dtrace_a_seconds_bucket"
+        for (label, key) in labels
+        if label == "le"
+    }
     assert ("dtrace_a_seconds_bucket", ("le", "0.000000007"), ("route", "x")) in found
     assert found["dtrace_a_seconds_bucket", ("le", "0.001048575"), ("route", "y")] == 0
     assert found["dtrace_a_seconds_bucket", ("le", "0.002097151"), ("route", "y")] == 3
@@ -93,7 +120,8 @@ def test_buckets_from_the_beginning():
     world.add("a", 100)
     found = samples(book_of(world, "a buckets=8..1000"))
     assert [key[1][1] for key in found if key[0] == "dtrace_a_bucket"] == [
-        f"{2**k - 1}.0" for k in range(3, 12)] + ["+Inf"]
+        f"{2**k - 1}.0" for k in range(3, 12)
+    ] + ["+Inf"]
 
 
 def test_the_sum_beside_a_distribution():
@@ -111,6 +139,7 @@ def test_the_sum_beside_a_distribution():
 
 # ---- other functions ----
 
+
 def test_percentiles_are_a_summary():
     world = World(lat=("percentiles",), total=("sum",))
     for value in range(1, 1001):
@@ -119,35 +148,74 @@ def test_percentiles_are_a_summary():
     book = book_of(world, "lat name=took unit=seconds multiplier=1e-6 labels=route sum=total")
     found = samples(book)
     for quantile, exact in (("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)):
-        assert found["took_seconds", ("quantile", quantile), ("route", "a")] == pytest.approx(exact, rel=0.01)
+        assert found["took_seconds", ("quantile", quantile), ("route", "a")] == pytest.approx(
+            exact, rel=0.01
+        )
     assert found["took_seconds", ("quantile", "1"), ("route", "a")] == 1
     assert found["took_seconds_count", ("route", "a")] == 1000
     assert found["took_seconds_sum", ("route", "a")] == pytest.approx(500.5)
-    assert {family.type for family in text_string_to_metric_families(text_of(book)) if family.name == "took_seconds"} == {"summary"}
+    assert {
+        family.type
+        for family in text_string_to_metric_families(text_of(book))
+        if family.name == "took_seconds"
+    } == {"summary"}
 
 
 def test_numbers():
-    world = World(keyed=False, n=("count",), s=("sum",), up=("sum",), lo=("min",), hi=("max",), mean=("avg",), dev=("stddev",))
+    world = World(
+        keyed=False,
+        n=("count",),
+        s=("sum",),
+        up=("sum",),
+        lo=("min",),
+        hi=("max",),
+        mean=("avg",),
+        dev=("stddev",),
+    )
     for name in world.of_name:
         for value in (-4, 10, 2**62):
             world.add(name, value)
-    book = book_of(world, "up type=counter multiplier=1e-9 unit=seconds", *[f"{name} name={name}" for name in world.of_name if name != "up"])
-    found = {key[0]: value for key, value in samples(book).items() if not key[0].startswith("pydtrace")}
-    assert found == {"n_total": 3, "s": 2.0**62 + 6, "dtrace_up_seconds_total": (2**62 + 6) / 1e9, "lo": -4, "hi": 2.0**62, "mean_count": 3,
-                     "mean_sum": 2.0**62 + 6, "dev": found["dev"]}
+    book = book_of(
+        world,
+        "up type=counter multiplier=1e-9 unit=seconds",
+        *[f"{name} name={name}" for name in world.of_name if name != "up"],
+    )
+    found = {
+        key[0]: value for key, value in samples(book).items() if not key[0].startswith("pydtrace")
+    }
+    assert found == {
+        "n_total": 3,
+        "s": 2.0**62 + 6,
+        "dtrace_up_seconds_total": (2**62 + 6) / 1e9,
+        "lo": -4,
+        "hi": 2.0**62,
+        "mean_count": 3,
+        "mean_sum": 2.0**62 + 6,
+        "dev": found["dev"],
+    }
     kinds = {family.name: family.type for family in text_string_to_metric_families(text_of(book))}
     assert {name: kinds[name] for name in ("n", "s", "lo", "mean", "dev")} == {
-        "n": "counter", "s": "gauge", "lo": "gauge", "mean": "summary", "dev": "gauge"}
+        "n": "counter",
+        "s": "gauge",
+        "lo": "gauge",
+        "mean": "summary",
+        "dev": "gauge",
+    }
 
 
 def test_what_was_never_is_not_there():
     world = World(a=("count",), b=("max",), c=("quantize",))
-    assert {name for name, *_ in samples(book_of(world)) if not name.startswith("pydtrace")} == set()
+    assert {
+        name for name, *_ in samples(book_of(world)) if not name.startswith("pydtrace")
+    } == set()
 
 
 # ---- clear() and trunc() ----
 
-@pytest.mark.parametrize("function", [("count",), ("avg",), ("quantize",), ("percentiles",)], ids=str)
+
+@pytest.mark.parametrize(
+    "function", [("count",), ("avg",), ("quantize",), ("percentiles",)], ids=str
+)
 def test_nothing_falls_and_nothing_is_lost(function):
     """However often a script clears and truncates between two looks."""
     world = World(a=function)
@@ -165,8 +233,16 @@ def test_nothing_falls_and_nothing_is_lost(function):
         if step % 11 == 3:
             world.trunc("a")
         if step % 3 == 0:
-            found = {key: value for key, value in samples(book).items() if not key[0].startswith("pydtrace")}
-            assert all(found[key] >= value for key, value in before.items() if "quantile" not in dict(key[1:]))
+            found = {
+                key: value
+                for key, value in samples(book).items()
+                if not key[0].startswith("pydtrace")
+            }
+            assert all(
+                found[key] >= value
+                for key, value in before.items()
+                if "quantile" not in dict(key[1:])
+            )
             before = found
     end = "dtrace_a_total" if function == ("count",) else "dtrace_a_count"
     assert sum(value for (name, *_), value in samples(book).items() if name == end) == total > 100
@@ -180,10 +256,13 @@ def test_what_holds_only_now_goes():
     world.clear("a")
     world.trunc("s")
     world.add("a", 3, "y")
-    assert {key: value for key, value in samples(book).items() if key[0] in ("dtrace_a", "dtrace_s")} == {("dtrace_a", ("key1", "y")): 3}
+    assert {
+        key: value for key, value in samples(book).items() if key[0] in ("dtrace_a", "dtrace_s")
+    } == {("dtrace_a", ("key1", "y")): 3}
 
 
 # ---- the most series ----
+
 
 @pytest.mark.parametrize("function", [("count",), ("max",), ("quantize",)], ids=str)
 def test_overflow_is_exact_and_counted(function):
@@ -196,8 +275,12 @@ def test_overflow_is_exact_and_counted(function):
         world.add("a", 50 + number, f"late{number}", times=2)
     found = samples(book)
     suffix = {"count": "_total", "max": "", "quantize": "_count"}[function[0]]
-    series = {labels: value for (name, *labels), value in ((key, value) for key, value in found.items()) if name == f"dtrace_a{suffix}"
-              for labels in [tuple(labels)]}
+    series = {
+        labels: value
+        for (name, *labels), value in ((key, value) for key, value in found.items())
+        if name == f"dtrace_a{suffix}"
+        for labels in [tuple(labels)]
+    }
     assert len(series) == LIMIT + 1
     assert series[("overflow", "true"),] == (549 if function == ("max",) else 1000)
     assert found["pydtrace_overflowed_keys", ("aggregation", "a")] == 500
@@ -213,9 +296,24 @@ def test_overflow_is_exact_and_counted(function):
 # ---- what the standards want ----
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-ONE_OF_EACH = {"n": ("count",), "grown": ("sum",), "mean": ("avg",), "least": ("min",), "most": ("max",), "spread": ("stddev",),
-               "q": ("quantize",), "line": ("lquantize", -50, 50, 10), "log": ("llquantize", 10, 0, 6, 20), "p": ("percentiles",),
-               "bare": ("quantize",), "barep": ("percentiles",), "qs": ("sum",), "ls": ("sum",), "gs": ("sum",), "ps": ("sum",)}
+ONE_OF_EACH = {
+    "n": ("count",),
+    "grown": ("sum",),
+    "mean": ("avg",),
+    "least": ("min",),
+    "most": ("max",),
+    "spread": ("stddev",),
+    "q": ("quantize",),
+    "line": ("lquantize", -50, 50, 10),
+    "log": ("llquantize", 10, 0, 6, 20),
+    "p": ("percentiles",),
+    "bare": ("quantize",),
+    "barep": ("percentiles",),
+    "qs": ("sum",),
+    "ls": ("sum",),
+    "gs": ("sum",),
+    "ps": ("sum",),
+}
 LINES = ["n name=n", "grown name=grown type=counter", "mean name=mean", "q name=q unit=seconds multiplier=1e-9 sum=qs", "line name=line sum=ls",
          "log name=log sum=gs", "p name=p sum=ps"]  # fmt: skip
 VALUES = [0, 1, -1, -7, *(2**k + d for k in (1, 10, 62) for d in (-1, 0, 1)), 2**63 - 1, -(2**63)]
@@ -230,35 +328,70 @@ def world_of(values):
     return world
 
 
-@pytest.mark.parametrize("values", [[value] for value in VALUES] + [VALUES, [0, 1023, 1024]], ids=str)
+@pytest.mark.parametrize(
+    "values", [[value] for value in VALUES] + [VALUES, [0, 1023, 1024]], ids=str
+)
 def test_strict_readers_take_every_function_of_every_value(values):
     """OpenMetrics: _sum and _count both or none, and nothing negative that may not be; the text of Prometheus has all of them.
     A registry, which does not know what it is asked for, has what both have."""
     book = book_of(world_of(values), *LINES)
     strict, text = text_of(book, accept=OPENMETRICS), text_of(book)
-    registry = exposition.generate_latest(prometheus_model.Collector(lambda: book.look({}, 0))).decode()
+    registry = exposition.generate_latest(
+        prometheus_model.Collector(lambda: book.look({}, 0))
+    ).decode()
     found = list(openmetrics.text_string_to_metric_families(strict))
-    assert {family.name for family in found} >= {"n", "q_seconds", "line", "log", "p", "dtrace_bare", "dtrace_barep"}
-    assert sums_and_counts(strict, "dtrace_bare") == [] and len(sums_and_counts(text, "dtrace_bare")) == len(series(text, "dtrace_bare"))
+    assert {family.name for family in found} >= {
+        "n",
+        "q_seconds",
+        "line",
+        "log",
+        "p",
+        "dtrace_bare",
+        "dtrace_barep",
+    }
+    assert sums_and_counts(strict, "dtrace_bare") == [] and len(
+        sums_and_counts(text, "dtrace_bare")
+    ) == len(series(text, "dtrace_bare"))
     assert len(sums_and_counts(text, "q_seconds")) == 2 * len(series(text, "q_seconds"))
-    if 0 <= min(values) and max(values) < 2**62:  # names that are shown alike are one, whose sum wraps beyond, as D's does
+    if (
+        0 <= min(values) and max(values) < 2**62
+    ):  # names that are shown alike are one, whose sum wraps beyond, as D's does
         assert sums_and_counts(strict, "q_seconds") == sums_and_counts(text, "q_seconds")
-    assert sums_and_counts(text_of(book, accept=f"{OPENMETRICS},text/plain;q=0.5"), "q_seconds") == (
-        sums_and_counts(text, "q_seconds")), "whoever takes both loses nothing"
+    assert sums_and_counts(
+        text_of(book, accept=f"{OPENMETRICS},text/plain;q=0.5"), "q_seconds"
+    ) == (sums_and_counts(text, "q_seconds")), "whoever takes both loses nothing"
     assert sums_and_counts(registry, "q_seconds") == sums_and_counts(strict, "q_seconds")
 
 
 def sums_and_counts(text, name):
-    return sorted(line for line in text.split("\n") if line.startswith((f"{name}_sum{{", f"{name}_count{{")))
+    return sorted(
+        line for line in text.split("\n") if line.startswith((f"{name}_sum{{", f"{name}_count{{"))
+    )
 
 
 def series(text, name):
-    return [line for line in text.split("\n") if line.startswith(f"{name}_bucket{{") and 'le="+Inf"' in line]
+    return [
+        line
+        for line in text.split("\n")
+        if line.startswith(f"{name}_bucket{{") and 'le="+Inf"' in line
+    ]
 
 
 # ---- names ----
 
-HOSTILE = [b'"} 1\nevil 1\n# ', b"a\\", b'a\\"', b"\n", b"\r\n", b"\xff\xfe", b"\\xff\\xfe", b"\x1b[2J", b"\xed\xa0\x80", "\u2028\U0001f600".encode(), b"\x01"]
+HOSTILE = [
+    b'"} 1\nevil 1\n# ',
+    b"a\\",
+    b'a\\"',
+    b"\n",
+    b"\r\n",
+    b"\xff\xfe",
+    b"\\xff\\xfe",
+    b"\x1b[2J",
+    b"\xed\xa0\x80",
+    "\u2028\U0001f600".encode(),
+    b"\x01",
+]
 
 
 @pytest.mark.parametrize("accept", ["", "application/openmetrics-text;version=1.0.0"])
@@ -268,8 +401,13 @@ def test_hostile_names_are_values(accept):
         world.add("a", 1, name)
     text = text_of(book_of(world), accept=accept)
     lines = [line for line in text.split("\n") if line.startswith("dtrace_a_total{")]
-    assert "evil 1" not in text.split("\n") and sum(float(line.rpartition(" ")[2]) for line in lines) == len(HOSTILE)
-    assert {line.rpartition(" ")[0] for line in lines} >= {r'dtrace_a_total{key1="\"} 1\nevil 1\n# "}', r'dtrace_a_total{key1="a\\"}'}
+    assert "evil 1" not in text.split("\n") and sum(
+        float(line.rpartition(" ")[2]) for line in lines
+    ) == len(HOSTILE)
+    assert {line.rpartition(" ")[0] for line in lines} >= {
+        r'dtrace_a_total{key1="\"} 1\nevil 1\n# "}',
+        r'dtrace_a_total{key1="a\\"}',
+    }
 
 
 def test_names_that_are_shown_alike_are_one():
@@ -282,19 +420,27 @@ def test_names_that_are_shown_alike_are_one():
 
 # ---- about the tracing ----
 
+
 def test_losses_and_errors():
     world = World(a=("count",))
     book = book_of(world)
     found = samples(book)
-    assert found["pydtrace_complete",] == 1 and found["pydtrace_lost_total", ("kind", "principal")] == 0
+    assert (
+        found["pydtrace_complete",] == 1
+        and found["pydtrace_lost_total", ("kind", "principal")] == 0
+    )
     assert found["pydtrace_info", ("engine", "made-up")] == 1
     assert abs(found["pydtrace_snapshot_timestamp_seconds",] - time.time()) < 60
     found = samples(book, lost={"principal": 7}, errors=3)
-    assert found["pydtrace_complete",] == 0 and found["pydtrace_lost_total", ("kind", "principal")] == 7
+    assert (
+        found["pydtrace_complete",] == 0
+        and found["pydtrace_lost_total", ("kind", "principal")] == 7
+    )
     assert found["pydtrace_errors_total",] == 3
 
 
 # ---- the sink ----
+
 
 @pytest.fixture
 def begun(tmp_path):
@@ -304,7 +450,9 @@ def begun(tmp_path):
 
     def begin(address=("127.0.0.1", 0), keyed=True, **options):
         told = []
-        sink = metrics_sink.Metrics(Output(writer, "<null>"), lambda text, error=True: told.append(text), address)
+        sink = metrics_sink.Metrics(
+            Output(writer, "<null>"), lambda text, error=True: told.append(text), address
+        )
         sink._formatter = SimpleNamespace()
         world = World(keyed=keyed, a=("count",))
         settings = Options()
@@ -322,8 +470,11 @@ def begun(tmp_path):
 
 
 def get(port, path="/metrics", context=None, **headers):
-    connection = (http.client.HTTPSConnection("localhost", port, timeout=30, context=context) if context
-                  else http.client.HTTPConnection("127.0.0.1", port, timeout=30))
+    connection = (
+        http.client.HTTPSConnection("localhost", port, timeout=30, context=context)
+        if context
+        else http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    )
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -355,8 +506,10 @@ def test_a_scrape_holds_up_nothing(begun):
 
 def test_no_line_of_a_mapping(begun):
     _, told = begun().told
-    assert told == ("--metrics: no line of a mapping tells what @a means: the name is made of the aggregation's, the labels are"
-                    " key1, key2 … (docs/guide/metrics.md)")
+    assert told == (
+        "--metrics: no line of a mapping tells what @a means: the name is made of the aggregation's, the labels are"
+        " key1, key2 … (docs/guide/metrics.md)"
+    )
 
 
 def test_who_gets_nothing(begun, tmp_path):
@@ -366,33 +519,77 @@ def test_who_gets_nothing(begun, tmp_path):
     assert get(page.port, Host=f"localhost:{page.port}")[0] == 200
     (tmp_path / "token").write_text("s3cret\n")
     page = begun(metricstoken=str(tmp_path / "token"))
-    assert [get(page.port, **headers)[0] for headers in (
-        {}, {"Authorization": "Bearer s3cre"}, {"Authorization": "s3cret"}, {"Authorization": "Bearer \xe4"}, {"Authorization": "Bearer s3cret"})
+    assert [
+        get(page.port, **headers)[0]
+        for headers in (
+            {},
+            {"Authorization": "Bearer s3cre"},
+            {"Authorization": "s3cret"},
+            {"Authorization": "Bearer \xe4"},
+            {"Authorization": "Bearer s3cret"},
+        )
     ] == [401, 401, 401, 401, 200]
 
 
 def test_tls(begun, tmp_path):
     """Who connects and says nothing keeps nobody waiting."""
     pem = tmp_path / "pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", pem, "-out",
-                    tmp_path / "cert", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-                   check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            pem,
+            "-out",
+            tmp_path / "cert",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     pem.write_bytes(pem.read_bytes() + (tmp_path / "cert").read_bytes())
     page = begun(metricscert=str(pem))
     with socket.create_connection(("127.0.0.1", page.port)):
-        assert get(page.port, context=ssl.create_default_context(cafile=str(tmp_path / "cert")))[0] == 200
+        assert (
+            get(page.port, context=ssl.create_default_context(cafile=str(tmp_path / "cert")))[0]
+            == 200
+        )
         with pytest.raises((OSError, http.client.HTTPException)):
             get(page.port)
 
 
-@pytest.mark.parametrize(("options", "why"), [
-    ({"metricstoken": "/nonexistent"}, "-x metricstoken=/nonexistent: No such file or directory"),
-    ({"metricstoken": "/dev/null"}, "-x metricstoken=/dev/null: the file is to hold one word of printable ASCII"),
-    ({"metricscert": "/nonexistent"}, "-x metricscert=/nonexistent: No such file or directory"),
-    ({"metricscert": "/dev/null"}, "-x metricscert=/dev/null: the file is to hold a certificate and its key, as PEM"),
-    ({"metrics": "/nonexistent"}, "--metrics: /nonexistent: No such file or directory"),
-    ({"metric": "b"}, "--metrics: metric 'b': the script has no @b, but @a"),
-])
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"metricstoken": "/nonexistent"},
+            "-x metricstoken=/nonexistent: No such file or directory",
+        ),
+        (
+            {"metricstoken": "/dev/null"},
+            "-x metricstoken=/dev/null: the file is to hold one word of printable ASCII",
+        ),
+        ({"metricscert": "/nonexistent"}, "-x metricscert=/nonexistent: No such file or directory"),
+        (
+            {"metricscert": "/dev/null"},
+            "-x metricscert=/dev/null: the file is to hold a certificate and its key, as PEM",
+        ),
+        ({"metrics": "/nonexistent"}, "--metrics: /nonexistent: No such file or directory"),
+        ({"metric": "b"}, "--metrics: metric 'b': the script has no @b, but @a"),
+    ],
+)
 def test_what_can_not_be(options, why, begun):
     with pytest.raises(EngineError) as error:
         begun(**options)
@@ -401,12 +598,16 @@ def test_what_can_not_be(options, why, begun):
 
 def test_a_port_that_is_taken(begun):
     page = begun()
-    with pytest.raises(EngineError, match=f"^--metrics: port {page.port} of 127.0.0.1: Address already in use$"):
+    with pytest.raises(
+        EngineError, match=f"^--metrics: port {page.port} of 127.0.0.1: Address already in use$"
+    ):
         begun(("127.0.0.1", page.port))
 
 
 def test_whoever_reaches_it_is_told(begun):
-    assert any("whoever reaches 0.0.0.0 may read them" in text for text in begun(("0.0.0.0", 0)).told)
+    assert any(
+        "whoever reaches 0.0.0.0 may read them" in text for text in begun(("0.0.0.0", 0)).told
+    )
 
 
 def test_too_many_at_once_wait_for_nobody():

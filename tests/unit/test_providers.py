@@ -58,11 +58,23 @@ def traced(provider, body: str):
 
 # ---- types and values ----
 
-@pytest.mark.parametrize(("given", "name"), [
-    (int, "int64_t"), (str, "string"), (bytes, "string"), (float, "double"), (bool, "uint8_t"), ("char *", "string"),
-    ("const char*", "string"), ("  unsigned   int ", "uint32_t"), ("long", "int64_t"), ("float", "float"),
-    ("string", "string"),
-])
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (int, "int64_t"),
+        (str, "string"),
+        (bytes, "string"),
+        (float, "double"),
+        (bool, "uint8_t"),
+        ("char *", "string"),
+        ("const char*", "string"),
+        ("  unsigned   int ", "uint32_t"),
+        ("long", "int64_t"),
+        ("float", "float"),
+        ("string", "string"),
+    ],
+)
 def test_types(given, name):
     assert type_name(given) == name
 
@@ -73,21 +85,45 @@ def test_types_that_are_none(given):
         type_name(given)
 
 
-WIDTHS = [("int8_t", ctypes.c_int8), ("int16_t", ctypes.c_int16), ("int32_t", ctypes.c_int32), ("int64_t", ctypes.c_int64),
-          ("uint8_t", ctypes.c_uint8), ("uint16_t", ctypes.c_uint16), ("uint32_t", ctypes.c_uint32),
-          ("uint64_t", ctypes.c_uint64)]
+WIDTHS = [
+    ("int8_t", ctypes.c_int8),
+    ("int16_t", ctypes.c_int16),
+    ("int32_t", ctypes.c_int32),
+    ("int64_t", ctypes.c_int64),
+    ("uint8_t", ctypes.c_uint8),
+    ("uint16_t", ctypes.c_uint16),
+    ("uint32_t", ctypes.c_uint32),
+    ("uint64_t", ctypes.c_uint64),
+]
 
 
 def test_integers_of_each_width(provider):
     """Twelve arguments' limit, wrapping modulo each width, signs."""
     probe = provider.probe("widths", *(name for name, _ in WIDTHS), *["int16_t"] * 4)
-    values = [0, 1, -1, 127, 128, -129, 32768, 65536, 1 << 31, -(1 << 31) - 1, 1 << 63, 1 << 64, -(1 << 70) + 5, True]
+    values = [
+        0,
+        1,
+        -1,
+        127,
+        128,
+        -129,
+        32768,
+        65536,
+        1 << 31,
+        -(1 << 31) - 1,
+        1 << 63,
+        1 << 64,
+        -(1 << 70) + 5,
+        True,
+    ]
     shown = ", ".join(f"arg{i}" for i in range(9))
     with traced(provider, f'widths {{ printf("{" %d" * 9}", {shown}); }}') as t:
         for value in values:
             assert probe(*[value] * 8, value) is True
     got = [list(record.values[:8]) for record in t]
-    expected = [[ctypes.c_int64(kind(int(value)).value).value for _, kind in WIDTHS] for value in values]
+    expected = [
+        [ctypes.c_int64(kind(int(value)).value).value for _, kind in WIDTHS] for value in values
+    ]
     assert got == expected
 
 
@@ -95,17 +131,23 @@ def test_floats_strings_and_absent_ones(provider):
     probe = provider.probe("mixed", float, "float", str, bytes, int)
     texts = ", ".join(f'arg{i} ? copyinstr(arg{i}) : "-"' for i in (2, 3))
     body = f'mixed {{ printf("%x %x %s %s %d", arg0, arg1, {texts}, arg4); }}'
-    rows = [((2.5, 0.1, "zwölf", b"raw", 7), (2.5, 0.1, "zwölf", "raw", 7)),
-            ((), (0.0, 0.0, "-", "-", 0)), ((None,) * 5, (0.0, 0.0, "-", "-", 0)),
-            ((3, -1, 12, bytearray(b"x"), 1.5), (3.0, -1.0, "12", "x", 0)),
-            (("no number", object, "a\0b", memoryview(b""), "7"), (math.nan, math.nan, "a", "", 0)),
-            ((10 ** 400, 1e300, "", "", array.array("i")), (math.nan, math.inf, "", "", 0))]
+    rows = [
+        ((2.5, 0.1, "zwölf", b"raw", 7), (2.5, 0.1, "zwölf", "raw", 7)),
+        ((), (0.0, 0.0, "-", "-", 0)),
+        ((None,) * 5, (0.0, 0.0, "-", "-", 0)),
+        ((3, -1, 12, bytearray(b"x"), 1.5), (3.0, -1.0, "12", "x", 0)),
+        (("no number", object, "a\0b", memoryview(b""), "7"), (math.nan, math.nan, "a", "", 0)),
+        ((10**400, 1e300, "", "", array.array("i")), (math.nan, math.inf, "", "", 0)),
+    ]
     with traced(provider, body) as t:
         for values, _ in rows:
             assert probe(*values) is True
     for record, (values, expected) in zip(t, rows, strict=True):
-        got = (struct.unpack("<d", struct.pack("<q", record[0]))[0],
-               struct.unpack("<f", struct.pack("<I", record[1] & 0xFFFFFFFF))[0], *record.values[2:])
+        got = (
+            struct.unpack("<d", struct.pack("<q", record[0]))[0],
+            struct.unpack("<f", struct.pack("<I", record[1] & 0xFFFFFFFF))[0],
+            *record.values[2:],
+        )
         wide = (expected[0], struct.unpack("<f", struct.pack("<f", expected[1]))[0], *expected[2:])
         assert repr(got) == repr(wide), values
 
@@ -114,7 +156,14 @@ def test_absent_ones_behind_a_text_that_has_to_be_made(provider):
     """The call before it leaves its values where this one's will be."""
     probe = provider.probe("behind", str, int, float)
     with traced(provider, 'behind { printf("%s %d %d", copyinstr(arg0), arg1, arg2); }') as t:
-        for values in (("text", 5, 2.5), (12, None, None), ("text", 5, 2.5), (12,), ("text", 5, 2.5), (12, None, 0.0)):
+        for values in (
+            ("text", 5, 2.5),
+            (12, None, None),
+            ("text", 5, 2.5),
+            (12,),
+            ("text", 5, 2.5),
+            (12, None, 0.0),
+        ):
             assert probe(*values) is True
     assert [record.values for record in t][1::2] == [("12", 0, 0)] * 3
 
@@ -139,7 +188,12 @@ def test_off_and_on(provider):
     probe = provider.probe("switch", int)
     assert not probe and probe(1) is False and probe.lazy(lambda: 1 / 0) is False
     with traced(provider, "switch { trace(arg0); }") as t:
-        assert probe and probe(1) is True and probe.lazy(lambda: 2) is True and probe.lazy(lambda: (3,)) is True
+        assert (
+            probe
+            and probe(1) is True
+            and probe.lazy(lambda: 2) is True
+            and probe.lazy(lambda: (3,)) is True
+        )
     assert not probe and probe(1) is False
     assert [record[0] for record in t] == [1, 2, 3]
 
@@ -152,10 +206,14 @@ def test_shape_is_checked_always(provider):
         probe(n=1)
 
 
-@pytest.mark.parametrize(("types", "values", "wanted"), [
-    ((int,), ("1",), "argument 1 must be int"), ((int, str), (1, 2), "argument 2 must be str"),
-    ((float,), ("1",), "argument 1 must be float"),
-])
+@pytest.mark.parametrize(
+    ("types", "values", "wanted"),
+    [
+        ((int,), ("1",), "argument 1 must be int"),
+        ((int, str), (1, 2), "argument 2 must be str"),
+        ((float,), ("1",), "argument 1 must be float"),
+    ],
+)
 def test_strict(types, values, wanted, provider):
     probe = provider.probe("strict", *types)
     before = pyusdt.strict()
@@ -183,14 +241,20 @@ def test_a_pending_exception_stays(provider):
 
 # ---- names ----
 
+
 @pytest.mark.parametrize("name", ["", "9a", "shop1", "a-b", "a b", "a" * 41, "ä"])
 def test_bad_provider_names(name):
     """At once: the first probe may be made much later."""
-    with pytest.raises(ValueError, match=re.escape(f"provider {name!r}: its name is a letter or _")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"provider {name!r}: its name is a letter or _")
+    ):
         pyusdt.Provider(name)
 
 
-@pytest.mark.parametrize("name, shown", [("a\nb\x1b[1m", "'a?b?[1m'"), ("€" * 30, f"'{'€' * 21}...'"), ("a" * 300, f"'{'a' * 64}...'")])
+@pytest.mark.parametrize(
+    "name, shown",
+    [("a\nb\x1b[1m", "'a?b?[1m'"), ("€" * 30, f"'{'€' * 21}...'"), ("a" * 300, f"'{'a' * 64}...'")],
+)
 def test_a_bad_name_is_shown_as_text(name, shown):
     with pytest.raises(ValueError, match=re.escape(f"provider {shown}: its name is")):
         pyusdt.Provider(name)
@@ -217,8 +281,15 @@ def test_limits(provider):
 
 def test_one_probe_of_one_name(provider):
     """Asked again it is the same; with other types it is an error."""
-    one, two = provider.probe("twice__over", int), pyusdt.Provider(provider.name).probe("twice-over", "int64_t")
-    assert one.path == two.path and one.name == two.name == "twice-over" and one.provider == provider.name
+    one, two = (
+        provider.probe("twice__over", int),
+        pyusdt.Provider(provider.name).probe("twice-over", "int64_t"),
+    )
+    assert (
+        one.path == two.path
+        and one.name == two.name == "twice-over"
+        and one.provider == provider.name
+    )
     with traced(provider, "twice-over { trace(arg0); }") as t:
         assert one(1) is True and two(2) is True
     assert [record[0] for record in t] == [1, 2]
@@ -226,7 +297,9 @@ def test_one_probe_of_one_name(provider):
     with pytest.raises(ValueError, match=re.escape(wrong)):
         provider.probe("twice-over", str, float)
     provider.probe("full", *["uint16_t"] * 12)
-    with pytest.raises(ValueError, match=re.escape(f"({', '.join(['uint16_t'] * 12)}), and can not have ()")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"({', '.join(['uint16_t'] * 12)}), and can not have ()")
+    ):
         provider.probe("full")
 
 
@@ -246,6 +319,7 @@ def test_names_of_arguments(provider):
         assert order_placed(7, None, 1.5)
     assert [record.values for record in t] == [(7, "")]
     with pytest.raises(TypeError, match="the parameter item needs a type"):
+
         @provider.declare
         def without(number: int, item) -> None: ...
 
@@ -300,6 +374,7 @@ def test_the_control_file_is_mostly_a_hole(tmp_path):
 
 # ---- files ----
 
+
 def test_load(tmp_path, cache):
     path = tmp_path / "shop.d"
     path.write_text(SHOP.replace("shop", "unit_shop"))
@@ -314,17 +389,25 @@ def test_load(tmp_path, cache):
     assert pyusdt.load(str(path)).order_placed.path == shop.order_placed.path
 
 
-@pytest.mark.parametrize(("text", "line", "message"), [
-    ("provider shop {\n probe a(int x);\n}", 3, "expected ';'"),
-    ("provider shop {\n probe a(struct foo *x);\n};", 2, "not a type"),
-    ("provider shop {\n probe a(int x,);\n};", 2, "not a type"),
-    ("provider shop {\n probes a(int x);\n};", 2, "expected 'probe' or '}'"),
-    ("BEGIN { exit(0); }", 1, "expected 'provider'"),
-    ("provider shop { probe a(); };\nprovider bar { };", 2, "more than one provider"),
-    ("provider shop {\n probe a_b();\n probe a__b();\n};", 3, "a second probe that Python calls a_b"),
-    ("provider shop { probe a(@); };", 1, "not a type"), ("\n@", 2, "expected 'provider', not '@'"),
-    ("", 1, "expected 'provider'"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("provider shop {\n probe a(int x);\n}", 3, "expected ';'"),
+        ("provider shop {\n probe a(struct foo *x);\n};", 2, "not a type"),
+        ("provider shop {\n probe a(int x,);\n};", 2, "not a type"),
+        ("provider shop {\n probes a(int x);\n};", 2, "expected 'probe' or '}'"),
+        ("BEGIN { exit(0); }", 1, "expected 'provider'"),
+        ("provider shop { probe a(); };\nprovider bar { };", 2, "more than one provider"),
+        (
+            "provider shop {\n probe a_b();\n probe a__b();\n};",
+            3,
+            "a second probe that Python calls a_b",
+        ),
+        ("provider shop { probe a(@); };", 1, "not a type"),
+        ("\n@", 2, "expected 'provider', not '@'"),
+        ("", 1, "expected 'provider'"),
+    ],
+)
 def test_files_that_are_wrong(text, line, message, tmp_path):
     path = tmp_path / "bad.d"
     path.write_text(text)
@@ -339,7 +422,8 @@ def test_stub(tmp_path):
     (tmp_path / "shop.pyi").write_text(stub(path))
     compile((tmp_path / "shop.pyi").read_text(), "shop.pyi", "exec")
     user = tmp_path / "user.py"
-    user.write_text(textwrap.dedent("""
+    user.write_text(
+        textwrap.dedent("""
         from __future__ import annotations
         from typing import TYPE_CHECKING
         import pyusdt
@@ -357,10 +441,18 @@ def test_stub(tmp_path):
             return f"{number} {shop.closed.name} {shop.closed.path}"
 
         close("1")  # wrong
-    """))
-    checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"], cwd=tmp_path,
-                             capture_output=True, text=True, check=False)
-    assert re.findall(r"user.py:(\d+): error", checked.stdout) == ["11", "12", "18"], checked.stdout + checked.stderr
+    """)
+    )
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.findall(r"user.py:(\d+): error", checked.stdout) == ["11", "12", "18"], (
+        checked.stdout + checked.stderr
+    )
 
 
 def test_stub_of_odd_names(tmp_path):
@@ -368,17 +460,33 @@ def test_stub_of_odd_names(tmp_path):
     path = tmp_path / "odd.d"
     path.write_text("provider odd { probe one(int from, int self, char *from, int arg4, int); };")
     (tmp_path / "odd.pyi").write_text(stub(path))
-    call = next(line.strip() for line in (tmp_path / "odd.pyi").read_text().split("\n") if "__call__" in line)
+    call = next(
+        line.strip()
+        for line in (tmp_path / "odd.pyi").read_text().split("\n")
+        if "__call__" in line
+    )
     assert re.findall(r"(\w+): (\w+) \|", call) == [
-        ("from_", "int"), ("self_", "int"), ("from__", "str"), ("arg4", "int"), ("arg4_", "int")]
+        ("from_", "int"),
+        ("self_", "int"),
+        ("from__", "str"),
+        ("arg4", "int"),
+        ("arg4_", "int"),
+    ]
     compile((tmp_path / "odd.pyi").read_text(), "odd.pyi", "exec")
 
 
 # ---- the cache ----
 
+
 def in_another_process(code: str, **environment: str) -> str:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, **environment},
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -395,12 +503,16 @@ def test_path_is_stable_and_made_once(cache):
     first = in_another_process(TELL)
     path = first.removesuffix("|")
     made = os.stat(path)
-    assert os.path.dirname(path) == str(cache) and re.fullmatch(r"cached-[0-9a-f]{16}\.so", os.path.basename(path))
+    assert os.path.dirname(path) == str(cache) and re.fullmatch(
+        r"cached-[0-9a-f]{16}\.so", os.path.basename(path)
+    )
     assert in_another_process(TELL) == first and os.stat(path).st_mtime_ns == made.st_mtime_ns
     assert os.listdir(cache) == [os.path.basename(path)] and cache.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("harm", ["truncated", "other bytes", "writable by others", "symlink", "hard link"])
+@pytest.mark.parametrize(
+    "harm", ["truncated", "other bytes", "writable by others", "symlink", "hard link"]
+)
 def test_a_file_that_is_not_ours_is_replaced(harm, cache, tmp_path):
     path = in_another_process(TELL).removesuffix("|")
     with open(path, "rb") as file:
@@ -426,7 +538,9 @@ def test_a_file_that_is_not_ours_is_replaced(harm, cache, tmp_path):
 def test_what_killed_processes_left_is_not_in_the_way(cache, tmp_path):
     """Unfinished files of this process's id, as one that was killed has left them."""
     define = "pyusdt.Provider('again').probe('one', int).path"
-    name = os.path.basename(in_another_process(f"import pyusdt; print({define})", PYUSDT_CACHE=str(tmp_path / "first")))
+    name = os.path.basename(
+        in_another_process(f"import pyusdt; print({define})", PYUSDT_CACHE=str(tmp_path / "first"))
+    )
     cache.mkdir(mode=0o700)
     made = in_another_process(f"""
         import os, pyusdt
@@ -437,7 +551,9 @@ def test_what_killed_processes_left_is_not_in_the_way(cache, tmp_path):
     assert made == str(cache / name) and os.path.getsize(made) > 0
 
 
-@pytest.mark.parametrize("where", ["writable cache", "writable parent", "relative", "no home", "a file", "read only"])
+@pytest.mark.parametrize(
+    "where", ["writable cache", "writable parent", "relative", "no home", "a file", "read only"]
+)
 def test_no_object_where_it_is_not_safe(where, cache, tmp_path):
     """The probe is there for the embedded engine all the same."""
     environment = {"PYUSDT_CACHE": str(cache)}
@@ -451,7 +567,11 @@ def test_no_object_where_it_is_not_safe(where, cache, tmp_path):
     elif where == "read only":
         environment["PYUSDT_CACHE"] = "/proc/pyusdt"
     else:
-        environment = {"PYUSDT_CACHE": "", "XDG_CACHE_HOME": "", "HOME": "relative" if where == "relative" else ""}
+        environment = {
+            "PYUSDT_CACHE": "",
+            "XDG_CACHE_HOME": "",
+            "HOME": "relative" if where == "relative" else "",
+        }
     code = textwrap.dedent(TELL) + textwrap.dedent("""
         import os
         with pyusdt.trace("cached$1:::one { trace(arg0); }", os.getpid(), pid=os.getpid()) as t:
@@ -467,24 +587,34 @@ def test_no_cache_of_somebody_else(cache):
     """sudo with the user's HOME, and a process that has set its effective user only."""
     cache.mkdir(mode=0o700)
     os.chown(cache, 65534, 65534)
-    assert "belongs to another" in in_another_process(TELL) or "can be changed by others" in in_another_process(TELL)
+    assert "belongs to another" in in_another_process(
+        TELL
+    ) or "can be changed by others" in in_another_process(TELL)
     os.chown(cache, 0, 0)
-    assert in_another_process("import os; os.setresgid(-1, 65534, 0)\n" + textwrap.dedent(TELL)) == (
-        "None|no cache in a process with more rights than its user")
+    assert in_another_process(
+        "import os; os.setresgid(-1, 65534, 0)\n" + textwrap.dedent(TELL)
+    ) == ("None|no cache in a process with more rights than its user")
 
 
 @pytest.mark.parametrize("variable, below", [("HOME", ""), ("XDG_CACHE_HOME", "/.cache")])
 def test_a_home_that_is_not_there_is_not_made(variable, below, tmp_path):
     home = tmp_path / "home"
     given = {"PYUSDT_CACHE": "", "XDG_CACHE_HOME": "", variable: f"{home}{below}"}
-    assert in_another_process(TELL, **given) == f"None|no cache: {home} is not there (PYUSDT_CACHE can name another place)"
+    assert (
+        in_another_process(TELL, **given)
+        == f"None|no cache: {home} is not there (PYUSDT_CACHE can name another place)"
+    )
     assert not home.exists()
     home.mkdir(mode=0o700)
-    assert in_another_process(TELL, **given).startswith(f"{home}/{'.cache/' if below or variable == 'HOME' else ''}pyusdt/cached-")
+    assert in_another_process(TELL, **given).startswith(
+        f"{home}/{'.cache/' if below or variable == 'HOME' else ''}pyusdt/cached-"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
-@pytest.mark.parametrize("how", ["his folder", "his link", "a link in his folder", "his link in a folder of everybody's"])
+@pytest.mark.parametrize(
+    "how", ["his folder", "his link", "a link in his folder", "his link in a folder of everybody's"]
+)
 def test_root_makes_nothing_where_another_user_says(how, tmp_path):
     """sudo with the HOME of a user, who has prepared it: nothing is made, there or where his links lead."""
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
@@ -511,27 +641,37 @@ def test_root_makes_nothing_where_another_user_says(how, tmp_path):
 
 def test_many_processes_at_once(cache):
     """All have the object, and nothing half-made or temporary stays."""
-    running = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(TELL)], stdout=subprocess.PIPE, text=True)
-               for _ in range(8)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(TELL)], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(8)
+    ]
     said = {process.communicate(timeout=60)[0].strip() for process in running}
     assert len(said) == 1 and said.pop().startswith(str(cache)) and len(os.listdir(cache)) == 1
 
 
 def test_what_readelf_says(provider):
     path = provider.probe("note-name", int, str, "uint32_t", "float", "int8_t", *[int] * 7).path
-    shown = subprocess.run(["readelf", "--wide", "--notes", "--program-headers", path], capture_output=True, text=True,
-                           check=False)
+    shown = subprocess.run(
+        ["readelf", "--wide", "--notes", "--program-headers", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert shown.stderr == ""
     assert f"Provider: {provider.name}\n    Name: note__name\n" in shown.stdout
-    assert ("Arguments: -8@%rdi 8@%rsi 4@%rdx 4@%rcx -1@%r8 -8@%r9 -8@%rax -8@%r10 -8@%r11 -8@%rbx -8@%r12 -8@%r13\n"
-            in shown.stdout)
+    assert (
+        "Arguments: -8@%rdi 8@%rsi 4@%rdx 4@%rcx -1@%r8 -8@%r9 -8@%rax -8@%r10 -8@%r11 -8@%rbx -8@%r12 -8@%r13\n"
+        in shown.stdout
+    )
     assert "RWE" not in shown.stdout
     with open(path, "rb") as file:
         data = file.read()
     location = int(re.search(r"Location: 0x(\w+)", shown.stdout)[1], 16)
     assert location % 16 == 0
     # of the file as in memory
-    assert data[location:location + 17].hex() == "90" "662e0f1f840000000000" "0f1f440000" "c3"
+    assert data[location : location + 17].hex() == "90662e0f1f8400000000000f1f440000c3"
 
 
 # ---- properties ----
@@ -549,11 +689,17 @@ class Spoken:
         return self.text
 
 
-VALUES = st.tuples(st.integers(-(1 << 66), 1 << 66) | st.none(), PLAIN | PLAIN.map(Spoken) | st.none(),
-                   st.floats(allow_nan=False) | st.none(), st.integers(0, 255) | st.none())
+VALUES = st.tuples(
+    st.integers(-(1 << 66), 1 << 66) | st.none(),
+    PLAIN | PLAIN.map(Spoken) | st.none(),
+    st.floats(allow_nan=False) | st.none(),
+    st.integers(0, 255) | st.none(),
+)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(rows=st.lists(VALUES, max_size=20))
 def test_random_values_arrive(rows, provider):
     probe = provider.probe("random", int, str, float, "uint8_t")
@@ -564,6 +710,8 @@ def test_random_values_arrive(rows, provider):
     for record, (integer, text, real, byte) in zip(t, rows, strict=True):
         assert record[0] == ctypes.c_int64((integer or 0) & (1 << 64) - 1).value
         got = record[1] if isinstance(record[1], bytes) else record[1].encode()
-        assert got == ("" if text is None else str(text)).encode()[:255] and record[2] == (text is None)  # strsize
+        assert got == ("" if text is None else str(text)).encode()[:255] and record[2] == (
+            text is None
+        )  # strsize
         assert struct.pack("<q", record[3]) == struct.pack("<d", 0.0 if real is None else real)
         assert record[4] == (byte or 0)

@@ -66,7 +66,9 @@ def test_what_does_not_answer_is_left(asks, tmp_path):
         assert asks(str(other), ME) and asks(str(tmp_path / "missing"), ME)
         assert not asks(f"{there}/other.so", ME)  # nobody is asked again in that folder
         assert time.monotonic() - began < 10
-        assert asks.news() == [f"{there}/lib.so: its file system does not answer: nothing is looked up there"]
+        assert asks.news() == [
+            f"{there}/lib.so: its file system does not answer: nothing is looked up there"
+        ]
         assert asks.news() == []
     assert asks._helper is not None
 
@@ -83,7 +85,9 @@ def test_a_root_of_its_own(asks, tmp_path):
             while responsive_fs._view("self") == responsive_fs._view(str(child)):
                 time.sleep(0.01)
             assert not asks(f"/proc/{child}/root/there/lib.so", child)
-            assert "" in responsive_fs._mounted(str(child)) and "" not in responsive_fs._mounted("self")
+            assert "" in responsive_fs._mounted(str(child)) and "" not in responsive_fs._mounted(
+                "self"
+            )
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -141,7 +145,9 @@ def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
     symbols = Symbols()
     assert symbols.name(ME, 0x5000) == "0x5000"
     [told] = symbols.warnings()
-    assert told.startswith(f"names of functions of user {os.getuid()}'s processes were not all read")
+    assert told.startswith(
+        f"names of functions of user {os.getuid()}'s processes were not all read"
+    )
     assert symbols.warnings() == []
 
 
@@ -159,13 +165,20 @@ def test_the_helper_opens_what_it_has_looked_at(tmp_path, monkeypatch):
             if named == path and other:
                 os.rename(other.pop(), path)
             return found
+
         return call
 
     helper = {}
     exec(responsive_fs._PROGRAM.split("data = b")[0], helper)  # noqa: S102
     monkeypatch.setattr(os, "stat", swapped(os.stat))
     monkeypatch.setattr(os, "open", swapped(os.open))
-    monkeypatch.setattr(os, "pread", lambda fd, size, at, pread=os.pread: read.append((os.fstat(fd).st_mode, pread(fd, size, at))))
+    monkeypatch.setattr(
+        os,
+        "pread",
+        lambda fd, size, at, pread=os.pread: read.append(
+            (os.fstat(fd).st_mode, pread(fd, size, at))
+        ),
+    )
     helper["look"](path)
     assert [(stat.S_ISREG(mode), data) for mode, data in read] == [(True, b"x")]
     helper["look"](path)
@@ -174,4 +187,19 @@ def test_the_helper_opens_what_it_has_looked_at(tmp_path, monkeypatch):
 
 def test_who_may_not_answer_is_asked():
     """The list names those that do; a kind that nobody has thought of is asked."""
-    assert not {"autofs", "9p", "ceph", "cifs", "fuse", "fuseblk", "fuse.sshfs", "nfs", "nfs4", "virtiofs", ""} & responsive_fs._ANSWERING
+    assert (
+        not {
+            "autofs",
+            "9p",
+            "ceph",
+            "cifs",
+            "fuse",
+            "fuseblk",
+            "fuse.sshfs",
+            "nfs",
+            "nfs4",
+            "virtiofs",
+            "",
+        }
+        & responsive_fs._ANSWERING
+    )

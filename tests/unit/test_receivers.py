@@ -34,11 +34,13 @@ def says(answer, taken=True):
 
 def endless(head, piece, pause=0.0, taken=True):
     """Until the other one has had enough; pause: seconds between two pieces, as the other one's clock shows it."""
+
     def answer(connection):
         connection.sendall(head)
         while True:
             connection.sent += connection.send(piece)
             connection.server.pass_time(connection, pause)
+
     return answer, taken
 
 
@@ -58,14 +60,20 @@ def silent(connection):
 ANSWERS = {  # what it says, and whether that says that it has taken what it was sent
     "well": says(OK + b"Content-Length: 0\r\n\r\n"),
     "no content": says(b"HTTP/1.1 204 No Content\r\n\r\n"),
-    "another page": says(OK + b"Content-Type: text/html\r\nContent-Length: 14\r\n\r\n<p>Log in!</p>"),
+    "another page": says(
+        OK + b"Content-Type: text/html\r\nContent-Length: 14\r\n\r\n<p>Log in!</p>"
+    ),
     "half a body": says(OK + b"Content-Length: 1000\r\n\r\n{"),
-    "a body that is no gzip": says(OK + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nxxxxx"),
+    "a body that is no gzip": says(
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nxxxxx"
+    ),
     "chunks that are none": says(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\nx"),
     "huge body": endless(OK + b"\r\n", b"x" * 65536),
     "body bit by bit": endless(OK + b"\r\n", b"x", PAUSE),
     "never closes": (never_closes, True),
-    "half a head": says(OK + b"Content-Le", taken=True),  # http.client takes the end for that of the head
+    "half a head": says(
+        OK + b"Content-Le", taken=True
+    ),  # http.client takes the end for that of the head
     "status alone": says(b"HTTP/1.1 2", taken=False),
     "nothing": says(b"", taken=False),
     "silence": (silent, False),
@@ -75,15 +83,26 @@ ANSWERS = {  # what it says, and whether that says that it has taken what it was
     "head bit by bit": endless(OK, b"X: y\r\n", PAUSE, taken=False),
     "a line without end": endless(b"", b"x" * 65536, taken=False),
     "wait, wait": endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", taken=False),
-    "elsewhere": says(b"HTTP/1.1 302 Found\r\nLocation: /well\r\nContent-Length: 0\r\n\r\n", taken=False),
-    "elsewhere, as it is": says(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /well\r\nContent-Length: 0\r\n\r\n", taken=False),
+    "elsewhere": says(
+        b"HTTP/1.1 302 Found\r\nLocation: /well\r\nContent-Length: 0\r\n\r\n", taken=False
+    ),
+    "elsewhere, as it is": says(
+        b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /well\r\nContent-Length: 0\r\n\r\n",
+        taken=False,
+    ),
     "refused": says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", taken=False),
-    "overloaded": says(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 100000\r\nContent-Length: 0\r\n\r\n", taken=False),
+    "overloaded": says(
+        b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 100000\r\nContent-Length: 0\r\n\r\n",
+        taken=False,
+    ),
     "refused, and a huge body": endless(b"HTTP/1.1 500 No\r\n\r\n", b"x" * 65536, taken=False),
 }
 
 
-SHORT = {"silence": 0.3, "never closes": 2.0}  # s for an answer that does not come, or is there at once
+SHORT = {
+    "silence": 0.3,
+    "never closes": 2.0,
+}  # s for an answer that does not come, or is there at once
 
 
 class Connection(socket.socket):
@@ -133,7 +152,11 @@ def request(connection):
     while b"\r\n\r\n" not in data:
         data += received(connection)
     head, _, body = data.partition(b"\r\n\r\n")
-    [length] = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+    [length] = [
+        int(line.split(b":")[1])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length:")
+    ]
     while len(body) < length:
         body += received(connection)
     return body
@@ -155,7 +178,9 @@ def hostile(monkeypatch):
         if isinstance(choose, str):
             monkeypatch.setattr(bounded_http, "WITHIN", SHORT.get(choose, bounded_http.WITHIN))
         servers.append(server := Hostile((lambda: choose) if isinstance(choose, str) else choose))
-        monkeypatch.setattr(bounded_http, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + server.later))
+        monkeypatch.setattr(
+            bounded_http, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + server.later)
+        )
         server.start()
         return server
 
@@ -182,8 +207,19 @@ def delivered(url, notes):
     return receiver.lost
 
 
-NOTE = {"state": "firing", "alert": "x", "host": "h", "labels": {"n": "1"}, "values": {}, "probe": "p", "pid": 1, "count": 1, "began": 1.0,
-        "last": 1.0, "sent": 1.0}
+NOTE = {
+    "state": "firing",
+    "alert": "x",
+    "host": "h",
+    "labels": {"n": "1"},
+    "values": {},
+    "probe": "p",
+    "pid": 1,
+    "count": 1,
+    "began": 1.0,
+    "last": 1.0,
+    "sent": 1.0,
+}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -202,9 +238,15 @@ def test_the_end_waits_once_for_all(monkeypatch):
     monkeypatch.setattr(alert_receivers.Receiver, "no_more", lambda self: told.append("no more"))
     monkeypatch.setattr(alert_receivers.Receiver, "close", lambda self, until: told.append(until))
     sink = alerts_sink.Alerts(lambda *_: None)
-    sink._receivers = {"a": [alert_receivers.Receiver(str(number), lambda _: None) for number in range(3)]}
+    sink._receivers = {
+        "a": [alert_receivers.Receiver(str(number), lambda _: None) for number in range(3)]
+    }
     sink.close()
-    assert told[:3] == ["no more"] * 3 and len({*told[3:]}) == 1 and 0 < told[3] - time.monotonic() <= alert_receivers.CLOSING
+    assert (
+        told[:3] == ["no more"] * 3
+        and len({*told[3:]}) == 1
+        and 0 < told[3] - time.monotonic() <= alert_receivers.CLOSING
+    )
 
 
 @pytest.mark.parametrize("kind", ["webhook", "alertmanager"])
@@ -212,7 +254,9 @@ def test_the_end_waits_once_for_all(monkeypatch):
 def test_notes_are_taken_or_counted(kind, seed, hostile):
     """Whatever a receiver does from one request to the next; one that is taken is taken once."""
     server = hostile(at_random(random.Random(seed)))
-    lost = delivered(f"{kind}:{server.url}", [{**NOTE, "labels": {"n": str(number)}} for number in range(40)])
+    lost = delivered(
+        f"{kind}:{server.url}", [{**NOTE, "labels": {"n": str(number)}} for number in range(40)]
+    )
     read = [json.loads(body) for body in server.taken]
     taken = [(each[0] if kind == "alertmanager" else each)["labels"]["n"] for each in read]
     assert len({*taken}) == len(taken) and len(taken) + lost == 40 and taken and lost
@@ -224,13 +268,18 @@ def test_an_export(name, hostile):
     world.add("n", 1, "/")
     book = prometheus_model.Book(world.aggregates, "made-up", [])
     server = hostile(name)
-    sender = otlp_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "metric"), Points(True), server.url)
+    sender = otlp_sink._Sender(
+        *otlp_exporters.exporter_for(server.url, "", "metric"), Points(True), server.url
+    )
     sender._export(book.look({}, 0))
     sender.close()
     taken = ANSWERS[name][1]
     assert (sender._failed, len(server.taken)) == (int(not taken), int(taken))
     assert server.most < 20 << 20 and server.later < 2 * (bounded_http.WITHIN + 2 * PAUSE)
-    assert [line.startswith(f"--otlp: {server.url} has taken nothing for 1 exports: ") for line in sender.trouble(time.monotonic())] == [True] * (not taken)
+    assert [
+        line.startswith(f"--otlp: {server.url} has taken nothing for 1 exports: ")
+        for line in sender.trouble(time.monotonic())
+    ] == [True] * (not taken)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -241,7 +290,9 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
     world = World(n=("count",), q=("quantize",))
     book = prometheus_model.Book(world.aggregates, "made-up", [])
     server = hostile(at_random(chance))
-    sender = otlp_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "metric"), Points(delta), server.url)
+    sender = otlp_sink._Sender(
+        *otlp_exporters.exporter_for(server.url, "", "metric"), Points(delta), server.url
+    )
     for number in range(40):
         world.add("n", 1, "/", times=number)
         world.add("q", number, "/")
@@ -255,17 +306,27 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
     counts, times = points(server.taken, "dtrace_n"), points(server.taken, "dtrace_q")
     assert len(counts) < 41, "some were refused"
     if delta:
-        assert sum(point.as_double for point in counts) == sum(range(40)) and sum(point.count for point in times) == 40
+        assert (
+            sum(point.as_double for point in counts) == sum(range(40))
+            and sum(point.count for point in times) == 40
+        )
         assert min(point.as_double for point in counts) >= 0
     else:
         assert counts[-1].as_double == sum(range(40)) and times[-1].count == 40
-        assert list(accumulate((point.as_double for point in counts), max)) == [point.as_double for point in counts]
+        assert list(accumulate((point.as_double for point in counts), max)) == [
+            point.as_double for point in counts
+        ]
 
 
 def points(bodies, name):
     found = []
     for body in bodies:
-        for metric in metrics_service_pb2.ExportMetricsServiceRequest.FromString(body).resource_metrics[0].scope_metrics[0].metrics:
+        for metric in (
+            metrics_service_pb2.ExportMetricsServiceRequest.FromString(body)
+            .resource_metrics[0]
+            .scope_metrics[0]
+            .metrics
+        ):
             if metric.name == name:
                 found += getattr(metric, metric.WhichOneof("data")).data_points
     return found
@@ -281,12 +342,33 @@ def test_spans_are_taken_or_counted(seed, hostile):
         for span in ended[first : first + 3]:
             span.end()
         sender._export(ended[first : first + 3])
-    taken = [span.name for body in server.taken for span in trace_service_pb2.ExportTraceServiceRequest.FromString(body)
-             .resource_spans[0].scope_spans[0].spans]
+    taken = [
+        span.name
+        for body in server.taken
+        for span in trace_service_pb2.ExportTraceServiceRequest.FromString(body)
+        .resource_spans[0]
+        .scope_spans[0]
+        .spans
+    ]
     assert len({*taken}) == len(taken) and len(taken) + sender.lost == 60 and taken and sender.lost
 
 
 def test_a_record_has_its_own_host_but_not_the_alerts_name():
-    note = {"alert": "slow", "host": "here", "labels": {"host": "web7", "alertname": "another", "route": "/"}, "values": {}, "count": 1,
-            "probe": "shop:::sold", "pid": 1, "began": 1.0, "last": 2.0, "sent": 2.0, "state": "firing"}
-    assert alert_receivers._alert(note)["labels"] == {"alertname": "slow", "host": "web7", "route": "/"}
+    note = {
+        "alert": "slow",
+        "host": "here",
+        "labels": {"host": "web7", "alertname": "another", "route": "/"},
+        "values": {},
+        "count": 1,
+        "probe": "shop:::sold",
+        "pid": 1,
+        "began": 1.0,
+        "last": 2.0,
+        "sent": 2.0,
+        "state": "firing",
+    }
+    assert alert_receivers._alert(note)["labels"] == {
+        "alertname": "slow",
+        "host": "web7",
+        "route": "/",
+    }

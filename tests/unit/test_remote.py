@@ -40,18 +40,41 @@ def alone(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ClusterShell.NodeSet", None)
 
 
-@pytest.mark.parametrize(("text", "names"), [
-    ("a", "a"), ("a,b,a", "a b"), ("web[1-3,7],db", "web1 web2 web3 web7 db"), ("n[08-11]", "n08 n09 n10 n11"), ("n[8-11]", "n8 n9 n10 n11"),
-    ("r[1-2]n[1-2].x", "r1n1.x r1n2.x r2n1.x r2n2.x"), ("me@host-1.example.org:22", "me@host-1.example.org:22"), ("a,,b", "a b"),
-    ("pod/web-5f[0-1]", "pod/web-5f0 pod/web-5f1")])
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a", "a"),
+        ("a,b,a", "a b"),
+        ("web[1-3,7],db", "web1 web2 web3 web7 db"),
+        ("n[08-11]", "n08 n09 n10 n11"),
+        ("n[8-11]", "n8 n9 n10 n11"),
+        ("r[1-2]n[1-2].x", "r1n1.x r1n2.x r2n1.x r2n2.x"),
+        ("me@host-1.example.org:22", "me@host-1.example.org:22"),
+        ("a,,b", "a b"),
+        ("pod/web-5f[0-1]", "pod/web-5f0 pod/web-5f1"),
+    ],
+)
 def test_lists_of_hosts(text, names, alone):
     assert hosts(text) == names.split()
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("", "no host is named"), (",", "no host is named"), ("a[1-", "'a[1-' is no name of a host"), ("a[3-1]", "a[3-1]: '3-1' is no range"),
-    ("a[x]", "a[x]: 'x' is no range"), ("a b", "'a b' is no name"), ("-oProxyCommand=x", "is no name"), ("a;b", "is no name"), ("$(x)", "is no name"),
-    ("@web", "@web: groups need ClusterShell"), ("a[1-999999999]", f"more than {MOST} hosts"), ("a[1-9999999999]", "is no range")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no host is named"),
+        (",", "no host is named"),
+        ("a[1-", "'a[1-' is no name of a host"),
+        ("a[3-1]", "a[3-1]: '3-1' is no range"),
+        ("a[x]", "a[x]: 'x' is no range"),
+        ("a b", "'a b' is no name"),
+        ("-oProxyCommand=x", "is no name"),
+        ("a;b", "is no name"),
+        ("$(x)", "is no name"),
+        ("@web", "@web: groups need ClusterShell"),
+        ("a[1-999999999]", f"more than {MOST} hosts"),
+        ("a[1-9999999999]", "is no range"),
+    ],
+)
 def test_what_is_no_list(text, message, alone):
     with pytest.raises(NotHosts) as caught:
         hosts(text)
@@ -71,17 +94,33 @@ def test_cluster_shell_reads_the_list_where_it_is(monkeypatch):
 @pytest.mark.long
 def test_cluster_shell_itself(tmp_path):
     """Lists, and groups out of its own file; what it can not read, for whatever reason, is a message."""
-    (tmp_path / "groups.conf").write_text('[Main]\ndefault: mine\n[mine]\nmap: [ $GROUP = web ] && echo "web[1-3]"\nlist: echo web\n')
-    folder = installed.folder_of(os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True)
+    (tmp_path / "groups.conf").write_text(
+        '[Main]\ndefault: mine\n[mine]\nmap: [ $GROUP = web ] && echo "web[1-3]"\nlist: echo web\n'
+    )
+    folder = installed.folder_of(
+        os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True
+    )
     ask = "import sys\nfrom pydtrace.hosts.hostlist import NotHosts, hosts\ntry: print(*hosts(sys.argv[1]))\nexcept NotHosts as error: print(error)"
 
     def said(text):
         environment = {**os.environ, "PYTHONPATH": folder, "CLUSTERSHELL_CFGDIR": str(tmp_path)}
-        return subprocess.run([sys.executable, "-c", ask, text], capture_output=True, text=True, env=environment, check=True, timeout=60).stdout.strip()
+        return subprocess.run(
+            [sys.executable, "-c", ask, text],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+            timeout=60,
+        ).stdout.strip()
 
     assert said("web[1-3,7-9/2],db[01-03]!db02") == "db01 db03 web1 web2 web3 web7 web9"
     assert said("@web,db1") == "db1 web1 web2 web3"
-    for text, why in (("a[", "missing bracket"), ("@none", "ClusterShell can not read it"), ("@other:web", "ClusterShell can not read it"), ("$(x)", "is no name")):
+    for text, why in (
+        ("a[", "missing bracket"),
+        ("@none", "ClusterShell can not read it"),
+        ("@other:web", "ClusterShell can not read it"),
+        ("$(x)", "is no name"),
+    ):
         assert why in said(text), (text, said(text))
 
 
@@ -94,7 +133,9 @@ def test_a_clock_is_known_to_half_the_way_there_and_back():
         offset.sample(sent, sent + there - true, sent + there + back)
         found, error = offset.at(sent + there + back)
         assert abs(found - true) <= error
-    assert offset.at(20 * S + 5001)[1] == 2501  # the better one of ten seconds before is not so sure any more
+    assert (
+        offset.at(20 * S + 5001)[1] == 2501
+    )  # the better one of ten seconds before is not so sure any more
     assert offset.at(1000 * S)[1] >= 900 * S * DRIFT
 
 
@@ -114,7 +155,11 @@ def test_who_has_waited_enough_does_not_wait_for_a_silent_host():
     order = Order(patience=2 * S)
     order.add(10, 1, 0, b"a", S)
     order.add(20, 1, 0, b"b", 2 * S)
-    assert released(order, 0, 2 * S) == "" and released(order, 0, 3 * S) == "a" and released(order, 0, 4 * S) == "b"
+    assert (
+        released(order, 0, 2 * S) == ""
+        and released(order, 0, 3 * S) == "a"
+        and released(order, 0, 4 * S) == "b"
+    )
 
 
 def test_what_comes_too_late_is_shown_and_counted():
@@ -128,13 +173,34 @@ def test_what_comes_too_late_is_shown_and_counted():
 def test_an_order_that_is_not_certain_is_marked_and_counted():
     """Of records of one host it is; of two hosts where the intervals do not overlap: with any that stands before, not the last alone."""
     order = Order(patience=S)
-    times = ((100, 5, 0), (101, 5, 0), (111, 4, 1), (200, 5, 0), (210, 5, 1), (300, 90, 0), (301, 1, 2), (380, 1, 2), (395, 1, 2), (396, 1, 1),
-             (398, 1, 1), (399, 1, 3))
+    times = (
+        (100, 5, 0),
+        (101, 5, 0),
+        (111, 4, 1),
+        (200, 5, 0),
+        (210, 5, 1),
+        (300, 90, 0),
+        (301, 1, 2),
+        (380, 1, 2),
+        (395, 1, 2),
+        (396, 1, 1),
+        (398, 1, 1),
+        (399, 1, 3),
+    )
     for time, error, host in times:
         order.add(time, error, host, struct.pack("=IIQ", 16, 3, time), 0)
-    marked = {time: clause for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0))}
+    marked = {
+        time: clause for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0))
+    }
     assert list(marked) == [time for time, _, _ in times]
-    assert {time for time, clause in marked.items() if clause == 3 | program.RECORD_UNSURE} == {210, 300, 301, 380, 396, 399}
+    assert {time for time, clause in marked.items() if clause == 3 | program.RECORD_UNSURE} == {
+        210,
+        300,
+        301,
+        380,
+        396,
+        399,
+    }
     assert {*marked.values()} == {3, 3 | program.RECORD_UNSURE} and order.unsure == 6
 
 
@@ -153,7 +219,11 @@ def test_the_latest_of_each_other_host_counts():
     order = Order(patience=S)
     for time, error, host in ((100, 50, 0), (101, 20, 1), (110, 1, 0), (119, 1, 0), (125, 1, 0)):
         order.add(time, error, host, struct.pack("=IIQ", 16, 3, time), 0)
-    assert [time for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0)) if clause != 3] == [101, 110, 119]
+    assert [
+        time
+        for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0))
+        if clause != 3
+    ] == [101, 110, 119]
 
 
 def tries_of(returns, host, until, step=S // 10):
@@ -234,7 +304,10 @@ class Line:
         pass
 
 
-HELLO, EPOCH = {"type": "hello", "schema": 2, "aggregations": []}, {"type": "heartbeat", "epoch": 0, "time": 1}
+HELLO, EPOCH = (
+    {"type": "hello", "schema": 2, "aggregations": []},
+    {"type": "heartbeat", "epoch": 0, "time": 1},
+)
 
 
 def test_a_host_is_back_when_its_probes_are_on():
@@ -284,7 +357,13 @@ def test_a_line_without_an_end_costs_little():
             os.close(fd)
 
 
-@pytest.mark.parametrize("line", [b'{"type":"delta","rows":[%s]}' % b",".join([b"[]"] * 300_000), b'{"type":"a","b":[%s]}' % b",".join([b"1"] * 1_100_000)])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"delta","rows":[%s]}' % b",".join([b"[]"] * 300_000),
+        b'{"type":"a","b":[%s]}' % b",".join([b"1"] * 1_100_000),
+    ],
+)
 def test_a_line_of_many_parts(line):
     with pytest.raises(Broken, match="more parts than there is room for"):
         parsed(line)
@@ -302,7 +381,9 @@ def test_values_that_wait_have_a_bound(counts, monkeypatch):
 def test_lines_of_many_hosts_that_wait_have_a_bound(monkeypatch):
     """The host with most of them is given up, the others go on."""
     monkeypatch.setattr(remote, "_WAITING", 1000)
-    engine = SimpleNamespace(_waiting=0, _hosts=[], _give_up=lambda host, why: (given_up.append(host), host.forget()))
+    engine = SimpleNamespace(
+        _waiting=0, _hosts=[], _give_up=lambda host, why: (given_up.append(host), host.forget())
+    )
     given_up = []
     engine._hosts = [SimpleNamespace(waits=0) for _ in range(3)]
     for host in engine._hosts:
@@ -336,7 +417,11 @@ def counts():
 
 def test_rows_of_several_hosts_add_up(counts):
     for _ in range(200):
-        assert counts.add([[[], [1, 5]]], 0, lambda key: b"") + counts.add([[[], [2, 6]]], 1, lambda key: b"") == 0
+        assert (
+            counts.add([[[], [1, 5]]], 0, lambda key: b"")
+            + counts.add([[[], [2, 6]]], 1, lambda key: b"")
+            == 0
+        )
     ((key, value),) = counts.items()
     assert (key, value) == (b"", (600).to_bytes(8, "little") + (2200).to_bytes(8, "little"))
     counts.clear()
@@ -353,8 +438,16 @@ def test_rows_of_distributions_add_up(name, head):
     merged, whole = Merged(AggDef("a", 1, row, (), [], 3), 1), []
     for number in range(300):
         heads = [chosen.randrange(1, 1000) for _ in range(head)]
-        pairs = [(chosen.randrange(size - head), chosen.choice((-3, 1, 5, 2**63 - 1))) for _ in range(chosen.randrange(5))] + [(9, 1), (9, 2)]
-        assert merged.add([[[], heads + [part for pair in pairs for part in pair]]], number, lambda key: b"") == 0
+        pairs = [
+            (chosen.randrange(size - head), chosen.choice((-3, 1, 5, 2**63 - 1)))
+            for _ in range(chosen.randrange(5))
+        ] + [(9, 1), (9, 2)]
+        assert (
+            merged.add(
+                [[[], heads + [part for pair in pairs for part in pair]]], number, lambda key: b""
+            )
+            == 0
+        )
         dense = [*heads, *[0] * (size - head)]
         for bucket, count in pairs:
             dense[head + bucket] = wrap(dense[head + bucket] + count)
@@ -376,9 +469,14 @@ def test_no_host_takes_the_room_of_others():
         return key[0].to_bytes(8, "little", signed=True)
 
     assert merged.add([[[i], [1]] for i in range(10)], 7, pack) == 8
-    assert merged.add([[[5], [1]], [[0], [1]], [[6], [1]]], 8, pack) == 0  # a key that is there takes no room
+    assert (
+        merged.add([[[5], [1]], [[0], [1]], [[6], [1]]], 8, pack) == 0
+    )  # a key that is there takes no room
     assert merged.add([[[9], [1]]], 8, pack) == 1
-    assert {int.from_bytes(key, "little"): int.from_bytes(value, "little") for key, value in merged.items()} == {0: 2, 1: 1, 5: 1, 6: 1}
+    assert {
+        int.from_bytes(key, "little"): int.from_bytes(value, "little")
+        for key, value in merged.items()
+    } == {0: 2, 1: 1, 5: 1, 6: 1}
     merged.remove([pack((0,)), pack((1,))])
     assert merged.add([[[3], [1]]], 7, pack) == 0
     assert len(merged.items()) == 3
@@ -386,6 +484,10 @@ def test_no_host_takes_the_room_of_others():
 
 def test_a_thousand_simulated_hosts():
     """They vanish, and say things twice: benchmarks/hosts.py compares what the coordinator has with the whole epochs."""
-    simulator = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "benchmarks", "hosts.py")
-    done = subprocess.run([sys.executable, simulator, "1000", "5", "8"], capture_output=True, text=True, check=False)
+    simulator = os.path.join(
+        os.path.dirname(__file__), os.pardir, os.pardir, "benchmarks", "hosts.py"
+    )
+    done = subprocess.run(
+        [sys.executable, simulator, "1000", "5", "8"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0 and done.stdout.count(" of a core") == 6, done

@@ -125,7 +125,12 @@ PYTHON = {
         "pydtrace.symbols",
         "pydtrace.untrusted",
     ),
-    "pydtrace.select_engine": ("pydtrace._tracer", "pydtrace.engine", "pydtrace.hosts", "pydtrace.program"),
+    "pydtrace.select_engine": (
+        "pydtrace._tracer",
+        "pydtrace.engine",
+        "pydtrace.hosts",
+        "pydtrace.program",
+    ),
     "pydtrace.driver": (
         "pydtrace._tracer",
         "pydtrace.aggregation",
@@ -253,7 +258,9 @@ C = {
 }
 C_FOLDERS = {"native": SOURCES / "pyusdt" / "native", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-_DEFINED = re.compile(r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE)
+_DEFINED = re.compile(
+    r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE
+)
 
 
 def imported(path: Path, of_types: bool = True) -> set[tuple[str, ...]]:
@@ -298,7 +305,9 @@ def room_of(parts: tuple[str, ...]) -> str:
 
 def imports(path: Path) -> set[str]:
     """The rooms that a module imports anything of."""
-    handed_on = module_of(path)[0] == "pyusdt"  # their types may be named: nothing is imported for that
+    handed_on = (
+        module_of(path)[0] == "pyusdt"
+    )  # their types may be named: nothing is imported for that
     return {room_of(parts) for parts in imported(path, of_types=not handed_on)}
 
 
@@ -388,7 +397,8 @@ def test_no_circle_within_a_room():
     """Imports inside functions count, since such a one hides a circle; those under TYPE_CHECKING do not, since nothing runs them."""
     modules = {module_of(path): path for path in sources()}
     arrows = {
-        module: {name if name in modules else name[:-1] for name in imported(path, of_types=False)} - {module}
+        module: {name if name in modules else name[:-1] for name in imported(path, of_types=False)}
+        - {module}
         for module, path in modules.items()
     }
     rooms = {
@@ -404,7 +414,9 @@ def test_a_circle_is_seen():
 
 
 def test_the_rooms_of_c():
-    rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
+    rooms = {
+        path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))
+    }
     assert rooms - set(C) <= {"generated"}, "a folder that the table does not know"
     compared(C, c_arrows())
 

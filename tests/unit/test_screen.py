@@ -13,16 +13,26 @@ def rows(*sums):
 
 def test_the_fullest_lines_are_shown_and_say_what_lies_between():
     """Values below and above 0 are seen both, though most lines between them are all but empty."""
-    assert [label for label, _, _ in terminal_view._fullest(rows(1, 9, 8, 0, 1, 0, 7, 9, 2), 5)] == ["… row1", "row2", "… row6", "row7", "row8"]
+    assert [
+        label for label, _, _ in terminal_view._fullest(rows(1, 9, 8, 0, 1, 0, 7, 9, 2), 5)
+    ] == ["… row1", "row2", "… row6", "row7", "row8"]
     assert terminal_view._fullest(rows(5, 0, 7), 3) == rows(5, 0, 7)
     assert [label for label, _, _ in terminal_view._fullest(rows(3, 3, 3), 1)] == ["row0"]
 
 
 def test_the_first_panel_has_half_of_the_room():
-    made = watched({name: {("a",): quantize(_8=1, _64=2), ("b",): quantize(_512=1)} for name in "xyz"})
+    made = watched(
+        {name: {("a",): quantize(_8=1, _64=2), ("b",): quantize(_512=1)} for name in "xyz"}
+    )
     panels = list(made.panels.values())
-    assert [(panel.name, share) for panel, share in terminal_view._shares(panels, 16)] == [("x", 8), ("y", 4), ("z", 4)]
-    assert [share for _, share in terminal_view._shares(panels[:1], 16)] == [11], "as much as it needs: title, 7 lines, heading and two keys"
+    assert [(panel.name, share) for panel, share in terminal_view._shares(panels, 16)] == [
+        ("x", 8),
+        ("y", 4),
+        ("z", 4),
+    ]
+    assert [share for _, share in terminal_view._shares(panels[:1], 16)] == [11], (
+        "as much as it needs: title, 7 lines, heading and two keys"
+    )
     assert [share for _, share in terminal_view._shares(panels, 6)] == [4, 2]
 
 
@@ -30,16 +40,27 @@ def test_a_narrow_table_has_the_columns_that_fit():
     made = watched({"d": {("a",): percentiles(-5000, 7, 70000)}})
     panel = made.panels["d"]
     lines = list(panel.lines.values())
-    wide, narrow = ([column.header for column in terminal_view._table(panel, lines, width).columns] for width in (80, 40))
+    wide, narrow = (
+        [column.header for column in terminal_view._table(panel, lines, width).columns]
+        for width in (80, 40)
+    )
     assert wide == ["key", "values", "p50", "p90", "p99", "p99.9", "max", "/s", ""]
     assert narrow == ["key", "values", "p50", "p99", "/s"]
-    assert [next(iter(column.cells)).plain for column in terminal_view._table(panel, lines, 40).columns] == ["a", "3", "7", "70k", "3"]
+    assert [
+        next(iter(column.cells)).plain for column in terminal_view._table(panel, lines, 40).columns
+    ] == ["a", "3", "7", "70k", "3"]
 
 
 def test_what_is_left_out_is_said():
     made = watched({"us": {("a",): quantize(_8=1, _64=2, _512=1), ("b",): quantize(_512=1)}})
-    drawn = terminal_view.Screen._panel(SimpleNamespace(_chosen=lambda panel: list(panel.lines.values()), _sort=0, _heat_line=lambda row, _: row),
-                                 made.panels["us"], 6, 80)
+    drawn = terminal_view.Screen._panel(
+        SimpleNamespace(
+            _chosen=lambda panel: list(panel.lines.values()), _sort=0, _heat_line=lambda row, _: row
+        ),
+        made.panels["us"],
+        6,
+        80,
+    )
     title, *lines = drawn
     assert title.plain == "@us = quantize  2 keys, by value  3 of 7 lines"
     assert [line[0] for line in lines[:3]] == ["512", "… 64", "… 8"]

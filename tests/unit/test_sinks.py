@@ -61,11 +61,22 @@ def record(clause, *values):
 
 def feed(program, sink):
     """A whole tracing: two records with a fault between them, a loss, the aggregation, exit(3)."""
-    engine = SimpleNamespace(items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))], stands_still=False)
+    engine = SimpleNamespace(
+        items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))], stands_still=False
+    )
     aggregates = Aggregates(program, engine, {}, Acts.symbols)
     acts = Acts(sink)
     acts.aggregates = aggregates
-    sink.begin(Info(program, Options(), acts, lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    sink.begin(
+        Info(
+            program,
+            Options(),
+            acts,
+            lambda ident: ("pro", "mod", "fun", "name"),
+            "made-up",
+            "of a test",
+        )
+    )
     sink.records(record(program.clauses[0], b"me\0", 5) + FAULT)
     sink.records(record(program.clauses[1], 7))
     sink.notice("beware")
@@ -82,7 +93,12 @@ def output():
     """(Output, notify, function that gives what was written, what was told)."""
     reader, writer = os.pipe()
     told = []
-    yield Output(writer, "<pipe>"), lambda text, error=True: told.append((text, error)), lambda: os.read(reader, 1 << 16), told
+    yield (
+        Output(writer, "<pipe>"),
+        lambda text, error=True: told.append((text, error)),
+        lambda: os.read(reader, 1 << 16),
+        told,
+    )
     os.close(reader)
     os.close(writer)
 
@@ -94,35 +110,59 @@ TOLD = [(WRONG, True), ("beware", True), ("by the way", False), ("2 drops", True
 def test_text(program, output):
     output_, notify, written, told = output
     feed(program, Text(output_, notify))
-    assert written() == (b"CPU     ID                    FUNCTION:NAME\n  0      1                         fun:name who=me n=5\n"
-                         b"  0      1                         fun:name <clear>          7\n\n        1                4\n")
+    assert written() == (
+        b"CPU     ID                    FUNCTION:NAME\n  0      1                         fun:name who=me n=5\n"
+        b"  0      1                         fun:name <clear>          7\n\n        1                4\n"
+    )
     assert told == TOLD
 
 
 def marked(record):
     """As one whose place among those of other hosts is not certain."""
-    clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], "little") | p.RECORD_UNSURE
+    clause = (
+        int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], "little") | p.RECORD_UNSURE
+    )
     return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, "little") + record[p.RECORD_CLAUSE + 4 :]
 
 
 def begun(program, sink):
-    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    sink.begin(
+        Info(
+            program,
+            Options(),
+            Acts(sink),
+            lambda ident: ("pro", "mod", "fun", "name"),
+            "made-up",
+            "of a test",
+        )
+    )
     return sink
 
 
 def test_text_marks_what_can_not_be_ordered(program, output):
     output_, notify, written, _ = output
     sink = begun(program, Text(output_, notify))
-    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)) + marked(record(program.clauses[1], 7)))
-    assert written().split(b"\n")[1:] == [b"  0      1                         fun:name who=me n=5",
-                                          b"~ 0      1                         fun:name who=me n=6",
-                                          b"~ 0      1                         fun:name <clear>          7", b""]
+    sink.records(
+        record(program.clauses[0], b"me\0", 5)
+        + marked(record(program.clauses[0], b"me\0", 6))
+        + marked(record(program.clauses[1], 7))
+    )
+    assert written().split(b"\n")[1:] == [
+        b"  0      1                         fun:name who=me n=5",
+        b"~ 0      1                         fun:name who=me n=6",
+        b"~ 0      1                         fun:name <clear>          7",
+        b"",
+    ]
 
 
 def test_json_marks_what_can_not_be_ordered(program, output):
     output_, notify, written, _ = output
     sink = begun(program, Json(output_, notify))
-    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)) + marked(FAULT))
+    sink.records(
+        record(program.clauses[0], b"me\0", 5)
+        + marked(record(program.clauses[0], b"me\0", 6))
+        + marked(FAULT)
+    )
     said = [json.loads(line) for line in written().splitlines()]
     assert [line.get("uncertain") for line in said if line["type"] == "record"] == [None, True]
     assert [line["message"] for line in said if line["type"] == "error"] == [WRONG]
@@ -132,7 +172,9 @@ def test_records_of_the_api_say_that_they_can_not_be_ordered(program):
     import pickle
 
     queue = begun(program, Queue(100, print))
-    queue.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)))
+    queue.records(
+        record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6))
+    )
     first, second = queue.take()
     assert (first.uncertain, second.uncertain, second["n"]) == (False, True, 6)
     again = pickle.loads(pickle.dumps((first, second)))
@@ -143,7 +185,9 @@ def test_terms_of_what_can_not_be_ordered(program):
     """Erlang's items have no mark."""
     found = []
     sink = begun(program, Terms(found.append))
-    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)))
+    sink.records(
+        record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6))
+    )
     assert [item[2] for item in found] == ["who=me n=5", "who=me n=6"]
 
 
@@ -156,14 +200,25 @@ def test_only_text_by_itself_is_printed_by_the_engine(program, output):
     alone, looks, shown = Text(output_, notify), Looks(output_, notify), Text(output_, notify)
     tee = Tee(shown, Text(output_, notify))
     for sink in (alone, looks, tee):
-        sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+        sink.begin(
+            Info(
+                program,
+                Options(),
+                Acts(sink),
+                lambda ident: ("pro", "mod", "fun", "name"),
+                "made-up",
+                "of a test",
+            )
+        )
     assert alone.formatter and not looks.formatter and not tee.formatter
 
 
 def test_json(program, output):
     output_, notify, written, told = output
     feed(program, Json(output_, notify))
-    begin, first, error, second, text, drop, aggregation, end = map(json.loads, written().splitlines())
+    begin, first, error, second, text, drop, aggregation, end = map(
+        json.loads, written().splitlines()
+    )
     assert (begin["type"], begin["engine"], begin["reason"]) == ("begin", "made-up", "of a test")
     assert (first["names"], first["values"]) == (["who", "n"], ["me", 5])
     assert (error["type"], error["message"]) == ("error", WRONG)
@@ -179,15 +234,28 @@ def test_lines_that_merge(program, output):
     """The epoch's deltas stand before its heartbeat; clear() is left to who merges."""
     output_, notify, written, told = output
     feed(program, Lines(output_, notify))
-    hello, probe, first, fault, second, drops, delta, heartbeat, exit_ = map(json.loads, written().splitlines())
+    hello, probe, first, fault, second, drops, delta, heartbeat, exit_ = map(
+        json.loads, written().splitlines()
+    )
     assert (hello["type"], hello["schema"], hello["engine"]) == ("hello", 2, "made-up")
     assert hello["aggregations"] == [{"name": "a", "function": "count", "params": [], "keys": 1}]
     assert (probe["type"], probe["names"]) == ("probe", ["pro", "mod", "fun", "name"])
-    assert (first["type"], first["clause"], first["values"]) == ("record", 0, ["me", 5]) and "does" not in first
+    assert (first["type"], first["clause"], first["values"]) == (
+        "record",
+        0,
+        ["me", 5],
+    ) and "does" not in first
     assert (fault["type"], fault["kind"], fault["pc"]) == ("fault", p.FAULT_DIVZERO, 3)
     assert (second["clause"], second["values"], second["does"]) == (1, [7], ["clear"])
     assert drops == {"type": "drops", "kind": "principal", "count": 2}
-    assert delta == {"type": "delta", "epoch": 0, "name": "a", "function": "count", "params": [], "rows": [[[1], [4]]]}
+    assert delta == {
+        "type": "delta",
+        "epoch": 0,
+        "name": "a",
+        "function": "count",
+        "params": [],
+        "rows": [[[1], [4]]],
+    }
     assert (heartbeat["type"], heartbeat["epoch"]) == ("heartbeat", 0)
     assert exit_ == {"type": "exit", "epochs": 1, "status": 3}
     assert told == TOLD
@@ -197,7 +265,9 @@ def test_epochs_pass_while_nothing_comes(program, output):
     """records() is called with nothing in it; each delta comes once."""
     output_, notify, written, _ = output
     held = [(struct.pack("=q", 1), struct.pack("=q", 4))]
-    engine = SimpleNamespace(items=lambda index: held, remove=lambda index, keys: held.clear(), stands_still=True)
+    engine = SimpleNamespace(
+        items=lambda index: held, remove=lambda index, keys: held.clear(), stands_still=True
+    )
     sink = Lines(output_, notify, interval=1e-9)
     acts = Acts(sink)
     acts.aggregates = Aggregates(program, engine, {}, Acts.symbols)
@@ -205,12 +275,19 @@ def test_epochs_pass_while_nothing_comes(program, output):
     sink.records(b"")
     sink.records(b"")
     lines = [json.loads(line) for line in written().splitlines()]
-    assert [(line["type"], line.get("epoch")) for line in lines] == [("hello", None), ("delta", 0), ("heartbeat", 0), ("heartbeat", 1)]
+    assert [(line["type"], line.get("epoch")) for line in lines] == [
+        ("hello", None),
+        ("delta", 0),
+        ("heartbeat", 0),
+        ("heartbeat", 1),
+    ]
 
 
 def test_what_dtrace_tells_has_no_words(program, output):
     with pytest.raises(OutputError, match="--json=2 is not possible with the dtrace engine"):
-        Lines(*output[:2]).begin(Info(program, Options(), Acts(None), lambda ident: ("", "", "", "x"), "dtrace"))
+        Lines(*output[:2]).begin(
+            Info(program, Options(), Acts(None), lambda ident: ("", "", "", "x"), "dtrace")
+        )
 
 
 def test_ftruncate_empties_the_file_of_json(program, tmp_path):
@@ -227,8 +304,10 @@ def test_parquet(program, output, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     output_, notify, written, told = output
     feed(program, Parquet(output_, notify, str(tmp_path / "x.parquet")))
-    assert [(row["who"], row["n"], row["7"]) for row in parquet.read_table(tmp_path / "x.parquet").to_pylist()] == [
-        ("me", 5, None), (None, None, 7)]
+    assert [
+        (row["who"], row["n"], row["7"])
+        for row in parquet.read_table(tmp_path / "x.parquet").to_pylist()
+    ] == [("me", 5, None), (None, None, 7)]
     (row,) = parquet.read_table(tmp_path / "x.aggregations.parquet").to_pylist()
     assert (row["aggregation"], row["keys"], row["value"]) == ("a", ["1"], 4)
     assert written() == b"<clear>"
@@ -251,11 +330,16 @@ def test_the_api_s_queue(program):
     assert queue.has_room(0)
     feed(program, queue)
     assert not queue.has_room(0)
-    assert [(rec.probe.name, rec.values) for rec in queue.take()] == [("name", ("me", 5)), ("name", (7,))]
+    assert [(rec.probe.name, rec.values) for rec in queue.take()] == [
+        ("name", ("me", 5)),
+        ("name", (7,)),
+    ]
     assert len(news) == 2 and queue.has_room(0) and queue.take() == []
     assert list(queue.printed) == ["<clear>"]
     assert noted == [WRONG, "beware"]
-    assert queue.final == {program.aggregations[0].map: [(struct.pack("=q", 1), struct.pack("=q", 4))]}
+    assert queue.final == {
+        program.aggregations[0].map: [(struct.pack("=q", 1), struct.pack("=q", 4))]
+    }
     queue.finish(ValueError("broken"))
     with pytest.raises(ValueError, match="broken"):
         queue.take()
@@ -266,8 +350,14 @@ def test_terms_of_erlang(program):
     sink = Terms(said.append)
     feed(program, sink)
     where = ["pro", "mod", "fun", "name"]
-    assert said == [("printf", where, "who=me n=5"), ("error", WRONG), ("printa", where, "<clear>"), ("probe", where, 7),
-                    ("error", "beware"), ("drop", "principal", 2)]
+    assert said == [
+        ("printf", where, "who=me n=5"),
+        ("error", WRONG),
+        ("printa", where, "<clear>"),
+        ("probe", where, 7),
+        ("error", "beware"),
+        ("drop", "principal", 2),
+    ]
     assert [(definition.name, len(entries)) for definition, entries in sink.final] == [("a", 1)]
 
 
@@ -278,7 +368,10 @@ def test_a_sink_without_a_file_says_that_there_is_none():
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: only root makes links of other users'")
-@pytest.mark.parametrize(("owner", "mode", "is_followed"), [(54001, 0o1777, False), (0, 0o1777, True), (54001, 0o755, True)])
+@pytest.mark.parametrize(
+    ("owner", "mode", "is_followed"),
+    [(54001, 0o1777, False), (0, 0o1777, True), (54001, 0o755, True)],
+)
 def test_another_users_link_is_not_followed(owner, mode, is_followed, tmp_path):
     """In a folder as /tmp is; the file that it leads to stays what it was."""
     folder, victim = tmp_path / "shared", tmp_path / "victim"
@@ -294,14 +387,24 @@ def test_another_users_link_is_not_followed(owner, mode, is_followed, tmp_path):
             file.write("new")
         aside.done()
     else:
-        with pytest.raises(OutputError, match=f"failed to write to {link}: Permission denied"), aside.checked():
+        with (
+            pytest.raises(OutputError, match=f"failed to write to {link}: Permission denied"),
+            aside.checked(),
+        ):
             aside.make()
     assert victim.read_text() == ("new" if is_followed else "victim")
-    assert link.is_symlink() and sorted(os.listdir(tmp_path)) == ["shared", "victim"] and os.listdir(folder) == ["profile.svg"]
+    assert (
+        link.is_symlink()
+        and sorted(os.listdir(tmp_path)) == ["shared", "victim"]
+        and os.listdir(folder) == ["profile.svg"]
+    )
 
 
 def test_links_in_a_circle(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    with pytest.raises(OutputError, match="Too many levels of symbolic links"), Aside(str(tmp_path / "a")).checked() as _:
+    with (
+        pytest.raises(OutputError, match="Too many levels of symbolic links"),
+        Aside(str(tmp_path / "a")).checked() as _,
+    ):
         Aside(str(tmp_path / "a")).make()

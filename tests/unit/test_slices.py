@@ -44,13 +44,20 @@ def slices(monkeypatch):
 
 
 def tell(slices, thread, kind, name):
-    slices.tell(SimpleNamespace(names=(kind,), values=(name,), probe=None, pid=1, tid=thread, time=0))
+    slices.tell(
+        SimpleNamespace(names=(kind,), values=(name,), probe=None, pid=1, tid=thread, time=0)
+    )
 
 
 def test_slices_lie_within_each_other(slices):
     for kind, name in [("begin", "a"), ("begin", "b"), ("begin", "c"), ("end", "a"), ("end", "b")]:
         tell(slices, 1, kind, name)
-    assert slices._writer.told == [("end", 1, "c"), ("end", 1, "b"), ("end", 1, "a"), ("instant", 1, "b")]
+    assert slices._writer.told == [
+        ("end", 1, "c"),
+        ("end", 1, "b"),
+        ("end", 1, "a"),
+        ("instant", 1, "b"),
+    ]
     assert slices.let_go == 0 and slices._open == {} and slices.trouble() == ""
 
 
@@ -78,7 +85,12 @@ def test_too_deep_lets_go_of_the_outermost(slices):
 def test_what_is_remembered_has_a_bound_and_is_what_the_writer_has(slices):
     chance = random.Random(19)
     for _ in range(5000):
-        tell(slices, chance.randrange(4), chance.choice(("begin", "begin", "end")), chance.choice("abc"))
+        tell(
+            slices,
+            chance.randrange(4),
+            chance.choice(("begin", "begin", "end")),
+            chance.choice("abc"),
+        )
         kept = {track.ident: list(names) for track, names in slices._open.items()}
         assert kept == slices._writer.names() and sum(map(len, kept.values())) == slices._begun <= 5
         assert all(0 < len(names) <= 3 for names in kept.values())
@@ -93,9 +105,13 @@ def test_slices_that_end_on_other_tracks_are_told_where_most_do(slices):
     tell(slices, 9, "end", "never begun")
     tell(slices, 1, "end", "a")
     tell(slices, 8, "end", "b")
-    assert slices.trouble() == "", "the first ends of a busy program have begun before it was looked at"
+    assert slices.trouble() == "", (
+        "the first ends of a busy program have begun before it was looked at"
+    )
     tell(slices, 8, "end", "b")
-    assert slices.trouble().startswith("most slices, 2, end on another track than they begin on: what begins them and what ends them must")
+    assert slices.trouble().startswith(
+        "most slices, 2, end on another track than they begin on: what begins them and what ends them must"
+    )
 
 
 def test_spans_that_are_let_go_are_not_sent(monkeypatch):
@@ -104,7 +120,10 @@ def test_spans_that_are_let_go_are_not_sent(monkeypatch):
 
     monkeypatch.setattr(timeline_sink, "_MOST", 3)
     sent = []
-    writer = spans_sink._Writer(SimpleNamespace(send=lambda span: sent.append(span.name)), SimpleNamespace(wall=lambda: 1e9, now=lambda: 0))
+    writer = spans_sink._Writer(
+        SimpleNamespace(send=lambda span: sent.append(span.name)),
+        SimpleNamespace(wall=lambda: 1e9, now=lambda: 0),
+    )
     slices = Slices(writer, "thread")
     for thread in range(10):
         tell(slices, thread, "begin", f"a{thread}")

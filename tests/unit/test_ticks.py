@@ -5,16 +5,31 @@ import pytest
 from pydtrace.engine.tick_timers import OWED, Ticks, period
 
 
-@pytest.mark.parametrize("name, nanoseconds", [
-    ("tick-1s", 10**9), ("tick-10ms", 10**7), ("tick-1sec", 10**9), ("tick-500msec", 5 * 10**8),
-    ("tick-300us", 300_000), ("tick-1m", 60 * 10**9), ("tick-2hour", 7200 * 10**9), ("tick-1d", 86400 * 10**9),
-    ("tick-100", 10**7), ("tick-50hz", 2 * 10**7), ("tick-5000", 200_000), ("tick-250000ns", 250_000),
-])
+@pytest.mark.parametrize(
+    "name, nanoseconds",
+    [
+        ("tick-1s", 10**9),
+        ("tick-10ms", 10**7),
+        ("tick-1sec", 10**9),
+        ("tick-500msec", 5 * 10**8),
+        ("tick-300us", 300_000),
+        ("tick-1m", 60 * 10**9),
+        ("tick-2hour", 7200 * 10**9),
+        ("tick-1d", 86400 * 10**9),
+        ("tick-100", 10**7),
+        ("tick-50hz", 2 * 10**7),
+        ("tick-5000", 200_000),
+        ("tick-250000ns", 250_000),
+    ],
+)
 def test_period(name, nanoseconds):
     assert period(name) == nanoseconds
 
 
-@pytest.mark.parametrize("name", ["tick-", "tick-0", "tick-1x", "tick-5001hz", "tick-100us", "tick--1s", "tick-1s ", "BEGIN"])
+@pytest.mark.parametrize(
+    "name",
+    ["tick-", "tick-0", "tick-1x", "tick-5001hz", "tick-100us", "tick--1s", "tick-1s ", "BEGIN"],
+)
 def test_not_a_tick(name):
     assert period(name) is None
 

@@ -20,23 +20,37 @@ pytestmark = pytest.mark.own_processes
 
 
 def test_what_came_in_an_interval():
-    made = watched({"a": {("x",): count(5)}}, {"a": {("x",): count(25)}}, {"a": {("x",): count(25), ("y",): count(1)}}, seconds=2.0)
+    made = watched(
+        {"a": {("x",): count(5)}},
+        {"a": {("x",): count(25)}},
+        {"a": {("x",): count(25), ("y",): count(1)}},
+        seconds=2.0,
+    )
     lines = made.panels["a"].lines
     assert (list(lines["x",].past), lines["x",].rate, lines["x",].value) == ([5, 20, 0], 0.0, 25)
     assert (list(lines["y",].past), lines["y",].rate) == ([1], 0.5)
 
 
 def test_after_clear_and_trunc_nothing_is_negative():
-    made = watched({"a": {("x",): count(9), ("y",): count(2)}}, {"a": {("x",): count(4), ("y",): count(0)}}, {"a": {("x",): count(5)}})
+    made = watched(
+        {"a": {("x",): count(9), ("y",): count(2)}},
+        {"a": {("x",): count(4), ("y",): count(0)}},
+        {"a": {("x",): count(5)}},
+    )
     lines = made.panels["a"].lines
     assert list(lines["x",].past) == [9, 4, 1] and set(lines) == {("x",)}
     assert made.panels["a"].keys == 1
 
 
-@pytest.mark.parametrize(("function", "words", "came"), [
-    ("sum", ([1, 10], [3, 4]), [10, -6]),  # of negative numbers
-    ("max", ([1, 10], [4, 12]), [1, 3]), ("avg", ([2, 10], [5, 12]), [2, 3]), ("min", ([7, 10], [7, 10]), [7, 0]),
-])
+@pytest.mark.parametrize(
+    ("function", "words", "came"),
+    [
+        ("sum", ([1, 10], [3, 4]), [10, -6]),  # of negative numbers
+        ("max", ([1, 10], [4, 12]), [1, 3]),
+        ("avg", ([2, 10], [5, 12]), [2, 3]),
+        ("min", ([7, 10], [7, 10]), [7, 0]),
+    ],
+)
 def test_what_counts_as_coming(function, words, came):
     """Of a sum what was added, of a mean or an extreme how many values."""
     made = watched(*({"a": {(): Number(AGGREGATIONS[function], each)}} for each in words))
@@ -44,8 +58,11 @@ def test_what_counts_as_coming(function, words, came):
 
 
 def test_a_distribution_over_time():
-    made = watched({"a": {("x",): quantize(_8=3)}}, {"a": {("x",): quantize(_8=3, _16=2), ("y",): quantize(_8=1)}},
-                   {"a": {("x",): quantize(_8=1), ("y",): quantize(_8=1)}})  # x was cleared
+    made = watched(
+        {"a": {("x",): quantize(_8=3)}},
+        {"a": {("x",): quantize(_8=3, _16=2), ("y",): quantize(_8=1)}},
+        {"a": {("x",): quantize(_8=1), ("y",): quantize(_8=1)}},
+    )  # x was cleared
     panel = made.panels["a"]
     eight, sixteen = 63 + 4, 63 + 5
     assert panel.is_distribution
@@ -55,13 +72,20 @@ def test_a_distribution_over_time():
 
 
 def test_percentiles_over_time():
-    made = watched({"a": {(): percentiles(1000, 1001)}}, {"a": {(): percentiles(1000, 1001, 1100, 70000)}})
+    made = watched(
+        {"a": {(): percentiles(1000, 1001)}}, {"a": {(): percentiles(1000, 1001, 1100, 70000)}}
+    )
     panel = made.panels["a"]
     first, second = panel.heat()
     (thousand,) = first
-    assert first == {thousand: 2} and second[thousand] == 1 and len(second) == 2, "1000 and 1100 are one line of the map"
+    assert first == {thousand: 2} and second[thousand] == 1 and len(second) == 2, (
+        "1000 and 1100 are one line of the map"
+    )
     (told_,) = view_json.whole(made, 0.0, 1.0)["panels"]
-    assert (told_["percents"], told_["lines"][0]["percentiles"]) == (["p50", "p90", "p99", "p99.9", "max"], ["999", "70k", "70k", "70k", "70k"])
+    assert (told_["percents"], told_["lines"][0]["percentiles"]) == (
+        ["p50", "p90", "p99", "p99.9", "max"],
+        ["999", "70k", "70k", "70k", "70k"],
+    )
     assert told_["buckets"][thousand] == "800"
 
 
@@ -88,6 +112,7 @@ def test_text_comes_in_parts():
 
 # ---- the screen ----
 
+
 def drawn(made, columns, rows, keys="", **environment):
     """The lines that a terminal of that size shows, colours taken out; and whether there were some."""
     main, other = pty.openpty()
@@ -109,7 +134,9 @@ def drawn(made, columns, rows, keys="", **environment):
         text = seen.result().split(MARK)[1].decode()
     os.close(main)
     assert "\x1b[31mcart" not in text
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "").split("\n"), "\x1b[48;5;" in text
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "").split(
+        "\n"
+    ), "\x1b[48;5;" in text
 
 
 MARK = b"\x00drawn\x00"
@@ -132,7 +159,7 @@ def test_a_screen_is_as_large_as_the_terminal(columns, rows, log):
     made.print(b"".join(b"line %d \x1b[2J\n" % i for i in range(log)))
     lines, _ = drawn(made, columns, rows)
     assert len(lines) <= rows and max(map(len, lines)) <= columns
-    assert lines[0].startswith("00:00  eve"[:columns - 1])
+    assert lines[0].startswith("00:00  eve"[: columns - 1])
     if rows >= 24:
         assert {"@calls", "@lat", "@one"} <= {line.split(" ", 1)[0] for line in lines}
         assert any(r"/cart\x1b[31m" in line for line in lines)
@@ -142,8 +169,12 @@ def test_a_screen_is_as_large_as_the_terminal(columns, rows, log):
 @pytest.mark.parametrize("total", [inf, -inf, nan, 1.7e308])
 def test_what_can_not_be_drawn(total):
     """A traced process gives sum() an infinity: the screen says so, and goes on."""
-    made = watched({"a": {("x",): real_sum(1, 1.5), ("y",): real_sum(1, 2.0)}}, {"a": {("x",): real_sum(2, total), ("y",): real_sum(2, 3.0)}},
-                   {"a": {("x",): real_sum(3, total), ("y",): real_sum(3, 4.0)}}, seconds=0.2)
+    made = watched(
+        {"a": {("x",): real_sum(1, 1.5), ("y",): real_sum(1, 2.0)}},
+        {"a": {("x",): real_sum(2, total), ("y",): real_sum(2, 3.0)}},
+        {"a": {("x",): real_sum(3, total), ("y",): real_sum(3, 4.0)}},
+        seconds=0.2,
+    )
     lines, _ = drawn(made, 100, 20)
     shown = f"{total:g}" if total != 1.7e308 else "1.7e+290E"
     assert any(line.split()[:2] == ["x", shown] for line in lines), lines
@@ -161,6 +192,7 @@ def test_colours_and_their_absence():
 
 def test_keys_change_what_is_shown():
     made = watched(*FULL)
+
     def keys_of(found):
         return [line.split()[0] for line in found if line.startswith("/")]
 
@@ -171,7 +203,10 @@ def test_keys_change_what_is_shown():
     assert "  /C_" in drawn(made, 100, 50, keys="/CART\x7f\x7f\x7f")[0][0]
     assert "/CART" not in drawn(made, 100, 50, keys="/CART\x1b")[0][0]
     assert drawn(made, 100, 50, keys="\t")[0][1].startswith("@lat")
-    assert "paused" in drawn(made, 100, 50, keys="p")[0][0] and "paused" not in drawn(made, 100, 50, keys="pp")[0][0]
+    assert (
+        "paused" in drawn(made, 100, 50, keys="p")[0][0]
+        and "paused" not in drawn(made, 100, 50, keys="pp")[0][0]
+    )
     assert "paused" not in drawn(made, 100, 50, keys="\x00x\u2603")[0][0]
 
 
@@ -182,8 +217,18 @@ def test_losses_are_shown():
     assert "  7 drops" in drawn(made, 100, 50)[0][0]
 
 
-@pytest.mark.parametrize(("number", "text"), [
-    (0, "0"), (9994, "9994"), (10_000, "10k"), (999_999, "1M"), (1_234_567, "1.23M"), (-(2**63), "-9.22E"), (1.5, "1.5"), (2**31, "2.15G"),
-])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (9994, "9994"),
+        (10_000, "10k"),
+        (999_999, "1M"),
+        (1_234_567, "1.23M"),
+        (-(2**63), "-9.22E"),
+        (1.5, "1.5"),
+        (2**31, "2.15G"),
+    ],
+)
 def test_numbers_are_short(number, text):
     assert terminal_view.short(number) == text

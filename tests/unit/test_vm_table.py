@@ -13,7 +13,9 @@ from pyusdt._core import vm_probes
 from pyusdt.vm.inject_env import environment
 from pyusdt.vm.target_python import deaf, line_of
 
-PAGE = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "docs", "guide", "python-vm.md")
+PAGE = os.path.join(
+    os.path.dirname(__file__), os.pardir, os.pardir, "docs", "guide", "python-vm.md"
+)
 
 
 def rows() -> dict[str, tuple[int, int]]:
@@ -25,13 +27,20 @@ def rows() -> dict[str, tuple[int, int]]:
 
 def test_the_page_has_every_probe():
     assert rows() == {name: (3, since) for name, since, _places in vm_probes()}
-    assert {name for name, version in rows().items() if sys.version_info >= version} == set(vm.probes())
+    assert {name for name, version in rows().items() if sys.version_info >= version} == set(
+        vm.probes()
+    )
 
 
 def test_whose_command_line_it_is(tmp_path, monkeypatch):
     """The interpreter's own, or that of a script's first line."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    for name, first in [("own", b"#!/usr/bin/python3 -s"), ("by-env", b"#!/usr/bin/env -S python3 -E"), ("shell", b"#!/bin/sh"), ("none", b"")]:
+    for name, first in [
+        ("own", b"#!/usr/bin/python3 -s"),
+        ("by-env", b"#!/usr/bin/env -S python3 -E"),
+        ("shell", b"#!/bin/sh"),
+        ("none", b""),
+    ]:
         (tmp_path / name).write_bytes(first + b"\nx")
         (tmp_path / name).chmod(0o755)
     assert line_of(["python3", "a.py"]) == ["python3", "a.py"]
@@ -40,10 +49,24 @@ def test_whose_command_line_it_is(tmp_path, monkeypatch):
     assert [line_of([name]) for name in ("shell", "none", "not-there")] == [None] * 3
 
 
-@pytest.mark.parametrize(("line", "option"), [
-    ("python app.py -I", None), ("python -I app.py", "-I"), ("/usr/bin/python3.11 -bE app.py", "-E"), ("python3 -W error -S x", "-S"),
-    ("python -Werror -X dev x", None), ("python -c 'x' -I", None), ("python -mS x", None), ("python3.13t -sI", "-I"), ("python - -I", None),
-    ("gunicorn -E x", None), ("python --version -I", None), ("python", None), ("python -W", None)])
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("python app.py -I", None),
+        ("python -I app.py", "-I"),
+        ("/usr/bin/python3.11 -bE app.py", "-E"),
+        ("python3 -W error -S x", "-S"),
+        ("python -Werror -X dev x", None),
+        ("python -c 'x' -I", None),
+        ("python -mS x", None),
+        ("python3.13t -sI", "-I"),
+        ("python - -I", None),
+        ("gunicorn -E x", None),
+        ("python --version -I", None),
+        ("python", None),
+        ("python -W", None),
+    ],
+)
 def test_a_python_that_hears_nothing(line, option):
     assert deaf(line.split()) == option
 
@@ -53,4 +76,8 @@ def test_the_environment_can_be_put_back(monkeypatch):
     assert set(environment(7)) == {"PYUSDT_VM_INTO", "PYTHONPATH"}
     monkeypatch.setenv("PYTHONPATH", "/a:/b")
     made = environment(7, audit=True)
-    assert made["PYTHONPATH"].endswith(":/a:/b") and made["PYUSDT_VM_PYTHONPATH"] == "/a:/b" and made["PYUSDT_VM_INTO"] == "7 audit"
+    assert (
+        made["PYTHONPATH"].endswith(":/a:/b")
+        and made["PYUSDT_VM_PYTHONPATH"] == "/a:/b"
+        and made["PYUSDT_VM_INTO"] == "7 audit"
+    )

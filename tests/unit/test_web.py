@@ -31,10 +31,25 @@ def states(*intervals):
 
 
 def test_whole_and_step():
-    whole, step = states({"a": {("x",): count(5)}}, {"a": {("x",): count(7), ("y", 3): count(2**62)}})
-    assert whole["panels"][0] == {"name": "a", "function": "count", "keys": 2, "past": view_json.PAST, "lines": [
-        {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
-        {"key": ["y", "3"], "number": 2.0**62, "rate": 2.0**62, "value": "4.61E", "past": [2**62]}]}
+    whole, step = states(
+        {"a": {("x",): count(5)}}, {"a": {("x",): count(7), ("y", 3): count(2**62)}}
+    )
+    assert whole["panels"][0] == {
+        "name": "a",
+        "function": "count",
+        "keys": 2,
+        "past": view_json.PAST,
+        "lines": [
+            {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
+            {
+                "key": ["y", "3"],
+                "number": 2.0**62,
+                "rate": 2.0**62,
+                "value": "4.61E",
+                "past": [2**62],
+            },
+        ],
+    }
     assert [line["past"] for line in step["panels"][0]["lines"]] == [[2], [2**62]]
     assert (whole["intervals"], whole["now"], whole["drops"]) == (2, 1000.25, {})
 
@@ -49,8 +64,14 @@ def test_a_distribution():
 @pytest.mark.parametrize("total", [inf, -inf, nan, 1.7e308])
 def test_what_is_not_finite(total):
     """JSON, and so a browser, has no infinities: what is drawn is finite, and the text beside it says what it is."""
-    for each in states(*[{"a": {("x",): real_sum(i, total)}} for i in (1, 2)], {"a": {("x",): real_sum(3, 4.0)}}, {"a": {("x",): real_sum(3, total)}}):
-        line = json.loads(view_json.packed("x", each), parse_constant=pytest.fail)["panels"][0]["lines"][0]
+    for each in states(
+        *[{"a": {("x",): real_sum(i, total)}} for i in (1, 2)],
+        {"a": {("x",): real_sum(3, 4.0)}},
+        {"a": {("x",): real_sum(3, total)}},
+    ):
+        line = json.loads(view_json.packed("x", each), parse_constant=pytest.fail)["panels"][0][
+            "lines"
+        ][0]
         assert all(map(isfinite, [line["number"], line["rate"], *line["past"]])), line
         assert line["value"] == (f"{total:g}" if total != 1.7e308 else "1.7e+290E")
 
@@ -69,6 +90,7 @@ def test_names_are_data():
 
 
 # ---- the server ----
+
 
 @pytest.fixture
 def page():
@@ -102,18 +124,33 @@ def get(page, path, host=None, method="GET"):
     return answer, body
 
 
-@pytest.mark.parametrize(("path", "host", "method", "status"), [
-    ("", None, "GET", 200), ("view.js", None, "GET", 200), ("view.css", "localhost:{port}", "GET", 200), ("nothing", None, "GET", 404),
-    ("../told.py", None, "GET", 404), ("%2e%2e/told.py", None, "GET", 404), ("", "evil.example:{port}", "GET", 421),
-    ("", "127.0.0.1", "GET", 421), ("", None, "POST", 501), ("events", "evil.example", "GET", 421),
-])
+@pytest.mark.parametrize(
+    ("path", "host", "method", "status"),
+    [
+        ("", None, "GET", 200),
+        ("view.js", None, "GET", 200),
+        ("view.css", "localhost:{port}", "GET", 200),
+        ("nothing", None, "GET", 404),
+        ("../told.py", None, "GET", 404),
+        ("%2e%2e/told.py", None, "GET", 404),
+        ("", "evil.example:{port}", "GET", 421),
+        ("", "127.0.0.1", "GET", 421),
+        ("", None, "POST", 501),
+        ("events", "evil.example", "GET", 421),
+    ],
+)
 def test_who_gets_what(path, host, method, status, page):
-    answer, _ = get(page, f"/{page.token}/{path}", host.format(port=page.port) if host else None, method)
+    answer, _ = get(
+        page, f"/{page.token}/{path}", host.format(port=page.port) if host else None, method
+    )
     assert answer.status == status
     if status == 200:
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
-        assert (answer.headers["Referrer-Policy"], answer.headers["X-Content-Type-Options"]) == ("no-referrer", "nosniff")
+        assert (answer.headers["Referrer-Policy"], answer.headers["X-Content-Type-Options"]) == (
+            "no-referrer",
+            "nosniff",
+        )
         assert "Access-Control-Allow-Origin" not in answer.headers
 
 
@@ -157,7 +194,9 @@ def test_events(page):
 def test_a_viewer_that_does_not_read(page):
     """It holds up nobody, and has the latest state when it reads again."""
     slow = socket.create_connection(("127.0.0.1", page.port))
-    slow.sendall(f"GET /{page.token}/events HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode())
+    slow.sendall(
+        f"GET /{page.token}/events HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode()
+    )
     many = {(f"key {i}" * 20,): count(i) for i in range(200)}
     began = time.monotonic()
     for _ in range(200):
@@ -182,9 +221,12 @@ def test_viewers_are_bounded(page):
 
 def test_connections_are_bounded(page):
     """Of anybody on the machine, who needs no token to make them: no more threads and descriptors than that."""
-    idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(web_sink._CONNECTIONS + 30)]
+    idle = [
+        socket.create_connection(("127.0.0.1", page.port))
+        for _ in range(web_sink._CONNECTIONS + 30)
+    ]
     closed = 0
-    for each in idle[web_sink._CONNECTIONS:]:
+    for each in idle[web_sink._CONNECTIONS :]:
         each.settimeout(30)
         with contextlib.suppress(ConnectionResetError):
             assert each.recv(1) == b""
@@ -204,24 +246,31 @@ def test_connections_are_bounded(page):
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: another user's connections need root")
 def test_another_user_keeps_nobody_out(page):
     """Whoever holds all the connections that he can get: the owner's page and a third user are answered."""
-    holds = ("import os, socket, sys, time\n"
-             "'x'.encode('idna')  # what is loaded later is not that user's to read\n"
-             "os.setuid(int(sys.argv[2]))\n"
-             "held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(int(sys.argv[3]))]\n"
-             "gone = 0\n"
-             "for each in held:\n"
-             "    each.settimeout(0.05)\n"
-             "    try:\n"
-             "        gone += each.recv(1) == b''\n"
-             "    except TimeoutError:\n"
-             "        pass\n"
-             "    except ConnectionResetError:\n"
-             "        gone += 1\n"
-             "print(gone, flush=True)\n"
-             "sys.stdin.read()\n")
+    holds = (
+        "import os, socket, sys, time\n"
+        "'x'.encode('idna')  # what is loaded later is not that user's to read\n"
+        "os.setuid(int(sys.argv[2]))\n"
+        "held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(int(sys.argv[3]))]\n"
+        "gone = 0\n"
+        "for each in held:\n"
+        "    each.settimeout(0.05)\n"
+        "    try:\n"
+        "        gone += each.recv(1) == b''\n"
+        "    except TimeoutError:\n"
+        "        pass\n"
+        "    except ConnectionResetError:\n"
+        "        gone += 1\n"
+        "print(gone, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+
     def hold(uid, count):
-        return subprocess.Popen([sys.executable, "-S", "-c", holds, str(page.port), str(uid), str(count)], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [sys.executable, "-S", "-c", holds, str(page.port), str(uid), str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     with hold(54003, 100) as greedy, hold(54004, 3) as third:
         assert int(greedy.stdout.readline()) == 100 - web_sink._CONNECTIONS // 4
@@ -234,7 +283,9 @@ def test_another_user_keeps_nobody_out(page):
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_who_is_at_the_other_end(host):
     try:
-        server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        server = socket.create_server(
+            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
     except OSError:
         pytest.skip("host: no IPv6")
     with server, socket.create_connection(server.getsockname()[:2]) as client:
@@ -246,9 +297,18 @@ def test_who_is_at_the_other_end(host):
 
 
 def test_places():
-    places, own, other, third = connection_limit.Places(8), ("uid", os.geteuid()), ("uid", 54003), ("address", "192.0.2.1")
+    places, own, other, third = (
+        connection_limit.Places(8),
+        ("uid", os.geteuid()),
+        ("uid", 54003),
+        ("address", "192.0.2.1"),
+    )
     assert [places.take(other) for _ in range(3)] == [True, True, False]
-    assert [places.take(third) for _ in range(2)] == [True, True] and all(places.take(own) for _ in range(8)) and not places.take(own)
+    assert (
+        [places.take(third) for _ in range(2)] == [True, True]
+        and all(places.take(own) for _ in range(8))
+        and not places.take(own)
+    )
     more = [places.take(("uid", 60000 + n)) for n in range(6)]
     assert more == [True] * 4 + [False] * 2, "all others together have as many as the owner"
     places.give(other)
@@ -260,10 +320,23 @@ def test_a_port_that_is_taken():
         port = taken.getsockname()[1]
         sink = web_sink.Web(Output(1, "<stdout>"), print, port)
         sink._formatter = SimpleNamespace()
-        with pytest.raises(EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"):
-            sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None, clock=Clock()))
+        with pytest.raises(
+            EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"
+        ):
+            sink.begin(
+                SimpleNamespace(
+                    actions=SimpleNamespace(aggregates=None),
+                    options={},
+                    teller=lambda say: None,
+                    clock=Clock(),
+                )
+            )
         sink.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "pydtrace-server" and thread.is_alive()]
+    assert not [
+        thread
+        for thread in threading.enumerate()
+        if thread.name == "pydtrace-server" and thread.is_alive()
+    ]
 
 
 def test_it_is_full(tmp_path):

@@ -14,7 +14,9 @@ probe = pyusdt.probe("user_trace-n77")
 own = pyusdt.Provider("wrapping").probe("function-run", int, str, str)
 
 
-def events(function, wanted="pyusdt$1:::user_trace-n77", body="arg2, copyinstr(arg6), copyinstr(arg7)"):
+def events(
+    function, wanted="pyusdt$1:::user_trace-n77", body="arg2, copyinstr(arg6), copyinstr(arg7)"
+):
     """[(duration, name, what)] of what is fired while the function runs."""
     script = f'{wanted} {{ printf("%d %s %s", {body}); }}'
     with pyusdt.trace(script, os.getpid(), pid=os.getpid(), zdefs=True) as t:
@@ -90,9 +92,16 @@ class Inside:
 
 def test_around_a_staticmethod_or_classmethod():
     """It stays one: the wrapped static() had the instance as its argument."""
-    assert Inside.static(1) == Inside().static(1) == 1 and Inside.of_class(2) == Inside().of_class(2) == (Inside, 2)
+    assert Inside.static(1) == Inside().static(1) == 1 and Inside.of_class(2) == Inside().of_class(
+        2
+    ) == (Inside, 2)
     found = events(lambda: (Inside().static(1), Inside().of_class(2)))
-    assert whats(found) == [("static", "entry"), ("static", "return"), ("of_class", "entry"), ("of_class", "return")]
+    assert whats(found) == [
+        ("static", "entry"),
+        ("static", "return"),
+        ("of_class", "entry"),
+        ("of_class", "return"),
+    ]
 
 
 def test_off():
@@ -111,13 +120,24 @@ def test_function():
             fail()
 
     found = events(run)
-    assert whats(found) == [("add", "entry"), ("add", "return"), ("method", "entry"), ("method", "return"),
-                            ("of_class", "entry"), ("of_class", "return"), ("fail", "entry"), ("fail", "raise")]
-    assert found[2][1] == "Something.method" and found[0][0] == 0 and 0 < found[1][0] < 1_000_000_000
+    assert whats(found) == [
+        ("add", "entry"),
+        ("add", "return"),
+        ("method", "entry"),
+        ("method", "return"),
+        ("of_class", "entry"),
+        ("of_class", "return"),
+        ("fail", "entry"),
+        ("fail", "raise"),
+    ]
+    assert (
+        found[2][1] == "Something.method" and found[0][0] == 0 and 0 < found[1][0] < 1_000_000_000
+    )
 
 
 def test_coroutine():
     """Its own time: others run while it waits."""
+
     async def main():
         assert await asyncio.gather(wait(1), wait(2)) == [1, 2]
         task = asyncio.create_task(wait(3))
@@ -126,7 +146,9 @@ def test_coroutine():
         await asyncio.gather(task, return_exceptions=True)
 
     found = events(lambda: asyncio.run(main()))
-    assert whats(found) == [("wait", each) for each in ("entry", "entry", "return", "return", "entry", "raise")]
+    assert whats(found) == [
+        ("wait", each) for each in ("entry", "entry", "return", "return", "entry", "raise")
+    ]
     assert found[2][0] >= 9_000_000
 
 
@@ -145,7 +167,14 @@ def test_generator():
         with pytest.raises(OSError):
             made.throw(OSError())
 
-    assert [what for _, _, what in events(run)] == ["entry", "return", "entry", "close", "entry", "raise"]
+    assert [what for _, _, what in events(run)] == [
+        "entry",
+        "return",
+        "entry",
+        "close",
+        "entry",
+        "raise",
+    ]
 
 
 def test_asynchronous_generator():
@@ -165,7 +194,16 @@ def test_asynchronous_generator():
         assert [each async for each in generate_later()] == [1, None]
 
     found = events(lambda: asyncio.run(main()))
-    assert [what for _, _, what in found] == ["entry", "return", "entry", "close", "entry", "raise", "entry", "return"]
+    assert [what for _, _, what in found] == [
+        "entry",
+        "return",
+        "entry",
+        "close",
+        "entry",
+        "raise",
+        "entry",
+        "return",
+    ]
 
 
 def test_switched_while_it_runs():
@@ -180,7 +218,9 @@ def test_own_provider():
         own.wrap(lambda: None)()
 
     found = events(run, "wrapping$1:::function-run", "arg0, copyinstr(arg1), copyinstr(arg2)")
-    assert [what for _, _, what in found] == ["entry", "return"] and found[0][1].endswith("<lambda>")
+    assert [what for _, _, what in found] == ["entry", "return"] and found[0][1].endswith(
+        "<lambda>"
+    )
 
 
 def test_message_probe():
@@ -195,7 +235,12 @@ def test_message_probe():
 
 
 def test_it_looks_like_what_it_wraps():
-    assert (add.__name__, add.__doc__, add.__module__, add.__qualname__) == ("add", "Adds.", __name__, "add")
+    assert (add.__name__, add.__doc__, add.__module__, add.__qualname__) == (
+        "add",
+        "Adds.",
+        __name__,
+        "add",
+    )
     assert str(inspect.signature(add)) == "(a, b=2, *, c=3)" and add.__wrapped__(1) == 6
     assert inspect.iscoroutinefunction(wait) and asyncio.iscoroutinefunction(wait)
     assert inspect.isgeneratorfunction(generate) and inspect.isasyncgenfunction(generate_later)
@@ -211,6 +256,7 @@ def test_it_looks_like_what_it_wraps():
 
 def test_off_cost():
     """A call of the wrapped function costs little more than one of the function: far from a Python frame more."""
+
     def empty():
         pass
 

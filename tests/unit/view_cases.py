@@ -12,8 +12,12 @@ from pydtrace.sinks.live import live_model
 
 def aggregation(name, data):
     """data: {key: value}."""
-    definition = SimpleNamespace(name=name, row=next(iter(data.values())).row if data else AGGREGATIONS["count"],
-                                 params=(), keys=[1] if data and next(iter(data)) else [])
+    definition = SimpleNamespace(
+        name=name,
+        row=next(iter(data.values())).row if data else AGGREGATIONS["count"],
+        params=(),
+        keys=[1] if data and next(iter(data)) else [],
+    )
     return Aggregation(definition, data)
 
 
@@ -38,7 +42,10 @@ def quantize(**buckets):
 def percentiles(*data):
     """Of these values."""
     row = AGGREGATIONS["percentiles"]
-    counts = [sum((low is None or low <= value) and value <= high for value in data) for low, high in row.bounds(())]
+    counts = [
+        sum((low is None or low <= value) and value <= high for value in data)
+        for low, high in row.bounds(())
+    ]
     return Percentiles(row, (), [len(data), max(data), *counts])
 
 
@@ -66,5 +73,11 @@ def watched(*intervals, seconds=1.0):
     return made
 
 
-FULL = [{"calls": {("/",): count(3 * i), ("/cart\x1b[31m",): count(i * i), ("",): count(0)},
-         "lat": {("/",): quantize(_8=i, _1024=2 * i, _4096=1)}, "one": {(): count(i)}} for i in range(1, 40)]
+FULL = [
+    {
+        "calls": {("/",): count(3 * i), ("/cart\x1b[31m",): count(i * i), ("",): count(0)},
+        "lat": {("/",): quantize(_8=i, _1024=2 * i, _4096=1)},
+        "one": {(): count(i)},
+    }
+    for i in range(1, 40)
+]

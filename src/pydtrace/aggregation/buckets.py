@@ -60,8 +60,12 @@ def percentile_magnitudes() -> tuple[tuple[int, int], ...]:
     """percentiles: (lowest, highest magnitude) of each bucket of one sign: one for each number up to 99, then 50 from each 50 * 2^s to
     50 * 2^(s + 1).  So the middle of one is at most 1 % away from each value in it: a DDSketch of that accuracy with linear
     interpolation (Masson, Rim, Lee 2019), for integers.  The last is 2^63, which only numbers below 0 have."""
-    above = [(mantissa << shift, (mantissa + 1 << shift) - 1) for shift in range(1, 58)
-             for mantissa in range(PERCENTILE_STEPS, 2 * PERCENTILE_STEPS) if mantissa << shift < 1 << 63]
+    above = [
+        (mantissa << shift, (mantissa + 1 << shift) - 1)
+        for shift in range(1, 58)
+        for mantissa in range(PERCENTILE_STEPS, 2 * PERCENTILE_STEPS)
+        if mantissa << shift < 1 << 63
+    ]
     return (*((value, value) for value in range(2 * PERCENTILE_STEPS)), *above, (1 << 63, 1 << 63))
 
 

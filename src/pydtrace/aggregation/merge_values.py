@@ -24,7 +24,9 @@ def together(row: Any, several: Sequence[Sequence[int]]) -> Words:
     if len(filled) < 2:
         return tuple((filled or several)[0])
     if any(map(row.is_told, filled)):
-        raise MergeError(f"of {row.called}() dtrace tells the value, not what it was made of: it can not be merged exactly")
+        raise MergeError(
+            f"of {row.called}() dtrace tells the value, not what it was made of: it can not be merged exactly"
+        )
     return tuple(row.merged(*filled))
 
 

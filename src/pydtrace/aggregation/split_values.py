@@ -23,7 +23,9 @@ class Halves:
     """Of the maps of a program."""
 
     def __init__(self, program: Program) -> None:
-        self._rows: dict[int, Any] = {each.map: each.row for each in program.aggregations if each.row.halved}
+        self._rows: dict[int, Any] = {
+            each.map: each.row for each in program.aggregations if each.row.halved
+        }
 
     def items(self, index: int, elements: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of the aggregation with this map, whose elements these are."""

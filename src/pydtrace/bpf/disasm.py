@@ -46,12 +46,18 @@ def _is_wide(insns, i, row):
     if row is None or row.form not in ("wide", "map", "map_value") or i + 1 >= len(insns):
         return False
     second = insns[i + 1]
-    return not (second.opcode or second.dst or second.src or second.off) and (row.form != "map" or not second.imm)
+    return not (second.opcode or second.dst or second.src or second.off) and (
+        row.form != "map" or not second.imm
+    )
 
 
 def _instruction(insns, i, maps, labels):
     insn, row = insns[i], find(insns[i])
-    if row is None or not _exact(insn, row) or (row.form in ("wide", "map", "map_value") and not _is_wide(insns, i, row)):
+    if (
+        row is None
+        or not _exact(insn, row)
+        or (row.form in ("wide", "map", "map_value") and not _is_wide(insns, i, row))
+    ):
         return f".insn {insn.opcode:#x}, {insn.dst}, {insn.src}, {insn.off}, {insn.imm}", 1
     wide = _is_wide(insns, i, row)
     high = insns[i + 1].imm if wide else 0
@@ -64,12 +70,16 @@ def _exact(insn, row):
     form = FORMS[row.form]
     memory = "mem_src" in form or "mem_dst" in form
     return (
-        insn.dst <= 10 and insn.src <= 10
+        insn.dst <= 10
+        and insn.src <= 10
         and (insn.dst == 0 or "dst" in form or "mem_dst" in form)
         and (insn.src == 0 or "src" in form or "mem_src" in form or insn.src == row.sub)
         and (insn.off == 0 or memory or "target" in form)
-        and (insn.imm == 0 or row.form in ("atomic", "swap", "wide", "map", "map_value", "call", "call_sub")
-             or "imm" in form)
+        and (
+            insn.imm == 0
+            or row.form in ("atomic", "swap", "wide", "map", "map_value", "call", "call_sub")
+            or "imm" in form
+        )
     )
 
 

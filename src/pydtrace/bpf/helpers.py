@@ -35,10 +35,16 @@ ROWS = [
     Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
     # No kernel has these; numbers from here on are pyusdt's own.
     Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
-    Helper("json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"),  # all of the one size
+    Helper(
+        "json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"
+    ),  # all of the one size
     Helper("float_compute", OWN + 2, ("int", "int", "int"), WORKS, "D_UNSUPPORTED"),
-    Helper("path_clean", OWN + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"),  # both of the one size
-    Helper("float_deviate", OWN + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"),  # r1: n, mean, squares
+    Helper(
+        "path_clean", OWN + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"
+    ),  # both of the one size
+    Helper(
+        "float_deviate", OWN + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"
+    ),  # r1: n, mean, squares
 ]
 
 HELPERS = {row.name: row for row in ROWS}

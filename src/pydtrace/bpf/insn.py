@@ -33,8 +33,19 @@ class Row:
     __slots__ = ("name", "opcode", "form", "sub", "size", "ident")
 
     def __init__(self, name, cls, op, source, form, sub=0, size=0):
-        self.name, self.opcode, self.form, self.sub, self.size = name, cls | op | source, form, sub, size
-        self.ident = name.upper() + {"dst_imm": "_K", "jump_imm": "_K", "dst_src": "_X", "jump_reg": "_X"}.get(form, "")
+        self.name, self.opcode, self.form, self.sub, self.size = (
+            name,
+            cls | op | source,
+            form,
+            sub,
+            size,
+        )
+        self.ident = name.upper() + {
+            "dst_imm": "_K",
+            "jump_imm": "_K",
+            "dst_src": "_X",
+            "jump_reg": "_X",
+        }.get(form, "")
 
 
 # Operand forms: the operands in the order of the assembly text.  "mem_src" and "mem_dst" are
@@ -59,30 +70,72 @@ FORMS = {
     "exit": (),
 }
 
-_ALU = [("add", 0x00), ("sub", 0x10), ("mul", 0x20), ("div", 0x30), ("or", 0x40), ("and", 0x50),
-        ("lsh", 0x60), ("rsh", 0x70), ("mod", 0x90), ("xor", 0xA0), ("mov", 0xB0), ("arsh", 0xC0)]
-_JMP = [("jeq", 0x10), ("jgt", 0x20), ("jge", 0x30), ("jset", 0x40), ("jne", 0x50), ("jsgt", 0x60),
-        ("jsge", 0x70), ("jlt", 0xA0), ("jle", 0xB0), ("jslt", 0xC0), ("jsle", 0xD0)]
-_ATOMIC = [("add", 0x00), ("or", 0x40), ("and", 0x50), ("xor", 0xA0), ("fetch_add", 0x00 | FETCH),
-           ("fetch_or", 0x40 | FETCH), ("fetch_and", 0x50 | FETCH), ("fetch_xor", 0xA0 | FETCH),
-           ("xchg", 0xE0 | FETCH), ("cmpxchg", 0xF0 | FETCH)]
+_ALU = [
+    ("add", 0x00),
+    ("sub", 0x10),
+    ("mul", 0x20),
+    ("div", 0x30),
+    ("or", 0x40),
+    ("and", 0x50),
+    ("lsh", 0x60),
+    ("rsh", 0x70),
+    ("mod", 0x90),
+    ("xor", 0xA0),
+    ("mov", 0xB0),
+    ("arsh", 0xC0),
+]
+_JMP = [
+    ("jeq", 0x10),
+    ("jgt", 0x20),
+    ("jge", 0x30),
+    ("jset", 0x40),
+    ("jne", 0x50),
+    ("jsgt", 0x60),
+    ("jsge", 0x70),
+    ("jlt", 0xA0),
+    ("jle", 0xB0),
+    ("jslt", 0xC0),
+    ("jsle", 0xD0),
+]
+_ATOMIC = [
+    ("add", 0x00),
+    ("or", 0x40),
+    ("and", 0x50),
+    ("xor", 0xA0),
+    ("fetch_add", 0x00 | FETCH),
+    ("fetch_or", 0x40 | FETCH),
+    ("fetch_and", 0x50 | FETCH),
+    ("fetch_xor", 0xA0 | FETCH),
+    ("xchg", 0xE0 | FETCH),
+    ("cmpxchg", 0xF0 | FETCH),
+]
 
-ROWS = [Row(name + suffix, cls, op, source, form)
-        for cls, suffix in ((ALU64, ""), (ALU, "32"))
-        for name, op in _ALU
-        for source, form in ((K, "dst_imm"), (X, "dst_src"))]
+ROWS = [
+    Row(name + suffix, cls, op, source, form)
+    for cls, suffix in ((ALU64, ""), (ALU, "32"))
+    for name, op in _ALU
+    for source, form in ((K, "dst_imm"), (X, "dst_src"))
+]
 ROWS += [Row("neg", ALU64, 0x80, K, "dst"), Row("neg32", ALU, 0x80, K, "dst")]
-ROWS += [Row(f"{order}{bits}", ALU, 0xD0, source, "swap", bits)
-         for order, source in (("le", K), ("be", X)) for bits in (16, 32, 64)]
-ROWS += [Row(name + suffix, cls, op, source, form)
-         for cls, suffix in ((JMP, ""), (JMP32, "32"))
-         for name, op in _JMP
-         for source, form in ((K, "jump_imm"), (X, "jump_reg"))]
+ROWS += [
+    Row(f"{order}{bits}", ALU, 0xD0, source, "swap", bits)
+    for order, source in (("le", K), ("be", X))
+    for bits in (16, 32, 64)
+]
+ROWS += [
+    Row(name + suffix, cls, op, source, form)
+    for cls, suffix in ((JMP, ""), (JMP32, "32"))
+    for name, op in _JMP
+    for source, form in ((K, "jump_imm"), (X, "jump_reg"))
+]
 ROWS += [Row("ldx" + s, LDX, bits, MEM, "load", 0, size) for s, (bits, size) in SIZES.items()]
 ROWS += [Row("stx" + s, STX, bits, MEM, "store", 0, size) for s, (bits, size) in SIZES.items()]
 ROWS += [Row("st" + s, ST, bits, MEM, "store_imm", 0, size) for s, (bits, size) in SIZES.items()]
-ROWS += [Row(f"atomic_{name}{suffix}", STX, bits, ATOMIC, "atomic", op, size)
-         for suffix, (bits, size) in (("", SIZES["dw"]), ("32", SIZES["w"])) for name, op in _ATOMIC]
+ROWS += [
+    Row(f"atomic_{name}{suffix}", STX, bits, ATOMIC, "atomic", op, size)
+    for suffix, (bits, size) in (("", SIZES["dw"]), ("32", SIZES["w"]))
+    for name, op in _ATOMIC
+]
 ROWS += [
     Row("lddw", LD, 0x18, IMM, "wide"),
     Row("ldmap", LD, 0x18, IMM, "map", PSEUDO_MAP_FD),
@@ -116,8 +169,13 @@ class Insn:
         self.off, self.imm, self.comment = off, imm, comment
 
     def __eq__(self, other):
-        return isinstance(other, Insn) and (self.opcode, self.dst, self.src, self.off, self.imm) == (
-            other.opcode, other.dst, other.src, other.off, other.imm)
+        return isinstance(other, Insn) and (
+            self.opcode,
+            self.dst,
+            self.src,
+            self.off,
+            self.imm,
+        ) == (other.opcode, other.dst, other.src, other.off, other.imm)
 
     __hash__ = None
 

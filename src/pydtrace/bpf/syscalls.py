@@ -15,12 +15,37 @@ from . import insn as i
 from .map_kinds import KINDS
 
 _MACHINE = os.uname().machine
-_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "s390x": 351, "ppc64le": 361,
-        "armv7l": 386, "i686": 357}
-_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "loongarch64": 241, "s390x": 331, "ppc64le": 319,
-                    "armv7l": 364, "i686": 336}
-(MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, MAP_DELETE, MAP_NEXT_KEY, PROG_LOAD, PROG_TEST_RUN, MAP_LOOKUP_BATCH,
- LINK_CREATE) = 0, 1, 2, 3, 4, 5, 10, 24, 28
+_BPF = {
+    "x86_64": 321,
+    "aarch64": 280,
+    "riscv64": 280,
+    "loongarch64": 280,
+    "s390x": 351,
+    "ppc64le": 361,
+    "armv7l": 386,
+    "i686": 357,
+}
+_PERF_EVENT_OPEN = {
+    "x86_64": 298,
+    "aarch64": 241,
+    "riscv64": 241,
+    "loongarch64": 241,
+    "s390x": 331,
+    "ppc64le": 319,
+    "armv7l": 364,
+    "i686": 336,
+}
+(
+    MAP_CREATE,
+    MAP_LOOKUP,
+    MAP_UPDATE,
+    MAP_DELETE,
+    MAP_NEXT_KEY,
+    PROG_LOAD,
+    PROG_TEST_RUN,
+    MAP_LOOKUP_BATCH,
+    LINK_CREATE,
+) = 0, 1, 2, 3, 4, 5, 10, 24, 28
 KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 _ARRAY_OF_MAPS = 12  # a map type
@@ -32,9 +57,21 @@ PER_CPU_MOST = 32768  # bytes of a value that a map keeps for each CPU
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
-_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK, _PERF_DUMMY = 1, 2, 0, 9  # two types, two configs
+_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK, _PERF_DUMMY = (
+    1,
+    2,
+    0,
+    9,
+)  # two types, two configs
 _PERF_MMAP, _PERF_WATERMARK = 1 << 8, 1 << 14  # flags
-MAP_FD_BY_ID, OBJECT_INFO, RAW_TRACEPOINT_OPEN, BTF_LOAD, LINK_FD_BY_ID, ENABLE_STATS = 14, 15, 17, 18, 30, 32
+MAP_FD_BY_ID, OBJECT_INFO, RAW_TRACEPOINT_OPEN, BTF_LOAD, LINK_FD_BY_ID, ENABLE_STATS = (
+    14,
+    15,
+    17,
+    18,
+    30,
+    32,
+)
 _READ_ONLY = 8  # a flag of a map's descriptor
 _FUNC_INFO_SIZE = 8
 _CLOSERS = 32  # threads
@@ -94,7 +131,10 @@ def close_all(fds):
         for fd in mine:
             os.close(fd)
 
-    threads = [threading.Thread(target=close, args=(fds[i::_CLOSERS],)) for i in range(min(_CLOSERS, len(fds)))]
+    threads = [
+        threading.Thread(target=close, args=(fds[i::_CLOSERS],))
+        for i in range(min(_CLOSERS, len(fds)))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -108,9 +148,25 @@ def map_create(definition, flags=0, kind=None):
     """definition has name, kind, key_size, value_size, entries (program.MapDef); kind: in place of its own.  Returns an fd."""
     kind = kind or definition.kind
     kind = _OWN_KINDS.get(kind) or KINDS[kind].number
-    name = "pyusdt_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name)
-    return bpf(MAP_CREATE, _buffer(struct.pack("=7I16s", kind, definition.key_size, definition.value_size, definition.entries, flags,
-                                               0, 0, name.encode()[:_NAME])))
+    name = "pyusdt_" + "".join(
+        letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name
+    )
+    return bpf(
+        MAP_CREATE,
+        _buffer(
+            struct.pack(
+                "=7I16s",
+                kind,
+                definition.key_size,
+                definition.value_size,
+                definition.entries,
+                flags,
+                0,
+                0,
+                name.encode()[:_NAME],
+            )
+        ),
+    )
 
 
 def map_of(ident):
@@ -122,7 +178,9 @@ def map_info(fd):
     """(name, key_size, value_size) of a map."""
     info = ctypes.create_string_buffer(128)
     bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
-    _type, _ident, key_size, value_size, _entries, _flags, name = struct.unpack_from("=6I16s", info.raw)
+    _type, _ident, key_size, value_size, _entries, _flags, name = struct.unpack_from(
+        "=6I16s", info.raw
+    )
     return name.partition(b"\0")[0].decode("ascii", "replace"), key_size, value_size
 
 
@@ -134,7 +192,9 @@ def enable_stats():
 def map_of_maps(fds, room=0):
     """A map that has these maps, which are of one shape, as its values, by their number.  room: for how many there is, 0: for these.
     Returns an fd."""
-    outer = bpf(MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0])))
+    outer = bpf(
+        MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0]))
+    )
     try:
         for number, fd in enumerate(fds):
             map_update(outer, struct.pack("=I", number), struct.pack("=I", fd))
@@ -169,11 +229,25 @@ def map_items(fd, key_size, value_size):
     """[(key, value)] of a hash map; value_size as for map_lookup."""
     found, token = [], None
     count = _BATCH
-    keys, values = ctypes.create_string_buffer(count * key_size), ctypes.create_string_buffer(count * value_size)
+    keys, values = (
+        ctypes.create_string_buffer(count * key_size),
+        ctypes.create_string_buffer(count * value_size),
+    )
     following = ctypes.create_string_buffer(max(8, key_size))
     while True:
-        attributes = _buffer(struct.pack("=4QIIQQ", _address(token), _address(following), _address(keys),
-                                         _address(values), count, fd, 0, 0))
+        attributes = _buffer(
+            struct.pack(
+                "=4QIIQQ",
+                _address(token),
+                _address(following),
+                _address(keys),
+                _address(values),
+                count,
+                fd,
+                0,
+                0,
+            )
+        )
         over = False
         try:
             bpf(MAP_LOOKUP_BATCH, attributes)
@@ -185,8 +259,13 @@ def map_items(fd, key_size, value_size):
             return map_items_singly(fd, key_size, value_size)
         n = struct.unpack_from("=I", attributes.raw, 32)[0]
         raw_keys, raw_values = keys.raw, values.raw
-        found += [(raw_keys[k * key_size : (k + 1) * key_size], raw_values[k * value_size : (k + 1) * value_size])
-                  for k in range(n)]
+        found += [
+            (
+                raw_keys[k * key_size : (k + 1) * key_size],
+                raw_values[k * value_size : (k + 1) * value_size],
+            )
+            for k in range(n)
+        ]
         if over:
             return found
         token = _bytes(following.raw)
@@ -223,10 +302,27 @@ def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, type
     code = _bytes(i.encode(insns))
     license = ctypes.create_string_buffer(b"GPL")
     functions = _bytes(b"".join(struct.pack("=II", *row) for row in types[1])) if types else None
-    attributes = _buffer(struct.pack(
-        "=IIQQIIQII16sIIIIQI", prog_type, len(insns), _address(code), _address(license),
-        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt", 0, attach_type,
-        types[0] if types else 0, _FUNC_INFO_SIZE if types else 0, _address(functions), len(types[1]) if types else 0))
+    attributes = _buffer(
+        struct.pack(
+            "=IIQQIIQII16sIIIIQI",
+            prog_type,
+            len(insns),
+            _address(code),
+            _address(license),
+            1 if log else 0,
+            len(log) if log else 0,
+            _address(log),
+            0,
+            0,
+            b"pyusdt",
+            0,
+            attach_type,
+            types[0] if types else 0,
+            _FUNC_INFO_SIZE if types else 0,
+            _address(functions),
+            len(types[1]) if types else 0,
+        )
+    )
     return bpf(PROG_LOAD, attributes)
 
 
@@ -234,7 +330,11 @@ _LDDW = i.ld_map(0, 0)[0].opcode
 
 
 def _with_fd(insn, map_fds):
-    if insn.opcode == _LDDW and insn.src in (i.PSEUDO_MAP_FD, i.PSEUDO_MAP_VALUE) and 0 <= insn.imm < len(map_fds):
+    if (
+        insn.opcode == _LDDW
+        and insn.src in (i.PSEUDO_MAP_FD, i.PSEUDO_MAP_VALUE)
+        and 0 <= insn.imm < len(map_fds)
+    ):
         return i.Insn(insn.opcode, insn.dst, insn.src, insn.off, map_fds[insn.imm])
     return insn
 
@@ -254,7 +354,9 @@ def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0, types=None):
 def prog_test_run(fd, context=b""):
     """Run a RAW_TRACEPOINT program once; returns the low 32 bits of its r0."""
     data = ctypes.create_string_buffer(context, len(context)) if context else None
-    attributes = _buffer(struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0))
+    attributes = _buffer(
+        struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0)
+    )
     bpf(PROG_TEST_RUN, attributes)
     return struct.unpack_from("=I", attributes.raw, 4)[0]
 
@@ -276,14 +378,32 @@ def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=
     counters: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
     name = ctypes.create_string_buffer(os.fsencode(path))
     offsets, counters, cookies = _words(offsets), _words(counters), _words(cookies)
-    return bpf(LINK_CREATE, _buffer(struct.pack(
-        "=4I4Q3I", prog_fd, 0, ATTACH_UPROBE_MULTI, 0, _address(name), _address(offsets), _address(counters),
-        _address(cookies), len(offsets), _UPROBE_MULTI_RETURN if returns else 0, pid)))
+    return bpf(
+        LINK_CREATE,
+        _buffer(
+            struct.pack(
+                "=4I4Q3I",
+                prog_fd,
+                0,
+                ATTACH_UPROBE_MULTI,
+                0,
+                _address(name),
+                _address(offsets),
+                _address(counters),
+                _address(cookies),
+                len(offsets),
+                _UPROBE_MULTI_RETURN if returns else 0,
+                pid,
+            )
+        ),
+    )
 
 
 def link_perf(prog_fd, perf_fd, cookie):
     """Run a program at each of a perf event's firings."""
-    return bpf(LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)))
+    return bpf(
+        LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie))
+    )
 
 
 def uprobe_multi_info(ident):
@@ -302,7 +422,9 @@ def uprobe_multi_info(ident):
 
 def _multi_info(fd, path, counters, count):
     layout = struct.Struct("=16x4Q4I")
-    info = ctypes.create_string_buffer(layout.pack(_address(path), 0, _address(counters), 0, len(path), count, 0, 0), 128)
+    info = ctypes.create_string_buffer(
+        layout.pack(_address(path), 0, _address(counters), 0, len(path), count, 0, 0), 128
+    )
     bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
     return layout.unpack_from(info.raw)
 
@@ -314,10 +436,21 @@ def raw_tracepoint(prog_fd, name):
 
 
 def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0, wakeup=0):
-    attributes = ctypes.create_string_buffer(struct.pack(
-        "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, wakeup, 0, config1, config2), 112)
-    return _call(_PERF_EVENT_OPEN, "perf_event_open(2)", attributes, ctypes.c_int(pid), ctypes.c_int(cpu),
-                 ctypes.c_int(-1), ctypes.c_ulong(_PERF_FLAG_CLOEXEC))
+    attributes = ctypes.create_string_buffer(
+        struct.pack(
+            "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, wakeup, 0, config1, config2
+        ),
+        112,
+    )
+    return _call(
+        _PERF_EVENT_OPEN,
+        "perf_event_open(2)",
+        attributes,
+        ctypes.c_int(pid),
+        ctypes.c_int(cpu),
+        ctypes.c_int(-1),
+        ctypes.c_ulong(_PERF_FLAG_CLOEXEC),
+    )
 
 
 def perf_tracepoint(number):
@@ -332,7 +465,9 @@ def perf_clock(nanoseconds, cpu):
 
 def perf_mappings(cpu):
     """A perf event whose ring has a record of each executable mapping that is made on one CPU; each wakes up who polls it."""
-    return _perf_event(_PERF_SOFTWARE, _PERF_DUMMY, flags=_PERF_MMAP | _PERF_WATERMARK, cpu=cpu, wakeup=1)
+    return _perf_event(
+        _PERF_SOFTWARE, _PERF_DUMMY, flags=_PERF_MMAP | _PERF_WATERMARK, cpu=cpu, wakeup=1
+    )
 
 
 def perf_uprobe(path, offset, counter, returns=False):

@@ -58,7 +58,11 @@ def verify(insns, maps=(), prog_type=KPROBE):
 
 def _kind(definition):
     """A large state block is in an array, as the kernel engine has it."""
-    return "array" if definition.kind == "percpu_array" and definition.value_size > PER_CPU_MOST else definition.kind
+    return (
+        "array"
+        if definition.kind == "percpu_array" and definition.value_size > PER_CPU_MOST
+        else definition.kind
+    )
 
 
 def verify_program(program):
@@ -70,10 +74,16 @@ def verify_program(program):
     try:
         for definition in program.maps:
             fds.append(map_create(definition, kind=_kind(definition)))
-        return {clause.index: Verdict(CANNOT, "it calls what only the embedded engine has") if calls_own(clause.code)
-                else _verdict(clause.code, fds) for clause in program.clauses}
+        return {
+            clause.index: Verdict(CANNOT, "it calls what only the embedded engine has")
+            if calls_own(clause.code)
+            else _verdict(clause.code, fds)
+            for clause in program.clauses
+        }
     except OSError as error:
-        return {clause.index: Verdict(REFUSED, f"BPF_MAP_CREATE: {error}") for clause in program.clauses}
+        return {
+            clause.index: Verdict(REFUSED, f"BPF_MAP_CREATE: {error}") for clause in program.clauses
+        }
     finally:
         for fd in fds:
             os.close(fd)
@@ -81,7 +91,9 @@ def verify_program(program):
 
 def calls_own(insns):
     """Whether a program calls a helper that no kernel has."""
-    return any(insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= OWN for insn in insns)
+    return any(
+        insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= OWN for insn in insns
+    )
 
 
 def _verdict(insns, fds):

@@ -8,8 +8,11 @@ import os
 _FILES = "too many files are open: `ulimit -n` shows how many this process may have; raise it"
 _MEMORY = "no memory is left: `ulimit -v` and `ulimit -d` show what this process may have, memory.max of its cgroup what all there may have"
 _THREADS = "no further thread can be started: `ulimit -u`, `ulimit -v`, or pids.max of the cgroup, is too low"
-_BY_NUMBER = {errno.EMFILE: _FILES, errno.ENOMEM: _MEMORY,
-              errno.ENFILE: "too many files are open on this machine: /proc/sys/fs/file-max is too low"}
+_BY_NUMBER = {
+    errno.EMFILE: _FILES,
+    errno.ENOMEM: _MEMORY,
+    errno.ENFILE: "too many files are open on this machine: /proc/sys/fs/file-max is too low",
+}
 
 
 def host_limit(error: BaseException) -> str | None:
@@ -25,6 +28,8 @@ def host_limit(error: BaseException) -> str | None:
             return _FILES
         if "failed to map segment" in str(error) or os.strerror(errno.ENOMEM) in str(error):
             return _MEMORY
-    if isinstance(error, SystemError) and "without exception set" in str(error):  # CPython's import, where memory ends in it
+    if isinstance(error, SystemError) and "without exception set" in str(
+        error
+    ):  # CPython's import, where memory ends in it
         return _MEMORY
     return None

@@ -41,7 +41,9 @@ class AsyncTracing:
         entering = asyncio.ensure_future(asyncio.to_thread(self._tracing.__enter__))
         try:
             await asyncio.shield(entering)
-        except asyncio.CancelledError:  # the thread can not be cancelled: what it opens is closed again
+        except (
+            asyncio.CancelledError
+        ):  # the thread can not be cancelled: what it opens is closed again
             await asyncio.shield(self._undo(entering))
             raise
         return self
@@ -75,7 +77,9 @@ class AsyncTracing:
             await self._news.wait()
 
 
-def atrace(script: str | os.PathLike[str], *arguments: object, **more: Unpack[TraceKeywords]) -> AsyncTracing:
+def atrace(
+    script: str | os.PathLike[str], *arguments: object, **more: Unpack[TraceKeywords]
+) -> AsyncTracing:
     """trace() for asyncio: `async with pyusdt.atrace(script, pid=…) as t: async for rec in t: …`"""
     return AsyncTracing(trace(script, *arguments, **more))
 

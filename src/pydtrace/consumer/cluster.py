@@ -30,11 +30,17 @@ if TYPE_CHECKING:
     from .tracing import Tracing
 
 _IDLE = 60.0  # s
-_HELD = 8 << 20  # bytes that wait to be carried; then pydtrace waits, and counts what its programs lose
+_HELD = (
+    8 << 20
+)  # bytes that wait to be carried; then pydtrace waits, and counts what its programs lose
 _AT_ONCE = 1 << 20  # bytes of an answer
 _WAIT = 0.2  # s: an exchange waits so long for something to carry
-_REQUEST = struct.Struct("=QQIB")  # where the bytes stand that are sent, where those that are wanted; how many are sent; whether it is over
-_ANSWER = struct.Struct("=QIIB")  # how many were taken in all; how many bytes of output and of messages follow; whether there will be no more
+_REQUEST = struct.Struct(
+    "=QQIB"
+)  # where the bytes stand that are sent, where those that are wanted; how many are sent; whether it is over
+_ANSWER = struct.Struct(
+    "=QIIB"
+)  # how many were taken in all; how many bytes of output and of messages follow; whether there will be no more
 _AWAY = 15.0  # s that a host may be without a carrier (one that was killed is started anew) before it is lost
 _WIDTH = 64  # characters of a host's name, at most
 _LOOK = 2.0  # s between two looks at which hosts there are
@@ -75,7 +81,9 @@ class Cluster:
         with self._lock:
             return list(self._found.get(host, ()))
 
-    def run(self, host: str, function: Callable[..., Any], *arguments: Any, patience: float = _AWAY) -> Any:
+    def run(
+        self, host: str, function: Callable[..., Any], *arguments: Any, patience: float = _AWAY
+    ) -> Any:
         """What a coroutine gives on any carrier of a host, which may go while it runs.  OSError: there has been none for long, or those that
         are there have not answered for `patience` seconds."""
         why, begun, longest = "there is none", time.monotonic(), _AWAY
@@ -87,15 +95,29 @@ class Cluster:
                 except Exception as error:  # noqa: BLE001  (of whatever kind the cluster has)
                     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             time.sleep(_WAIT)
-        raise OSError(f"no {self.carrier} on {host} has answered for {time.monotonic() - begun:.0f} s: {why}")
+        raise OSError(
+            f"no {self.carrier} on {host} has answered for {time.monotonic() - begun:.0f} s: {why}"
+        )
 
 
-def trace(cluster: Cluster, script: str | os.PathLike[str], arguments: tuple[object, ...], buffer: int, options: Mapping[str, object]) -> Tracing:
+def trace(
+    cluster: Cluster,
+    script: str | os.PathLike[str],
+    arguments: tuple[object, ...],
+    buffer: int,
+    options: Mapping[str, object],
+) -> Tracing:
     """As pyusdt.trace(), with the hosts of a cluster, and those that join it."""
     from .tracing import Tracing
 
-    wanted = {"pids": (), "hosts": ",".join(cluster.hosts()), "via": None, "relay": None, "width": _WIDTH,
-              "connect": lambda made: _request(made, cluster)}
+    wanted = {
+        "pids": (),
+        "hosts": ",".join(cluster.hosts()),
+        "via": None,
+        "relay": None,
+        "width": _WIDTH,
+        "connect": lambda made: _request(made, cluster),
+    }
     return Tracing(script, arguments, wanted, "auto", buffer, {"zdefs": True, **options})
 
 
@@ -133,7 +155,9 @@ class _Looker:
     def hosts(self) -> list[str]:
         if time.monotonic() >= self._due and not self._thread.is_alive():
             self._due = time.monotonic() + _LOOK
-            self._thread = threading.Thread(target=self._look, name="pyusdt-cluster-hosts", daemon=True)
+            self._thread = threading.Thread(
+                target=self._look, name="pyusdt-cluster-hosts", daemon=True
+            )
             self._thread.start()
         return self._known
 
@@ -147,7 +171,12 @@ def _carried(cluster: Cluster, host: str) -> Link:
     from pydtrace.hosts.connection import Link
 
     (there, to), (out, here_out), (err, here_err) = os.pipe(), os.pipe(), os.pipe()
-    thread = threading.Thread(target=_carry, args=(cluster, host, there, here_out, here_err), name=f"pyusdt-cluster {host}", daemon=True)
+    thread = threading.Thread(
+        target=_carry,
+        args=(cluster, host, there, here_out, here_err),
+        name=f"pyusdt-cluster {host}",
+        daemon=True,
+    )
 
     class Carried(Link):
         def close(self) -> None:
@@ -167,7 +196,12 @@ def _carry(cluster: Cluster, host: str, there: int, out: int, err: int) -> None:
         pending, over = b"", False
         while True:
             pending, over = _more(there, pending, over)
-            answer = cluster.run(host, exchange, folder, _REQUEST.pack(sent_at, read_at, len(pending), over) + pending)
+            answer = cluster.run(
+                host,
+                exchange,
+                folder,
+                _REQUEST.pack(sent_at, read_at, len(pending), over) + pending,
+            )
             taken, size, said, ended = _ANSWER.unpack_from(answer)
             pending, sent_at = pending[taken - sent_at :], taken
             at = _ANSWER.size
@@ -206,10 +240,20 @@ def _write(fd: int, text: bytes) -> None:
 async def start() -> str:
     """A tracer begins; its folder."""
     folder = tempfile.mkdtemp(prefix="pyusdt-tracer-")  # nobody else may look into it
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYUSDT_VM")}
-    command = own_python("from pydtrace.consumer.cluster import main; sys.exit(main(sys.argv[1:]))", folder)
-    begun = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,  # noqa: ASYNC220  (milliseconds)
-                             stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith("PYUSDT_VM")
+    }
+    command = own_python(
+        "from pydtrace.consumer.cluster import main; sys.exit(main(sys.argv[1:]))", folder
+    )
+    begun = subprocess.Popen(  # noqa: ASYNC220 - milliseconds
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=environment,
+    )
     deadline = time.monotonic() + _START
     while begun.poll() is None or not os.path.exists(os.path.join(folder, "socket")):
         if time.monotonic() > deadline:
@@ -271,7 +315,13 @@ class _Tracer:
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(self._news.wait(), _WAIT)
             text, said, self._err = self._out[:_AT_ONCE], self._err, b""
-            writer.write(_ANSWER.pack(self._taken, len(text), len(said), self._ended and len(text) == len(self._out)) + text + said)
+            writer.write(
+                _ANSWER.pack(
+                    self._taken, len(text), len(said), self._ended and len(text) == len(self._out)
+                )
+                + text
+                + said
+            )
             await writer.drain()
         finally:
             writer.close()
@@ -291,7 +341,9 @@ class _Tracer:
 
 async def _serve(folder: str) -> None:
     command = own_python("from pydtrace.cli.pydtrace.main import main; main()", "--serve")
-    process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     tracer = _Tracer(process)
     tasks = [asyncio.ensure_future(tracer.read()), asyncio.ensure_future(tracer.listen())]
     path = os.path.join(folder, "socket")
@@ -319,4 +371,3 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
-

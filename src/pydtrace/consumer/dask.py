@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from .tracing import Tracing
 
 
-def trace(client: Any, script: str | os.PathLike[str], *arguments: object, buffer: int = 100_000, **options: object) -> Tracing:
+def trace(
+    client: Any,
+    script: str | os.PathLike[str],
+    *arguments: object,
+    buffer: int = 100_000,
+    **options: object,
+) -> Tracing:
     """Trace the user's processes on all hosts of a cluster: workers, what they start, those to come; hosts that join are traced, too.
 
     client: a distributed.Client; the rest is as for pyusdt.trace(); `host` in the script is the address of the worker's machine.
@@ -38,7 +44,9 @@ class _Workers(cluster.Cluster):
     def __init__(self, client: Any) -> None:
         super().__init__()
         if getattr(client, "asynchronous", False):
-            raise ValueError("an asynchronous Client can not be waited for: make one without asynchronous=True")
+            raise ValueError(
+                "an asynchronous Client can not be waited for: make one without asynchronous=True"
+            )
         self._client = client
 
     def look(self) -> dict[str, list[str]]:
@@ -46,7 +54,9 @@ class _Workers(cluster.Cluster):
         return found
 
     def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        answer = self._client.run(function, *arguments, workers=[carrier], on_error="return").get(carrier)
+        answer = self._client.run(function, *arguments, workers=[carrier], on_error="return").get(
+            carrier
+        )
         if isinstance(answer, BaseException):
             raise answer
         if answer is None:

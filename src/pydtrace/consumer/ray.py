@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _PATIENCE = 40.0  # s that an answer may take: a new actor's process, and a tracer, have to start before the first
 
 
-def trace(script: str | os.PathLike[str], *arguments: object, buffer: int = 100_000, **options: object) -> Tracing:
+def trace(
+    script: str | os.PathLike[str], *arguments: object, buffer: int = 100_000, **options: object
+) -> Tracing:
     """Trace the user's processes on all hosts of the cluster: tasks', actors', what they start, those to come; nodes that join are traced, too.
 
     All is as for pyusdt.trace(); `host` in the script is the address of the node.  pyusdt, of this version, has to be installed where the
@@ -70,9 +72,13 @@ class _Nodes(cluster.Cluster):
         actor = self._actors.get(carrier)
         if actor is None:
             there = NodeAffinitySchedulingStrategy(carrier, soft=False)
-            actor = self._actors[carrier] = ray.remote(num_cpus=0)(_Carrier).options(scheduling_strategy=there).remote()
+            actor = self._actors[carrier] = (
+                ray.remote(num_cpus=0)(_Carrier).options(scheduling_strategy=there).remote()
+            )
         try:
             return ray.get(actor.call.remote(function, *arguments), timeout=_PATIENCE)
         except BaseException:
-            self._actors.pop(carrier, None)  # its handle was the only one: Ray ends what is left of it
+            self._actors.pop(
+                carrier, None
+            )  # its handle was the only one: Ray ends what is left of it
             raise

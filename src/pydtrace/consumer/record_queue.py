@@ -56,9 +56,16 @@ class Queue(Sink):
     map: what the aggregation held at the end}; listener: called when there is news, in the driving thread.
     """
 
-    def __init__(self, limit: int, note: Callable[[str], None], on_record: Callable[[Record], object] | None = None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        note: Callable[[str], None],
+        on_record: Callable[[Record], object] | None = None,
+    ) -> None:
         self._limit, self._note, self._on_record = limit, note, on_record
-        self.waiting: deque[Record] = deque()  # its readers take from it; no lock, which an exception of a signal's handler could leave taken
+        self.waiting: deque[Record] = (
+            deque()
+        )  # its readers take from it; no lock, which an exception of a signal's handler could leave taken
         self.printed: deque[str] = deque(maxlen=_TEXTS)
         self.final: dict[int, list[tuple[bytes, bytes]]] = {}
         self._news, self._ended = Wake(), Wake()
@@ -91,7 +98,9 @@ class Queue(Sink):
         """Who wants to know looks at the counters."""
 
     def snapshot(self, aggregates: Aggregates) -> None:
-        self.final = {each.map: aggregates.entries(each) for each in aggregates.program.aggregations}
+        self.final = {
+            each.map: aggregates.entries(each) for each in aggregates.program.aggregations
+        }
 
     def tell(self) -> None:
         self._news.set()
@@ -169,10 +178,14 @@ class Pump(threading.Thread):
 
     driver: Driver
 
-    def __init__(self, make: Callable[[], Driver], open_driver: Callable[[Driver], None], records: Queue) -> None:
+    def __init__(
+        self, make: Callable[[], Driver], open_driver: Callable[[Driver], None], records: Queue
+    ) -> None:
         super().__init__(name="pyusdt-trace", daemon=True)
         self._make: Callable[[], Driver] | None = make
-        self._open: Callable[[Driver], None] | None = open_driver  # they know the Tracing, which has to be free to go
+        self._open: Callable[[Driver], None] | None = (
+            open_driver  # they know the Tracing, which has to be free to go
+        )
         self.queue = records
         self.owner = os.getpid()
         self.stopping = self.begun = self.closed = False
@@ -296,7 +309,12 @@ class Pump(threading.Thread):
             self._changed.wait(LOOK if seconds is None else min(seconds, LOOK))
         if self.closed:
             self._changed.set()
-            if self.ident is not None and self.is_mine() and not sys.is_finalizing() and self is not threading.current_thread():
+            if (
+                self.ident is not None
+                and self.is_mine()
+                and not sys.is_finalizing()
+                and self is not threading.current_thread()
+            ):
                 self.join(1)
 
     def is_mine(self) -> bool:
@@ -305,11 +323,18 @@ class Pump(threading.Thread):
 
     def is_running(self) -> bool:
         """Something of it is on, or may be, and there is a thread that sees to its end."""
-        return not self.closed and self.is_mine() and not sys.is_finalizing() and (self._opening or not self.stopping)
+        return (
+            not self.closed
+            and self.is_mine()
+            and not sys.is_finalizing()
+            and (self._opening or not self.stopping)
+        )
 
     def aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation holds now, or held at the end."""
-        found: Aggregation | None = self.ask(lambda: self.driver.actions.aggregates.snapshot(definition))
+        found: Aggregation | None = self.ask(
+            lambda: self.driver.actions.aggregates.snapshot(definition)
+        )
         return self.at_the_end(definition) if found is None else found
 
     @property
@@ -319,7 +344,9 @@ class Pump(threading.Thread):
 
     def at_the_end(self, definition: AggDef) -> Aggregation:
         """What an aggregation held at the end."""
-        return self.driver.actions.aggregates.of_entries(definition, self.queue.final.get(definition.map, []))
+        return self.driver.actions.aggregates.of_entries(
+            definition, self.queue.final.get(definition.map, [])
+        )
 
     def drops(self) -> dict[str, int]:
         found = self.ask(self.driver.drops)

@@ -65,7 +65,15 @@ if TYPE_CHECKING:
 else:
     from pydtrace._tracer import Block
 
-__all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
+__all__ = [
+    "Aggregations",
+    "CompileError",
+    "EngineError",
+    "TraceWarning",
+    "Tracing",
+    "trace",
+    "watch",
+]
 
 _LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
 _PATCHED = "gevent or eventlet has patched the files, pipes and processes of this program"
@@ -110,14 +118,18 @@ class Aggregations(Mapping[str, Aggregation]):
     """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
     snapshot of that moment, or of the end of tracing if that is over."""
 
-    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]) -> None:
+    def __init__(
+        self, program: Any, look: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]
+    ) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}
         self._look, self._clear = look, clear
 
     def _definition(self, name: str) -> AggDef:
         definition: AggDef | None = self._definitions.get(name or _UNNAMED)
         if definition is None:
-            raise KeyError(f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}")
+            raise KeyError(
+                f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}"
+            )
         return definition
 
     def __getitem__(self, name: str) -> Aggregation:
@@ -141,11 +153,23 @@ class Aggregations(Mapping[str, Aggregation]):
         return dict, ({name: self[name] for name in self},)
 
 
-def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
-          cmd: str | Iterable[str] | None = None, all: bool = False, hosts: str | Iterable[str] | None = None, via: str | None = None,
-          relay: str | Iterable[str] | None = None, engine: str = "auto", buffer: int = 100_000,
-          record: str | os.PathLike[str] | None = None, replay: str | os.PathLike[str] | None = None, keep: str | None = None,
-          on_record: Callable[[Record], object] | None = None, **options: Unpack[OptionKeywords]) -> Tracing:
+def trace(
+    script: str | os.PathLike[str],
+    *arguments: object,
+    pid: int | Iterable[int] | None = None,
+    cmd: str | Iterable[str] | None = None,
+    all: bool = False,
+    hosts: str | Iterable[str] | None = None,
+    via: str | None = None,
+    relay: str | Iterable[str] | None = None,
+    engine: str = "auto",
+    buffer: int = 100_000,
+    record: str | os.PathLike[str] | None = None,
+    replay: str | os.PathLike[str] | None = None,
+    keep: str | None = None,
+    on_record: Callable[[Record], object] | None = None,
+    **options: Unpack[OptionKeywords],
+) -> Tracing:
     """Trace processes while a `with` block runs.
 
     script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
@@ -163,7 +187,11 @@ def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterabl
 
     Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
     """
-    wanted = _targets(pid, cmd, all) if replay is None else _no_targets(pid, cmd, all, record, keep, hosts)
+    wanted = (
+        _targets(pid, cmd, all)
+        if replay is None
+        else _no_targets(pid, cmd, all, record, keep, hosts)
+    )
     if hosts is not None:
         wanted |= {"hosts": _joined(hosts), "via": via, "relay": _joined(relay)}
     elif via is not None or relay is not None:
@@ -201,7 +229,10 @@ def watch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords])
     clauses = watch_clauses.clauses(probes, more.get("pid"))
     if any(each.is_typed for each in clauses):
         more.setdefault("pyusdt", True)
-    text = "\n".join(f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}" for each in clauses)
+    text = "\n".join(
+        f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}"
+        for each in clauses
+    )
     return trace(text, **more)
 
 
@@ -224,7 +255,9 @@ def _body(description: str) -> str:
     return f'printf("{fmt}", {", ".join(values)});'
 
 
-def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, everything: bool) -> dict[str, Any]:
+def _targets(
+    pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, everything: bool
+) -> dict[str, Any]:
     """What was asked for, checked: {"pids": …} or {"cmd": …}."""
     if (pid is not None) + (cmd is not None) + bool(everything) != 1:
         raise TypeError("name what to trace: exactly one of pid, cmd and all=True")
@@ -242,9 +275,17 @@ def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, e
 class Tracing(Block):
     """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
 
-    def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
-                 engine: str, buffer: int, options: Mapping[str, object], files: Mapping[str, Any] | None = None,
-                 on_record: Callable[[Record], object] | None = None) -> None:
+    def __init__(
+        self,
+        script: str | os.PathLike[str],
+        arguments: tuple[object, ...],
+        targets: dict[str, Any],
+        engine: str,
+        buffer: int,
+        options: Mapping[str, object],
+        files: Mapping[str, Any] | None = None,
+        on_record: Callable[[Record], object] | None = None,
+    ) -> None:
         from pydtrace.options import OptionError, Options, read_keep
 
         self._options = Options()
@@ -257,13 +298,22 @@ class Tracing(Block):
                 self._options.set(name, engine)
             for name, value in (files or {}).items():
                 if value is not None:
-                    self._options[name] = read_keep(value, name, "NAME[,TIME[,SIZE]]") if name == "keep" else os.fspath(value)
+                    self._options[name] = (
+                        read_keep(value, name, "NAME[,TIME[,SIZE]]")
+                        if name == "keep"
+                        else os.fspath(value)
+                    )
         except OptionError as error:
             raise ValueError(f"{name}: {error}") from None
         self._on_record = on_record
         if buffer < 1:
             raise ValueError(f"buffer is how many records may wait, at least 1: not {buffer}")
-        self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
+        self._script, self._arguments, self._wanted, self._buffer = (
+            script,
+            arguments,
+            targets,
+            buffer,
+        )
         self._listener: Callable[[], None] | None = None
         self._notes = Notes()
         self.faults = self._notes.faults
@@ -274,8 +324,17 @@ class Tracing(Block):
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         unknown = "cmd" in self._wanted or self._hosts
         if self._hosts:
-            many.declare(compiler, "", self._wanted.get("width") or request.width_of(self._wanted["hosts"]), "hosts=")
-        compiler.names.told = probe_signatures.nothing_told() if unknown else probe_signatures.told(self._options, self._wanted["pids"])
+            many.declare(
+                compiler,
+                "",
+                self._wanted.get("width") or request.width_of(self._wanted["hosts"]),
+                "hosts=",
+            )
+        compiler.names.told = (
+            probe_signatures.nothing_told()
+            if unknown
+            else probe_signatures.told(self._options, self._wanted["pids"])
+        )
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
@@ -284,8 +343,14 @@ class Tracing(Block):
         else:
             with open(script, "rb") as file:
                 text = file.read()
-        compiler.add(text, name)  # where it has no name a clause may be a description alone, as after -n
-        program = many.finish(compiler, placement.of_clause, placement.THERE) if self._hosts else compiler.finish()
+        compiler.add(
+            text, name
+        )  # where it has no name a clause may be a description alone, as after -n
+        program = (
+            many.finish(compiler, placement.of_clause, placement.THERE)
+            if self._hosts
+            else compiler.finish()
+        )
         program.arguments = compiler.arguments
         if self._hosts:
             self._options["hosts"] = self._request_of(program, os.fsdecode(text))
@@ -297,8 +362,18 @@ class Tracing(Block):
             raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
         texts = [{"text": text, "script": None, "level": "name"}]
         command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
-        made = request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
-                            self._wanted.get("pids", ()), command, self._wanted["relay"], self._wanted.get("width", 0))
+        made = request.make(
+            self._wanted["hosts"],
+            self._wanted["via"],
+            program,
+            self._options,
+            texts,
+            [*map(str, self._arguments)],
+            self._wanted.get("pids", ()),
+            command,
+            self._wanted["relay"],
+            self._wanted.get("width", 0),
+        )
         connect = self._wanted.get("connect")  # another way than a command (cluster.py)
         return connect(made) if connect else made
 
@@ -321,14 +396,18 @@ class Tracing(Block):
                 raise pump.queue.error
 
     def _make_driver(self) -> Driver:
-        driver = Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+        driver = Driver(
+            self._options, self._make_targets(), _LISTED, "; destructive=True allows them"
+        )
         driver.patience = _PATIENCE
         return driver
 
     def _open_driver(self, driver: Driver) -> None:
         driver.open(self._compile((driver.targets.named() or (self._recorded_target(),))[0]))
         if is_patched() and driver.engine.name != "embedded":
-            raise EngineError(f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only")
+            raise EngineError(
+                f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only"
+            )
         driver.check_matches()
         for note in driver.engine.notes if self._hosts else ():
             self._notes.fault(note)
@@ -359,7 +438,9 @@ class Tracing(Block):
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():
             if count:
-                self._notes.warn(kind, f"{count} lost so far ({kind}): {_ADVICE.get(kind, _ADVICE['principal'])}")
+                self._notes.warn(
+                    kind, f"{count} lost so far ({kind}): {_ADVICE.get(kind, _ADVICE['principal'])}"
+                )
 
     # --- what it gives ----------------------------------------------------------------------------
 
@@ -417,10 +498,14 @@ class Tracing(Block):
         values: list[str] = []
         for clause in program.clauses:
             wanted = [description.name for description in clause.probes]
-            names = set(wanted) | {name for name in there if any(glob(each, name) for each in wanted)}
+            names = set(wanted) | {
+                name for name in there if any(glob(each, name) for each in wanted)
+            }
             if probe is None:
                 probes |= names
-            elif probe in (names if there else wanted) or (not there and any(glob(each, probe) for each in wanted)):
+            elif probe in (names if there else wanted) or (
+                not there and any(glob(each, probe) for each in wanted)
+            ):
                 probes.add(probe)
             else:
                 continue
@@ -439,7 +524,9 @@ class Tracing(Block):
     @property
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
-        return Aggregations(self._running.driver.program, self._aggregation, self._clear_aggregation)
+        return Aggregations(
+            self._running.driver.program, self._aggregation, self._clear_aggregation
+        )
 
     def _clear_aggregation(self, definition: AggDef) -> None:
         pump = self._running
@@ -464,17 +551,27 @@ class Tracing(Block):
         state = "over" if self.finished else "running"
         lost = sum(self.drops.values())
         names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
-        return (f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records "
-                f"to take, aggregations: {names}, {lost} lost>")
+        return (
+            f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records "
+            f"to take, aggregations: {names}, {lost} lost>"
+        )
 
     def _of(self) -> str:
-        return f"{self._of_processes()} on {self._wanted['hosts']}" if self._hosts else self._of_processes()
+        return (
+            f"{self._of_processes()} on {self._wanted['hosts']}"
+            if self._hosts
+            else self._of_processes()
+        )
 
     def _of_processes(self) -> str:
         if "cmd" in self._wanted:
             return f"the command {shlex.join(self._wanted['cmd'])}"
         pids = self._wanted["pids"]
-        return f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}" if pids else "all processes"
+        return (
+            f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}"
+            if pids
+            else "all processes"
+        )
 
     # --- for notebooks ------------------------------------------------------------------------------
 
@@ -517,7 +614,10 @@ class Tracing(Block):
         driver = pump.driver
         if driver.actions.aggregates.departing:
             raise RuntimeError("this tracing has a collector already")
-        told = [(f"metric '{line}'", line) for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)]  # it was compiled twice
+        told = [
+            (f"metric '{line}'", line)
+            for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)
+        ]  # it was compiled twice
         try:
             book = Book(driver.actions.aggregates, driver.engine.name, told)
         except MappingError as error:

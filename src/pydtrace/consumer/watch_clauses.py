@@ -65,13 +65,18 @@ def _of(probe: str, rows: list[Any]) -> list[Clause]:
         told.setdefault((_provider(row), row[4]), []).append(probe_signatures.of(row))
     if not told or any(len(set(each)) > 1 for each in told.values()):
         return _own(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
-    return [_typed(f"{provider}[0-9]*:::{name}", each[0]) for (provider, name), each in told.items()]
+    return [
+        _typed(f"{provider}[0-9]*:::{name}", each[0]) for (provider, name), each in told.items()
+    ]
 
 
 def _own(description: str, name: str) -> list[Clause]:
     """user_trace-s1 has other arguments than the rest of them: a pattern for both is two clauses."""
     if name != _MESSAGE and name.startswith("user_trace-") and glob(name, _MESSAGE):
-        return [Clause(f"{description[: len(description) - len(name)]}{_MESSAGE}"), Clause(description, unless=_MESSAGE)]
+        return [
+            Clause(f"{description[: len(description) - len(name)]}{_MESSAGE}"),
+            Clause(description, unless=_MESSAGE),
+        ]
     return [Clause(description)]
 
 
@@ -89,8 +94,14 @@ def _typed(description: str, arguments: Any) -> Clause:
         else:
             formats.append("%d" if type.startswith("int") else "%u")
         values.append(value)
-    labels = " ".join(f"{name or f'arg{i}'}={each}" for i, ((name, _), each) in enumerate(zip(arguments, formats)))
-    return Clause(description, f'printf("{labels}", {", ".join(values)});' if values else 'printf("");', is_typed)
+    labels = " ".join(
+        f"{name or f'arg{i}'}={each}" for i, ((name, _), each) in enumerate(zip(arguments, formats))
+    )
+    return Clause(
+        description,
+        f'printf("{labels}", {", ".join(values)});' if values else 'printf("");',
+        is_typed,
+    )
 
 
 def known_names(pid: int) -> set[str]:

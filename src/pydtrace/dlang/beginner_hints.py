@@ -25,8 +25,10 @@ _WORDS = {
     "func": "the function of the probe is probefunc",
     "probe": "the name of the probe is probename",
     "username": "the user's id is uid",
-    **dict.fromkeys(("curthread", "curpsinfo", "curlwpsinfo"),
-                    "root has it on the kernel engine, where the kernel tells its types (BTF: /sys/kernel/btf/vmlinux)"),
+    **dict.fromkeys(
+        ("curthread", "curpsinfo", "curlwpsinfo"),
+        "root has it on the kernel engine, where the kernel tells its types (BTF: /sys/kernel/btf/vmlinux)",
+    ),
     "ppid": "the parent's id is ppid, where the engine has it",
 }
 _FUNCTIONS = {

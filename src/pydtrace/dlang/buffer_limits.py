@@ -8,17 +8,29 @@ from pydtrace.program.dtrace_buffer_sizes import FAULT_RECORD, record_room, ring
 
 from .code.layout import KEYS, keys_end
 
-_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # bytes that dtrace's own buffers spend on an aggregation of one key
+_SCALAR_HEAD, _DISTRIBUTION_HEAD = (
+    20,
+    12,
+)  # bytes that dtrace's own buffers spend on an aggregation of one key
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.
-_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = 1 << 31, 1 << 40, 1 << 32, 1 << 32, (1 << 27) + 1
+_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = (
+    1 << 31,
+    1 << 40,
+    1 << 32,
+    1 << 32,
+    (1 << 27) + 1,
+)
 _LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
 
 
 def complaint(program):
     """dtrace's words for the first of the sizes that can not be."""
-    found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch, _speculations))
+    found = (
+        check(program, program.options)
+        for check in (_records, _aggregations, _variables, _scratch, _speculations)
+    )
     return next((words for words in found if words), None)
 
 
@@ -30,14 +42,20 @@ def changes(options, compared=False):
     found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
     if compared:
         return found
-    return found + [f"{what} size lowered to {options[name]} " for name, what in _LOWERED.items() if 0 < options.get(name, 0) < 8]
+    return found + [
+        f"{what} size lowered to {options[name]} "
+        for name, what in _LOWERED.items()
+        if 0 < options.get(name, 0) < 8
+    ]
 
 
 def _records(program, options):
     bufsize = options.get("bufsize")
     if bufsize is None:
         return None
-    records = [record_room(clause, program.strsize) for clause in program.clauses if clause.record_size]
+    records = [
+        record_room(clause, program.strsize) for clause in program.clauses if clause.record_size
+    ]
     if "bufpolicy" not in options and max(records + [FAULT_RECORD]) > bufsize:
         return _NO_ROOM
     return "Memory allocation failure" if bufsize >= _BUFFER else None
@@ -49,13 +67,23 @@ def _aggregations(program, options):
         return None
     if aggsize >= _AGGREGATIONS:
         return _TOO_BIG.format("aggs")
-    return _NO_ROOM if max(_least(program, aggdef) for aggdef in program.aggregations) > aggsize else None
+    return (
+        _NO_ROOM
+        if max(_least(program, aggdef) for aggdef in program.aggregations) > aggsize
+        else None
+    )
 
 
 def _least(program, aggdef):
     """Bytes of one key and its value."""
     head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
-    return head + program.maps[aggdef.map].value_size - 8 * aggdef.row.own_words + keys_end(aggdef.keys) - KEYS
+    return (
+        head
+        + program.maps[aggdef.map].value_size
+        - 8 * aggdef.row.own_words
+        + keys_end(aggdef.keys)
+        - KEYS
+    )
 
 
 def _variables(program, options):

@@ -52,7 +52,13 @@ class DeepRecursion:
 
 def default_macros(target: int = 0) -> dict[str, int]:
     """The macro variables of dtrace(1): this process's ids, and $target's."""
-    found = {"target": target, "pid": os.getpid(), "ppid": os.getppid(), "pgid": os.getpgrp(), "sid": os.getsid(0)}
+    found = {
+        "target": target,
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "pgid": os.getpgrp(),
+        "sid": os.getsid(0),
+    }
     found.update(uid=os.getuid(), euid=os.geteuid(), gid=os.getgid(), egid=os.getegid())
     return found
 
@@ -61,8 +67,13 @@ class Compiler:
     """options: options.Options, to which the texts' pragmas are added; macros: see
     default_macros; arguments: the texts of $0, $1 …; kernel: see front/libraries.Libraries."""
 
-    def __init__(self, options: Any = None, macros: dict[str, int] | None = None, arguments: Iterable[str] = (),
-                 kernel: Callable[[str, str], int | None] | None = None) -> None:
+    def __init__(
+        self,
+        options: Any = None,
+        macros: dict[str, int] | None = None,
+        arguments: Iterable[str] = (),
+        kernel: Callable[[str, str], int | None] | None = None,
+    ) -> None:
         if options is None:
             from pydtrace.options import Options
 
@@ -77,7 +88,13 @@ class Compiler:
         self.items: list[ast.Node] = []
         self.last: Location | None = None  # of the last text, for what no clause is to blame for
 
-    def add(self, text: str | bytes, name: str | None = None, probe_level: str = "name", upto: str = "lower") -> ast.Unit:
+    def add(
+        self,
+        text: str | bytes,
+        name: str | None = None,
+        probe_level: str = "name",
+        upto: str = "lower",
+    ) -> ast.Unit:
         """Compile one text as far as to the tree; raises errors.CompileError,
         errors.PreprocessError for a script under -C, errors.LibraryError for -L.
 
@@ -94,7 +111,14 @@ class Compiler:
         """One library file: of what it declares only, not of its clauses, a program is made."""
         self.run(text, path, "name", "types", path)
 
-    def run(self, text: str | bytes, name: str | None, probe_level: str, upto: str, library: str | None = None) -> ast.Unit:
+    def run(
+        self,
+        text: str | bytes,
+        name: str | None,
+        probe_level: str,
+        upto: str,
+        library: str | None = None,
+    ) -> ast.Unit:
         """The tree of a text after the pass `upto`."""
         self.names.scopes["this"] = {}  # these belong to one text
         values = {
@@ -118,7 +142,11 @@ class Compiler:
         from .stage_dump import tree
 
         if name in TREES and self.options["tree"] >> TREES.index(name) & 1:
-            print(f"Parse tree (Pass {TREES.index(name) + 1}):\n{tree(made)}", file=sys.stderr, flush=True)
+            print(
+                f"Parse tree (Pass {TREES.index(name) + 1}):\n{tree(made)}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def disassembly(self, program: Any) -> str:
         """What -S shows of the program that finish() made."""
@@ -131,18 +159,32 @@ class Compiler:
     def finish(self) -> Any:
         """The program.Program of all texts."""
         with DeepRecursion(self.names.budget):
-            return back_end().run({"unit": ast.Unit(self.last, self.items), "options": self.options})
+            return back_end().run(
+                {"unit": ast.Unit(self.last, self.items), "options": self.options}
+            )
 
 
-def compile_program(text: str | bytes, name: str | None = None, options: Any = None, macros: dict[str, int] | None = None,
-                    arguments: Iterable[str] = (), probe_level: str = "name") -> Any:
+def compile_program(
+    text: str | bytes,
+    name: str | None = None,
+    options: Any = None,
+    macros: dict[str, int] | None = None,
+    arguments: Iterable[str] = (),
+    probe_level: str = "name",
+) -> Any:
     """The program.Program of one text; see Compiler."""
     compiler = Compiler(options, macros, arguments)
     compiler.add(text, name, probe_level)
     return compiler.finish()
 
 
-def dump(stage: str, compiler: Compiler, text: str | bytes, name: str | None = None, probe_level: str = "name") -> str:
+def dump(
+    stage: str,
+    compiler: Compiler,
+    text: str | bytes,
+    name: str | None = None,
+    probe_level: str = "name",
+) -> str:
     """What --dump=STAGE shows of a text, STAGE one of DUMPS; the compiler has read nothing yet."""
     from .stage_dump import code, tree
 

@@ -209,12 +209,21 @@ class CompileError(Exception):
     does not refuse, the place itself.
     """
 
-    def __init__(self, tag: str, loc: Location, message: str, hint: str | None = None, region: str | None = None,
-                 mark: int | None = None) -> None:
+    def __init__(
+        self,
+        tag: str,
+        loc: Location,
+        message: str,
+        hint: str | None = None,
+        region: str | None = None,
+        mark: int | None = None,
+    ) -> None:
         super().__init__(tag, loc, message, hint, region, mark)  # what pickle makes another one of
         self.tag, self.loc, self.message = tag, loc, message
         self.hint, self.region = hint, region
-        self.within: Source | None = None  # Source of the program, where the culprit is a library that was read for it
+        self.within: Source | None = (
+            None  # Source of the program, where the culprit is a library that was read for it
+        )
         if mark is None:
             mark = loc.start if tag == "D_UNSUPPORTED" else loc.mark
         self.mark = mark

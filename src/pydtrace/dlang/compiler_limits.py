@@ -39,27 +39,45 @@ class Budget:
     def take_description(self, loc: Location) -> None:
         self.descriptions += 1
         if self.descriptions > MOST_DESCRIPTIONS:
-            _refuse(loc, f"the program has more than {MOST_DESCRIPTIONS} probe descriptions", "a pattern stands for many probes: user_trace-n*")
+            _refuse(
+                loc,
+                f"the program has more than {MOST_DESCRIPTIONS} probe descriptions",
+                "a pattern stands for many probes: user_trace-n*",
+            )
 
     def take_copy(self, loc: Location, level: int) -> None:
         self.copies += 1
         if self.copies > MOST_COPIES:
-            _refuse(loc, f"the program's inlines and translators are more than {MOST_COPIES} operations where they are used",
-                    "assign their values to this-> variables")
+            _refuse(
+                loc,
+                f"the program's inlines and translators are more than {MOST_COPIES} operations where they are used",
+                "assign their values to this-> variables",
+            )
         if level > MOST_LEVELS:
-            _refuse(loc, "expression is nested too deeply", "assign parts of it to this-> variables")
+            _refuse(
+                loc, "expression is nested too deeply", "assign parts of it to this-> variables"
+            )
 
     def take_code(self, loc: Location, instructions: int) -> None:
         """Of a clause that is finished."""
         if instructions > MOST_CODE:
-            _refuse(loc, f"clause is too large: more than {MOST_CODE} instructions", "divide it into several clauses")
+            _refuse(
+                loc,
+                f"clause is too large: more than {MOST_CODE} instructions",
+                "divide it into several clauses",
+            )
         self.instructions += instructions
         if self.instructions > MOST_PROGRAM:
             _refuse(loc, f"the program has more than {MOST_PROGRAM} instructions")
 
     def too_deep(self) -> CompileError:
         """Instead of a RecursionError."""
-        return CompileError("D_UNSUPPORTED", self.place, "this is nested too deeply", "assign parts of it to this-> variables")
+        return CompileError(
+            "D_UNSUPPORTED",
+            self.place,
+            "this is nested too deeply",
+            "assign parts of it to this-> variables",
+        )
 
 
 def _refuse(loc: Location, message: str, hint: str | None = None) -> None:

@@ -14,13 +14,45 @@ from .code.argument_demand import walk
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
 # Those that D has, in the order of their ids.
-_BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"arg{i}" for i in range(10)), "stackdepth",
-             "caller", "probeprov", "probemod", "probefunc", "probename", "pid", "tid", "execname", "zonename", "walltimestamp",
-             "ustackdepth", "ucaller", "ppid", "uid", "gid", "errno", "cpu", "execargs"]
+_BUILTINS = [
+    "curthread",
+    "timestamp",
+    "vtimestamp",
+    "ipl",
+    "epid",
+    "id",
+    *(f"arg{i}" for i in range(10)),
+    "stackdepth",
+    "caller",
+    "probeprov",
+    "probemod",
+    "probefunc",
+    "probename",
+    "pid",
+    "tid",
+    "execname",
+    "zonename",
+    "walltimestamp",
+    "ustackdepth",
+    "ucaller",
+    "ppid",
+    "uid",
+    "gid",
+    "errno",
+    "cpu",
+    "execargs",
+]
 _FIRST_BUILTIN = 0x100
 _OWN_NAMES = {"__curthread": "curthread"}
 _ORDER = ("self", "task", "agg", "builtin", "global", "this")
-_SCOPES = {"self": "tls", "task": "tsk", "agg": "glb", "builtin": "glb", "global": "glb", "this": "loc"}
+_SCOPES = {
+    "self": "tls",
+    "task": "tsk",
+    "agg": "glb",
+    "builtin": "glb",
+    "global": "glb",
+    "this": "loc",
+}
 
 
 def report(clauses, program, names):
@@ -32,7 +64,9 @@ def report(clauses, program, names):
     parts = []
     for clause, compiled in zip(clauses, program.clauses):
         probes = ", ".join(str(probe) for probe in compiled.probes)
-        parts.append(f"\nDisassembly of clause {compiled.index}, {probes}:\n{disassemble(compiled.code, maps)}\n")
+        parts.append(
+            f"\nDisassembly of clause {compiled.index}, {probes}:\n{disassemble(compiled.code, maps)}\n"
+        )
         parts.append(_table(clause, len(compiled.code), places, program.strsize))
     return "\n".join(part for part in parts if part)
 
@@ -47,7 +81,9 @@ def _places(names, strsize):
     found = {}
     for scope in ("global", "this", "self", "task"):
         end = 0
-        for number, symbol in enumerate(names.scopes[scope].values(), _FIRST_ID if scope != "this" else 0):
+        for number, symbol in enumerate(
+            names.scopes[scope].values(), _FIRST_ID if scope != "this" else 0
+        ):
             if scope in ("self", "task"):
                 found[symbol] = (number, 0)
                 continue
@@ -114,7 +150,9 @@ def _row(key, node, flags, span, places, strsize):
         kind = "arr" if key.keys is not None else "scl"
         type = _type(key.type, strsize)
     order = (_ORDER.index(scope), number)
-    text = f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {type}"
+    text = (
+        f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {type}"
+    )
     return order, text
 
 

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 CENTRAL = "central"
 _HOST, _TARGET = "host", "$target"
-_HINT = ("each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
-         "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
-         "(docs/guide/hosts.md)")
-_CHOICE = ("-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
-           "what lasts no longer than a clause this-> does (docs/guide/hosts.md)")
+_HINT = (
+    "each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
+    "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
+    "(docs/guide/hosts.md)"
+)
+_CHOICE = (
+    "-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
+    "what lasts no longer than a clause this-> does (docs/guide/hosts.md)"
+)
 
 
 def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
@@ -54,7 +58,10 @@ def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
     else:
         _check(compiler.items, sides, hosts, mode is None)
     program = compiler.finish()
-    program.host, program.target = (getattr(compiler.names.scopes["global"].get(name), "slot", None) for name in (_HOST, _TARGET))
+    program.host, program.target = (
+        getattr(compiler.names.scopes["global"].get(name), "slot", None)
+        for name in (_HOST, _TARGET)
+    )
     return program
 
 
@@ -66,8 +73,12 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
         for probe in filter(_names_processes, clause.probes if hosts in where else ()):  # type: ignore[attr-defined]
             mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
             if len(mixed) > 1:
-                refuse("D_UNSUPPORTED", probe.loc, "with -x hostmode=central, probes of $target and of others can not be had together",
-                       "which of a host's processes is its $target is known there alone")
+                refuse(
+                    "D_UNSUPPORTED",
+                    probe.loc,
+                    "with -x hostmode=central, probes of $target and of others can not be had together",
+                    "which of a host's processes is its $target is known there alone",
+                )
         for node in _nodes(clause):
             _check_node(node, hosts in where)
 
@@ -80,7 +91,10 @@ def _names_processes(probe: ast.ProbeDesc) -> bool:
 def _check_node(node: ast.Node, is_there: bool) -> None:
     if isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
         node.symbol.by_host = True
-    elif isinstance(node, ast.Assign) and (name := str(_global(node.target) or "")) in (_HOST, _TARGET):
+    elif isinstance(node, ast.Assign) and (name := str(_global(node.target) or "")) in (
+        _HOST,
+        _TARGET,
+    ):
         refuse("D_UNSUPPORTED", node.loc, f"{name} can not be assigned")
     elif isinstance(node, ast.Call) and is_there:
         _check_action(node)
@@ -107,10 +121,17 @@ def _check(items: list[ast.Node], sides: Sides, hosts: str, asks: bool) -> None:
         if symbol in assigned and len(where | assigned[symbol][1]) > 1:
             _refuse(symbol, node, where, *assigned[symbol])
         if asks and symbol in assigned and hosts in where and id(node) not in targets:
-            refuse("D_UNSUPPORTED", node.loc, f"with --hosts, {symbol} is assigned and read by the hosts: each its own, or one for all?", _CHOICE)
+            refuse(
+                "D_UNSUPPORTED",
+                node.loc,
+                f"with --hosts, {symbol} is assigned and read by the hosts: each its own, or one for all?",
+                _CHOICE,
+            )
 
 
-def _refuse(symbol: Any, node: ast.Node, where: frozenset[str], assignment: ast.Node, there: frozenset[str]) -> None:
+def _refuse(
+    symbol: Any, node: ast.Node, where: frozenset[str], assignment: ast.Node, there: frozenset[str]
+) -> None:
     line = assignment.loc.source.place(assignment.loc.start)[1]
     message = f"with --hosts, {symbol} can not be used by {_named(where)}: it is assigned by {_named(there)} (line {line})"
     refuse("D_UNSUPPORTED", node.loc, message, _HINT)
@@ -124,11 +145,20 @@ def _check_action(call: ast.Call) -> None:
     """An action of the hosts that the coordinator would do for them, in a process or shell of its own."""
     row = call.row
     if row.uses == WRITES:
-        refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() can not be had", "no other host is told to write into a process")
+        refuse(
+            "D_UNSUPPORTED",
+            call.loc,
+            f"with --hosts, {row.name}() can not be had",
+            "no other host is told to write into a process",
+        )
     done_here = row.is_action and row.records and not row.is_value and not row.ends
     if done_here and not any(arg.__class__ is ast.AggRef for arg in call.args):
-        refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() of what fires on the hosts can not be had",
-               "what acts on the tracer, a file or a process would be done at the coordinator: put it into BEGIN, END or a tick")
+        refuse(
+            "D_UNSUPPORTED",
+            call.loc,
+            f"with --hosts, {row.name}() of what fires on the hosts can not be had",
+            "what acts on the tracer, a file or a process would be done at the coordinator: put it into BEGIN, END or a tick",
+        )
 
 
 def _global(node: Any) -> Any:

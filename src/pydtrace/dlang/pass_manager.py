@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .types.resolve import Names
 
 
-
-
 class PassError(Exception):
     """A list of passes that can not work: a mistake of ours, never of a D program."""
 
@@ -33,7 +31,9 @@ class Pass:
 
     __slots__ = ("name", "needs", "makes", "function")
 
-    def __init__(self, name: str, needs: tuple[str, ...], makes: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, needs: tuple[str, ...], makes: str, function: Callable[..., Any]
+    ) -> None:
         self.name, self.needs, self.makes, self.function = name, needs, makes, function
 
 
@@ -47,12 +47,16 @@ class Passes:
     def available(self) -> set[str]:
         return {*self.inputs, *(p.makes for p in self.passes)}
 
-    def add(self, name: str, needs: Iterable[str], makes: str, function: Callable[..., Any]) -> Passes:
+    def add(
+        self, name: str, needs: Iterable[str], makes: str, function: Callable[..., Any]
+    ) -> Passes:
         """Register a pass at the end of the list; returns the list."""
         needs = tuple(needs)
         missing = [need for need in needs if need not in self.available()]
         if missing:
-            raise PassError(f"pass {name} needs {', '.join(missing)}, which no pass before it makes")
+            raise PassError(
+                f"pass {name} needs {', '.join(missing)}, which no pass before it makes"
+            )
         if makes in self.available():
             raise PassError(f"pass {name} makes {makes}, which is there already")
         self.passes.append(Pass(name, needs, makes, function))
@@ -91,25 +95,39 @@ def preprocess(text: str | bytes, name: str | None, options: Any, library: str |
     if name is not None and library is None and options.get("cpp"):
         from .front.preprocess import preprocess as run
 
-        text = run(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), options)
+        text = run(
+            text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), options
+        )
     return Source(text, name)
 
 
-def declare(source: Source, names: Names, options: Any, library: str | None, libraries: Libraries) -> Names:
+def declare(
+    source: Source, names: Names, options: Any, library: str | None, libraries: Libraries
+) -> Names:
     """What libraries declare is there before the text is read."""
     source.budget = names.budget
     if len(source.text) > MOST_BYTES:
         from .compile_errors import unsupported
         from .front.source_text import Location
 
-        unsupported(Location(source, 0, 0, 0), f"a text of {len(source.text)} bytes, more than {MOST_BYTES}, is")
+        unsupported(
+            Location(source, 0, 0, 0),
+            f"a text of {len(source.text)} bytes, more than {MOST_BYTES}, is",
+        )
     if library is None:
         libraries.read_for(source, names, options)
     return names
 
 
-def parse(source: Source, declared: Names, options: Any, macros: dict[str, int], arguments: list[str], probe_level: str,
-          library: str | None) -> ast.Unit:
+def parse(
+    source: Source,
+    declared: Names,
+    options: Any,
+    macros: dict[str, int],
+    arguments: list[str],
+    probe_level: str,
+    library: str | None,
+) -> ast.Unit:
     from .compile_errors import refuse
     from .front.parser import Parser
     from .front.pragmas import ControlLines
@@ -147,10 +165,29 @@ TREES = ("parse", "types", "lower")  # the passes that make a tree, in dtrace's 
 
 def front_end() -> Passes:
     """The passes from a text to the tree that code generation takes."""
-    passes = Passes(("text", "name", "names", "options", "macros", "arguments", "probe_level", "library", "libraries"))
+    passes = Passes(
+        (
+            "text",
+            "name",
+            "names",
+            "options",
+            "macros",
+            "arguments",
+            "probe_level",
+            "library",
+            "libraries",
+        )
+    )
     passes.add("preprocess", ("text", "name", "options", "library"), "source", preprocess)
-    passes.add("libraries", ("source", "names", "options", "library", "libraries"), "declared", declare)
-    passes.add("parse", ("source", "declared", "options", "macros", "arguments", "probe_level", "library"), "tree", parse)
+    passes.add(
+        "libraries", ("source", "names", "options", "library", "libraries"), "declared", declare
+    )
+    passes.add(
+        "parse",
+        ("source", "declared", "options", "macros", "arguments", "probe_level", "library"),
+        "tree",
+        parse,
+    )
     passes.add("types", ("tree", "names"), "typed", types)
     passes.add("lower", ("typed",), "lowered", lower)
     return passes

@@ -43,5 +43,7 @@ def code(program):
     parts = []
     for clause in program.clauses:
         probes = ", ".join(str(probe) for probe in clause.probes)
-        parts.append(f"; clause {clause.index}: {probes}\n{disassemble(clause.code, [m.name for m in program.maps])}")
+        parts.append(
+            f"; clause {clause.index}: {probes}\n{disassemble(clause.code, [m.name for m in program.maps])}"
+        )
     return "\n\n".join(parts)

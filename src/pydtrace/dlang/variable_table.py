@@ -34,7 +34,9 @@ class Variable:
 
     __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated", "by_host")
 
-    def __init__(self, scope: str, name: str, loc: Location, type: Type | None = None, keys: Any = None) -> None:
+    def __init__(
+        self, scope: str, name: str, loc: Location, type: Type | None = None, keys: Any = None
+    ) -> None:
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
         self.known = self.by_host = False
         self.slot: int | None = None
@@ -68,8 +70,16 @@ class Inline:
 
     __slots__ = ("name", "kind", "type", "keys", "value", "loc", "builtin")
 
-    def __init__(self, name: str | None, kind: str, type: Type, keys: list[Inline] | None, value: ast.Expr | None, loc: Location,
-                 builtin: bool = False) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        kind: str,
+        type: Type,
+        keys: list[Inline] | None,
+        value: ast.Expr | None,
+        loc: Location,
+        builtin: bool = False,
+    ) -> None:
         self.name, self.kind, self.type, self.keys = name, kind, type, keys
         self.value, self.loc, self.builtin = value, loc, builtin
 

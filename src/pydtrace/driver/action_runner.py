@@ -20,7 +20,6 @@ from .aggregation_state import Aggregates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-
     from pydtrace.engine import Engine
     from pydtrace.options import Options
     from pydtrace.program.program import Action, Program
@@ -28,10 +27,33 @@ if TYPE_CHECKING:
     from .formatted_text import Texts
     from .sink import Sink
 
-_NOT_WHILE_TRACING = frozenset([
-    "aggsize", "bpflog", "bpflogsize", "bufpolicy", "bufresize", "bufsize", "cleanrate", "cpu", "destructive", "dynvarsize",
-    "jstackframes", "jstackstrsize", "lockmem", "maxframes", "noresolve", "nspec", "pcapsize", "scratchsize", "specsize",
-    "stackframes", "statusrate", "strsize", "ustackframes"])
+_NOT_WHILE_TRACING = frozenset(
+    [
+        "aggsize",
+        "bpflog",
+        "bpflogsize",
+        "bufpolicy",
+        "bufresize",
+        "bufsize",
+        "cleanrate",
+        "cpu",
+        "destructive",
+        "dynvarsize",
+        "jstackframes",
+        "jstackstrsize",
+        "lockmem",
+        "maxframes",
+        "noresolve",
+        "nspec",
+        "pcapsize",
+        "scratchsize",
+        "specsize",
+        "stackframes",
+        "statusrate",
+        "strsize",
+        "ustackframes",
+    ]
+)
 
 
 class Actions:
@@ -62,14 +84,16 @@ class Actions:
         """The output of the command goes where ours goes by default, as with dtrace."""
         import subprocess  # with it, and not with os.system(), the command ignores no signal that Python does
 
-        subprocess.run(["sh", "-c", text], executable="/bin/sh", check=False)  # as system(3) calls it, in its messages, too
+        subprocess.run(
+            ["sh", "-c", text], executable="/bin/sh", check=False
+        )  # as system(3) calls it, in its messages, too
 
     def reopen(self, path: bytes, record: bytes) -> None:
         try:
             self.sink.reopen(path)
         except OSError as error:
             name = harmless(os.fsdecode(path))
-            self.complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
+            self.complain(record, f'couldn\'t freopen "{name}": {error.strerror}')
 
     def signal(self, number: int, record: bytes) -> None:
         """The process may have gone on since, or have ended, and another may have its id.  A stranger's file may say -1, which is
@@ -88,11 +112,15 @@ class Actions:
             self.options.set(name, value)
         except OptionError as error:
             shown = "1" if value is None else value
-            self.complain(record, harmless(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n")
+            self.complain(
+                record, harmless(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n"
+            )
         else:
             self.sink.option_changed(name)
 
     def complain(self, record: bytes, what: str) -> None:
         clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
         names = harmless(":".join(self.engine.probe(probe)))
-        self.sink.notice(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")
+        self.sink.notice(
+            f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}"
+        )

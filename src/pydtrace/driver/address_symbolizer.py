@@ -40,13 +40,22 @@ if TYPE_CHECKING:
 
     Found = tuple[str | None, str | None, int]
 
-_RESTORERS = ("__restore_rt", "__restore")  # what a signal's handler returns to, which nobody has called
+_RESTORERS = (
+    "__restore_rt",
+    "__restore",
+)  # what a signal's handler returns to, which nobody has called
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
-_OWN, _OTHERS, _SHARE = 30.0, 3.0, 20  # seconds at once and one of how many, to read what a user's processes and files say
+_OWN, _OTHERS, _SHARE = (
+    30.0,
+    3.0,
+    20,
+)  # seconds at once and one of how many, to read what a user's processes and files say
 _MAPPED, _PROCESS = 16 << 20, 1 << 10  # bytes of the maps of all processes; of one that has none
 _ALIKE = 1 << 18  # names of addresses that others stand for
 _FILES = 1 << 14  # of processes, that are remembered
-_TOLD = stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0  # of the mode of a file that a process, or a recording, names
+_TOLD = (
+    stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0
+)  # of the mode of a file that a process, or a recording, names
 
 
 class _Process:
@@ -82,9 +91,13 @@ class Symbols(Addresses):
     Engine.code_of.
     Process ids are the traced ones', 0 the kernel's."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
-                 name_of: Callable[[int, int], str | None] = lambda pid, address: None,
-                 code_of: Callable[[int], tuple[maps.Mapping | None, int] | None] = lambda address: None) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, Any] | None = None,
+        maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
+        name_of: Callable[[int, int], str | None] = lambda pid, address: None,
+        code_of: Callable[[int], tuple[maps.Mapping | None, int] | None] = lambda address: None,
+    ) -> None:
         super().__init__(options or {})
         self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
@@ -94,8 +107,12 @@ class Symbols(Addresses):
         self._time: dict[int, Allowance] = {}  # by user
         self._late: set[int] = set()  # users for whose names there was no time left
         self._kernel: Table | None = None
-        self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
-        self._one: dict[tuple[int, Naming, tuple[str, ...]], bytes] = {}  # (size, …, names) -> the bytes that stand for them, of all processes
+        self._alike: dict[
+            tuple[int, str], int
+        ] = {}  # (pid, name) -> the address that stands for it
+        self._one: dict[
+            tuple[int, Naming, tuple[str, ...]], bytes
+        ] = {}  # (size, …, names) -> the bytes that stand for them, of all processes
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid: int) -> _Process:
@@ -124,8 +141,10 @@ class Symbols(Addresses):
         """What could not be named for want of time, each told once."""
         for resolver in self._resolvers:
             self._late |= getattr(resolver, "late", set())
-        told = [f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
-                for user in sorted(self._late)]
+        told = [
+            f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
+            for user in sorted(self._late)
+        ]
         for late in (self._late, *(getattr(each, "late", set()) for each in self._resolvers)):
             late.clear()
         told += REACHABLE.news()
@@ -133,7 +152,9 @@ class Symbols(Addresses):
 
     def _allowance(self, user: int) -> Allowance:
         if user not in self._time:
-            self._time[user] = Allowance(_OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE)
+            self._time[user] = Allowance(
+                _OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE
+            )
         return self._time[user]
 
     def _place(self, pid: int, address: int) -> tuple[maps.Mapping | None, int]:
@@ -166,7 +187,11 @@ class Symbols(Addresses):
         if key in self._files:
             return self._files[key]
         place = maps.find(pid, real or where, REACHABLE)
-        found = FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD) if place else NOTHING
+        found = (
+            FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD)
+            if place
+            else NOTHING
+        )
         if found is None:
             self._late.add(process.user)
             return NOTHING
@@ -187,15 +212,26 @@ class Symbols(Addresses):
         linked = elf.linked(file.segments, where.access, offset)
         linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
-        if inner and (symbol is None or symbol[0] == linked) and not self.options.get("noresolve") and not self._interrupts(pid, symbol, inner):
+        if (
+            inner
+            and (symbol is None or symbol[0] == linked)
+            and not self.options.get("noresolve")
+            and not self._interrupts(pid, symbol, inner)
+        ):
             symbol = file.table.find(linked - 1) or symbol
         if symbol is None:
             return where.name, None, linked
-        return where.name, demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1], linked - symbol[0]
+        return (
+            where.name,
+            demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1],
+            linked - symbol[0],
+        )
 
     def _interrupts(self, pid: int, symbol: tuple[int, str] | None, inner: int) -> bool:
         """Whether a symbol, or the frame inside of it, is what a signal's handler returns to, which nobody has called."""
-        return symbol is not None and (symbol[1] in _RESTORERS or self.find(pid, inner)[1] in _RESTORERS)
+        return symbol is not None and (
+            symbol[1] in _RESTORERS or self.find(pid, inner)[1] in _RESTORERS
+        )
 
     def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:
@@ -225,7 +261,12 @@ class Symbols(Addresses):
             return found
 
         def stand(naming: Naming, pid: int, addresses: Sequence[int], storage: bytes) -> bytes:
-            names = tuple([text(naming, pid, address, inner) for address, inner in zip(addresses, (0, *addresses))])
+            names = tuple(
+                [
+                    text(naming, pid, address, inner)
+                    for address, inner in zip(addresses, (0, *addresses))
+                ]
+            )
             return self._one.setdefault((len(storage), naming, names), storage)
 
         return lambda key: stood_for(grouped(key, named, one), named, stand)
@@ -242,7 +283,11 @@ class Symbols(Addresses):
         if told := self._name_of(pid, address):
             return self._alike.setdefault((pid, told), address)
         _, name, distance = self.find(pid, address)
-        first = address - distance if name and naming.whole and self._code_of(address) is None else address
+        first = (
+            address - distance
+            if name and naming.whole and self._code_of(address) is None
+            else address
+        )
         return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
 
     # --- text -------------------------------------------------------------------------
@@ -252,8 +297,15 @@ class Symbols(Addresses):
 
     def names(self, pid: int, frames: Sequence[int]) -> list[str]:
         """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
-        texts = [harmless(self._name(pid, frame, PLACE, inner)) for frame, inner in zip(frames, (0, *frames))]
-        native = next((at for at, frame in enumerate(frames) if python_frame_words.is_frame(frame)), 0) if pid else 0
+        texts = [
+            harmless(self._name(pid, frame, PLACE, inner))
+            for frame, inner in zip(frames, (0, *frames))
+        ]
+        native = (
+            next((at for at, frame in enumerate(frames) if python_frame_words.is_frame(frame)), 0)
+            if pid
+            else 0
+        )
         return beside(texts[:native], texts[native:], frames[native:]) if native else texts
 
     def _name(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
@@ -265,7 +317,11 @@ class Symbols(Addresses):
         if naming.module:
             return module
         if symbol is None:
-            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{distance if self._code_of(address) else address:x}"
+            return (
+                f"{module}:0x{distance:x}"
+                if self.options.get("noresolve")
+                else f"{module}`0x{distance if self._code_of(address) else address:x}"
+            )
         if naming.distance and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
@@ -273,7 +329,9 @@ class Symbols(Addresses):
     def _resolved(self, pid: int, address: int) -> str | None:
         if not pid or self.options.get("noresolve"):
             return None
-        return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
+        return next(
+            (text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None
+        )
 
 
 def _kernel_symbols() -> Table:
@@ -292,4 +350,6 @@ def _kernel_symbols() -> Table:
     if not found or not found[-1][0]:
         return Table()
     ends = [row[0] for row in found[1:]] + [found[-1][0] + 4096]
-    return Table(((start, end - start, name) for (start, name), end in zip(found, ends)), bytes(texts))
+    return Table(
+        ((start, end - start, name) for (start, name), end in zip(found, ends)), bytes(texts)
+    )

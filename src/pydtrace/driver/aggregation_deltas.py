@@ -30,7 +30,10 @@ class Deltas:
         """What came since the last call."""
         engine = self._aggregates.engine
         entries = engine.items(definition.map)
-        held: dict[Key, Any] = {key: value.words for key, value in self._aggregates.of_entries(definition, entries).items()}
+        held: dict[Key, Any] = {
+            key: value.words
+            for key, value in self._aggregates.of_entries(definition, entries).items()
+        }
         if engine.stands_still:
             engine.remove(definition.map, [key for key, _ in entries])
             return held

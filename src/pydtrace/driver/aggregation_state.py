@@ -32,13 +32,24 @@ class Aggregates:
 
     departing: Callable[[AggDef, Aggregation], None] | None = None
 
-    def __init__(self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None) -> None:
+    def __init__(
+        self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None
+    ) -> None:
         self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
-        self._grouped = {aggdef.ident: named for aggdef in program.aggregations
-                         if (named := [data for data in aggdef.keys if isinstance(data.type, (t.Stack, t.Symbol))])}
+        self._grouped = {
+            aggdef.ident: named
+            for aggdef in program.aggregations
+            if (
+                named := [
+                    data for data in aggdef.keys if isinstance(data.type, (t.Stack, t.Symbol))
+                ]
+            )
+        }
         self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
         self._normals: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
-        self._cleared: set[int] = set()  # idents of aggregations without keys that had a value before clear()
+        self._cleared: set[int] = (
+            set()
+        )  # idents of aggregations without keys that had a value before clear()
         self._printed: set[int] = set()  # idents
 
     def definition(self, symbol: Any) -> AggDef:
@@ -60,7 +71,10 @@ class Aggregates:
         if not self.options.get("aggpercpu"):
             return []
         grouped = aggdef.ident in self._grouped
-        return [(cpu, dict(self._merged(aggdef, found) if grouped else found)) for cpu, found in self.engine.parts(aggdef.map)]
+        return [
+            (cpu, dict(self._merged(aggdef, found) if grouped else found))
+            for cpu, found in self.engine.parts(aggdef.map)
+        ]
 
     def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
         """The entries, those that print alike as one."""
@@ -85,8 +99,12 @@ class Aggregates:
 
     def order(self) -> aggregation_text.Order:
         options = self.options
-        return aggregation_text.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
-                                  options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
+        return aggregation_text.Order(
+            bool(options.get("aggsortkey")),
+            bool(options.get("aggsortrev")),
+            options.get("aggsortkeypos", 0),
+            options.get("aggsortpos", 0),
+        )
 
     def style(self) -> Style | None:
         """What the options say about tables; None where they say nothing."""
@@ -154,8 +172,15 @@ class Aggregates:
 
     def text(self, aggdefs: list[AggDef]) -> bytes:
         """What printa() without a format prints."""
-        found = aggregation_text.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
-                                           self.style(), self.parts)
+        found = aggregation_text.render_joined(
+            self.joined(aggdefs),
+            self.program.strsize,
+            self.order(),
+            self.normal,
+            self.symbols,
+            self.style(),
+            self.parts,
+        )
         return b"\n" + found
 
     def unprinted(self) -> list[AggDef]:
@@ -165,5 +190,12 @@ class Aggregates:
     def rest(self) -> bytes:
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
-        return aggregation_text.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style(),
-                                   self.parts)
+        return aggregation_text.render(
+            found,
+            self.program.strsize,
+            self.order(),
+            self.normal,
+            self.symbols,
+            self.style(),
+            self.parts,
+        )

@@ -43,8 +43,11 @@ class Cost:
         before, self._work = self._work, self._users_work()
         excess = self._cut_others(used, took, before) if 100 * used / took > self._most else 0.0
         self._began, self._used = now, self._taken()
-        return (f"tracing stops: it has taken {excess:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._most} is what it may take"
-                if excess > self._most else "")
+        return (
+            f"tracing stops: it has taken {excess:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._most} is what it may take"
+            if excess > self._most
+            else ""
+        )
 
     def _cut_others(self, used: float, took: float, before: Work) -> float:
         """Cut off other users until the rest is within the bound; percent of a processor that the rest took.  Nobody is cut off where
@@ -63,15 +66,19 @@ class Cost:
                 self._cut.add(uid)
                 self._cut_off(uid)
                 if self._tell:
-                    self._tell(f"processes of user {uid} are traced no more: they have taken {percent:.0f} % of a processor of this tracing for "
-                               f"{took:.0f} s, and -x maxcpu={self._most} is what all may take")
+                    self._tell(
+                        f"processes of user {uid} are traced no more: they have taken {percent:.0f} % of a processor of this tracing for "
+                        f"{took:.0f} s, and -x maxcpu={self._most} is what all may take"
+                    )
         return left
 
 
 def divide_work(used: float, before: Work, after: Work) -> dict[int, float]:
     """{uid: seconds of `used` that each user's processes took}: those that were measured, and of the rest his share of the work."""
     none = (0, 0.0)
-    direct = {uid: max(seconds - before.get(uid, none)[1], 0.0) for uid, (_, seconds) in after.items()}
+    direct = {
+        uid: max(seconds - before.get(uid, none)[1], 0.0) for uid, (_, seconds) in after.items()
+    }
     work = {uid: max(units - before.get(uid, none)[0], 0) for uid, (units, _) in after.items()}
     rest, units = max(used - sum(direct.values()), 0.0), sum(work.values())
     return {uid: direct[uid] + (rest * work[uid] / units if units else 0.0) for uid in after}

@@ -72,7 +72,9 @@ class Present(Totals):
 def _merged(several: list[Any]) -> Any:
     """One value of several that are each of something."""
     first = several[0]
-    return first.row.value(getattr(first, "params", ()), together(first.row, [value.words for value in several]))
+    return first.row.value(
+        getattr(first, "params", ()), together(first.row, [value.words for value in several])
+    )
 
 
 def shown(part: Any) -> str:

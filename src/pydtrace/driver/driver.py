@@ -61,7 +61,9 @@ class Driver:
     actions: Actions
     reason = ""  # why it is this engine
 
-    def __init__(self, options: Options, targets: Targets, listed: str | None = None, allowed: str = "") -> None:
+    def __init__(
+        self, options: Options, targets: Targets, listed: str | None = None, allowed: str = ""
+    ) -> None:
         self.options, self.targets = options, targets
         self._listed, self._allowed = listed, allowed
         self._opened: Engine | None = None  # until close()
@@ -71,7 +73,9 @@ class Driver:
         self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
         self._cost: Cost | None = None
         self.stopping = self.hurry = self.interrupted = False
-        self.patience: float | None = None  # s that the command may take to end; None: engine.command decides
+        self.patience: float | None = (
+            None  # s that the command may take to end; None: engine.command decides
+        )
         self.shown = False  # all that it has to show was shown
         self.costly = False  # it has ended because of what it costs
 
@@ -93,14 +97,21 @@ class Driver:
             return
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.awaited:
-                raise unmatched(description, self._hint(description) or self._listed, self.engine.function_sizes)
+                raise unmatched(
+                    description, self._hint(description) or self._listed, self.engine.function_sizes
+                )
 
     def _hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
         engine, probes = self.engine, self._near(description)
-        hint: str | None = (chosen_function(description, self.targets.command) or similar_name(description, probes)
-                            or unmatched_probe(description, engine.name, engine.kernel) or engine.hint(description)
-                            or file_with_provider(description, self.targets.command) or similar_provider(description, probes))
+        hint: str | None = (
+            chosen_function(description, self.targets.command)
+            or similar_name(description, probes)
+            or unmatched_probe(description, engine.name, engine.kernel)
+            or engine.hint(description)
+            or file_with_provider(description, self.targets.command)
+            or similar_provider(description, probes)
+        )
         return hint
 
     def _near(self, description: Any) -> list[Any]:
@@ -118,10 +129,16 @@ class Driver:
 
     def _admit(self) -> None:
         """Refuse what must not, or can not, be traced."""
-        if not (self.options.get("zdefs") or self.engine.awaited or any(count for _, count in self.engine.matched)):
+        if not (
+            self.options.get("zdefs")
+            or self.engine.awaited
+            or any(count for _, count in self.engine.matched)
+        ):
             raise EngineError("no probes matched")
         if self.program.destructive and not self.options.get("destructive"):
-            raise EngineError(f"could not enable tracing: Destructive actions not allowed{self._allowed}")
+            raise EngineError(
+                f"could not enable tracing: Destructive actions not allowed{self._allowed}"
+            )
         if no_room := buffer_limits.complaint(self.program):
             raise EngineError(f"could not enable tracing: {no_room}")
 
@@ -133,20 +150,35 @@ class Driver:
         self.actions = Actions(self.program, self.engine, sink, self.options)
         self._sink = self.sink = sink
         engine = self.engine
-        self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places,
-                          engine, engine.fired)
+        self._info = Info(
+            self.program,
+            self.options,
+            self.actions,
+            engine.probe,
+            engine.name,
+            self.reason,
+            engine.has_places,
+            engine,
+            engine.fired,
+        )
         sink.begin(self._info)
         if sink.formatter and not self._held:
             engine.print_by(sink.formatter)
         if engine.name != "dtrace":  # which says it by itself
-            for text in buffer_limits.changes(self.program.options, "_DTRACE_TESTING" in os.environ):
+            for text in buffer_limits.changes(
+                self.program.options, "_DTRACE_TESTING" in os.environ
+            ):
                 sink.notice(text)
         self._say_what_no_node_has(sink)
         if engine.samples:
             from .profile_samples import Samples
 
-            engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")),
-                                     engine.procs_wanted)
+            engine.sampler = Samples(
+                engine.frame_word,
+                engine.frames_wanted,
+                bool(self.options.get("profilewall")),
+                engine.procs_wanted,
+            )
         if engine.walks:
             from .python_frame_names import Interpreters
 
@@ -157,9 +189,18 @@ class Driver:
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
         if "maxcpu" in self.options:
-            self._cost = Cost(self.options["maxcpu"], lambda: engine.programs_time() - sink.others_time(),  # from now on: compiling is over
-                              engine.users_work, engine.cut_off, sink.notice)
-        if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
+            self._cost = Cost(
+                self.options["maxcpu"],
+                lambda: (
+                    engine.programs_time() - sink.others_time()
+                ),  # from now on: compiling is over
+                engine.users_work,
+                engine.cut_off,
+                sink.notice,
+            )
+        if (
+            self.targets.command
+        ):  # after an exit() in BEGIN, too: as with dtrace it runs until we end
             self._start(self.targets.command)
 
     def _say_what_no_node_has(self, sink: Sink) -> None:
@@ -301,4 +342,10 @@ class Driver:
             new = count - self._told.get(kind, 0)
             if new > 0:
                 self._told[kind] = count
-                self.sink.drop(kind, new, drop_line(kind, new, bool(self.options.get("droptags")), self.engine.lost_on(kind)))
+                self.sink.drop(
+                    kind,
+                    new,
+                    drop_line(
+                        kind, new, bool(self.options.get("droptags")), self.engine.lost_on(kind)
+                    ),
+                )

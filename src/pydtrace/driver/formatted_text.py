@@ -39,19 +39,33 @@ class Texts:
             for action in clause.actions:
                 if action.fmt is not None and (whole or not formatter_table.prints_format(action)):
                     self._numbers[id(action)] = len(self._clauses)
-                    self._clauses.append(_aggregate_clause(action, program) if action.args
-                                         else _plain_clause(action, clause))
-        self._formatter = Formatter.another(formatter_table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
+                    self._clauses.append(
+                        _aggregate_clause(action, program)
+                        if action.args
+                        else _plain_clause(action, clause)
+                    )
+        self._formatter = (
+            Formatter.another(formatter_table.build_clauses(self._clauses, program.strsize))
+            if self._clauses
+            else None
+        )
 
     def of_record(self, action: p.Action, record: bytes) -> bytes:
         """The text of an action whose arguments are in its record."""
         index = self._numbers[id(action)]
         number = struct.pack("=I", index)
         pid = struct.unpack_from("=I", record, p.RECORD_PID)[0]
-        tables = [self._named(taken, conversion, record, pid) for taken, conversion in self._clauses[index].values]
-        return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
+        tables = [
+            self._named(taken, conversion, record, pid)
+            for taken, conversion in self._clauses[index].values
+        ]
+        return self._format(
+            record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables
+        )
 
-    def _named(self, taken: list[p.Data], conversion: f.Conversion, record: bytes, pid: int) -> bytes:
+    def _named(
+        self, taken: list[p.Data], conversion: f.Conversion, record: bytes, pid: int
+    ) -> bytes:
         """%a, %A, %k, %lc, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
         *stars, data = taken
         if stars:
@@ -74,11 +88,15 @@ class Texts:
             text = text[: conversion.precision or None]  # of 0: none, as everywhere in dtrace
         return _placed(text, conversion)
 
-    def of_aggregations(self, action: p.Action, joined: Joined, order: Order, normal: Normal) -> bytes:
+    def of_aggregations(
+        self, action: p.Action, joined: Joined, order: Order, normal: Normal
+    ) -> bytes:
         """The text of printa(): joined: [(AggDef, entries)]."""
         number = self._numbers[id(action)]
         clause = self._clauses[number]
-        return b"".join(self._row(clause, number, joined, row, normal) for row in rows(joined, order))
+        return b"".join(
+            self._row(clause, number, joined, row, normal) for row in rows(joined, order)
+        )
 
     def _row(self, clause: Any, number: int, joined: Joined, row: Row, normal: Normal) -> bytes:
         body, tables = row.key, []
@@ -118,7 +136,9 @@ def _character(number: int) -> bytes:
 
 
 def _placed(text: bytes, conversion: f.Conversion) -> bytes:
-    return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
+    return (
+        text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
+    )
 
 
 def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) -> f.Conversion:
@@ -126,7 +146,10 @@ def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) ->
     laid_out = f.Conversion(conversion.prefix)
     for name in ("row", "flags", "width", "precision"):
         setattr(laid_out, name, getattr(conversion, name))
-    given = [int.from_bytes(record[star.offset : star.offset + star.size], sys.byteorder, signed=True) for star in stars]
+    given = [
+        int.from_bytes(record[star.offset : star.offset + star.size], sys.byteorder, signed=True)
+        for star in stars
+    ]
     if conversion.star_width:
         width = given.pop(0)
         laid_out.width = min(abs(width), f.MAX_STAR)
@@ -139,7 +162,11 @@ def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) ->
 
 def _float(value: float, conversion: f.Conversion) -> bytes:
     """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
-    flags = "".join(char for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " ")) if conversion.flags & flag)
+    flags = "".join(
+        char
+        for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " "))
+        if conversion.flags & flag
+    )
     if conversion.flags & f.ZERO:
         flags += f"0{conversion.width}"
     precision = f".{conversion.precision}" if conversion.precision else ""
@@ -153,7 +180,9 @@ class _Clause:
 
     __slots__ = ("actions", "record_size", "values")
 
-    def __init__(self, record_size: int, actions: list[p.Action], values: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, record_size: int, actions: list[p.Action], values: Sequence[Any] = ()
+    ) -> None:
         self.record_size, self.actions, self.values = record_size, actions, values
 
 
@@ -177,14 +206,22 @@ def _aggregate_clause(action: p.Action, program: p.Program) -> _Clause:
     """The record of a row: the key, then a number for each aggregation."""
     definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
     aggdefs = [definitions[symbol.ident] for symbol in action.args]
-    keys = iter([p.Data(data.type, p.RECORD_DATA + data.offset, data.size) for data in aggdefs[0].keys])
+    keys = iter(
+        [p.Data(data.type, p.RECORD_DATA + data.offset, data.size) for data in aggdefs[0].keys]
+    )
     numbers: list[int] = []
     end = p.RECORD_DATA + _key_size(aggdefs[0].keys)
     actions, values = _split(action, aggdefs, numbers, keys, end)
     return _Clause(end + 8 * len(numbers), actions, values)
 
 
-def _split(action: p.Action, aggdefs: list[p.AggDef], numbers: list[int], source: Iterator[p.Data], end: int = 0) -> Split:
+def _split(
+    action: p.Action,
+    aggdefs: list[p.AggDef],
+    numbers: list[int],
+    source: Iterator[p.Data],
+    end: int = 0,
+) -> Split:
     """(actions, _Clause.values) of a format: it is divided where something stands that C does not print.  source: Data
     of the values; aggdefs, numbers, end: of %@, the numbers that are added, and where the first lies."""
     actions: list[p.Action] = []
@@ -195,7 +232,9 @@ def _split(action: p.Action, aggdefs: list[p.AggDef], numbers: list[int], source
 
     def insert(prefix: bytes, *value: Any) -> None:
         nonlocal pending, data
-        actions.extend([_part(action, [*pending, prefix], data), p.Action(_TABLE, [], None, [], action.loc)])
+        actions.extend(
+            [_part(action, [*pending, prefix], data), p.Action(_TABLE, [], None, [], action.loc)]
+        )
         values.append(value)
         pending, data = [], []
 
@@ -206,7 +245,9 @@ def _split(action: p.Action, aggdefs: list[p.AggDef], numbers: list[int], source
         elif not conversion.aggregate:
             pending.append(conversion)
             data += taken
-        elif aggdefs[index].row.increments or aggdefs[index].row.is_float:  # a distribution, or what C does not print
+        elif (
+            aggdefs[index].row.increments or aggdefs[index].row.is_float
+        ):  # a distribution, or what C does not print
             data += taken
             insert(conversion.prefix, index, conversion if aggdefs[index].row.is_float else None)
         else:

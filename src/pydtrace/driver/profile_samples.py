@@ -62,7 +62,9 @@ class _Process:
     def _texts(self, raw: Any) -> list[str]:
         if "lost" in raw.marks:
             return [marked("lost").text]
-        texts = [Place((frame.name, frame.file, frame.line)).text for frame in raw.frames(self._codes)]
+        texts = [
+            Place((frame.name, frame.file, frame.line)).text for frame in raw.frames(self._codes)
+        ]
         return [marked("moving").text, *texts] if "torn" in raw.marks else texts
 
 
@@ -94,13 +96,17 @@ class Samples:
         self._again.pop(pid, None)
         self._looked += len(found)
         self._unknown += process.unknown - before
-        return process.when, [(tid, [self._word(text) for text in texts], proc) for tid, texts, proc in found]
+        return process.when, [
+            (tid, [self._word(text) for text in texts], proc) for tid, texts, proc in found
+        ]
 
     def warnings(self, ended: bool) -> list[str]:
         """What the user is to be told since the last call."""
         said, self.troubles = self.troubles, []
         if ended and self._unknown:
-            said.append(f"of {self._unknown} of {self._looked} samples it could not be told which asyncio task ran")
+            said.append(
+                f"of {self._unknown} of {self._looked} samples it could not be told which asyncio task ran"
+            )
             self._unknown = 0
         return said
 
@@ -108,7 +114,9 @@ class Samples:
         self._processes.pop(pid, None)
         first, why = pid not in self._again, str(error)
         self._again[pid] = time.monotonic() + _AGAIN
-        if not isinstance(error, NoProcess) and alive(pid) and not first and why not in self._told:  # else it ends, or begins
+        if (
+            not isinstance(error, NoProcess) and alive(pid) and not first and why not in self._told
+        ):  # else it ends, or begins
             self._told.add(why)
             self.troubles.append(f"profile-n has no samples: {why}")
 
@@ -119,4 +127,6 @@ def _refuse_strangers(pid: int) -> None:
     except OSError:
         raise NoProcess.of(pid) from None
     if owner != os.geteuid():
-        raise NoStacks(f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel")
+        raise NoStacks(
+            f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel"
+        )

@@ -107,7 +107,9 @@ class Interpreters(Looks):
             time.sleep(0.001)
             if time.monotonic() > until:
                 self._late = True
-                self._tell("names of functions are read more slowly than stacks come: frames without a name are shown as ?")
+                self._tell(
+                    "names of functions are read more slowly than stacks come: frames without a name are shown as ?"
+                )
 
     def close(self) -> None:
         """What was named stays so; nothing is answered any more."""
@@ -120,7 +122,9 @@ class Interpreters(Looks):
     def _leave(self, reader: Reader) -> None:
         """Alone with the process that keeps it waiting."""
         self._hostile.add(reader.pid)
-        self._tell(f"process {reader.pid}: its memory can not be read in time: its frames have no names")
+        self._tell(
+            f"process {reader.pid}: its memory can not be read in time: its frames have no names"
+        )
         self._reader = None
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
@@ -137,8 +141,12 @@ class Interpreters(Looks):
             value = python_frame_words.pack(python.layout, python.runtime, stamp, self._by_id)
         except (NoStacks, python_frame_words.Misfit) as error:
             if not isinstance(error, (NoPython, NoProcess)) and _has_memory(pid):
-                self._tell(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
-            value = python_frame_words.no_python(stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp)))
+                self._tell(
+                    f"jstack(): {error or f'process {pid}: its Python tells what can not be'}"
+                )
+            value = python_frame_words.no_python(
+                stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp))
+            )
         self.answer(pid, value)
 
     def _hold(self, pid: int) -> _Process:
@@ -159,7 +167,10 @@ class Interpreters(Looks):
         process = self._processes.get(pid) or self._hold(pid)
         for word, text in process.texts(words).items():
             self._keep((pid, word), text)
-        if any(python_frame_words.reason(word) == python_frame_words.REASONS[python_frame_words.LOST] for word in words):
+        if any(
+            python_frame_words.reason(word) == python_frame_words.REASONS[python_frame_words.LOST]
+            for word in words
+        ):
             self._look_again(pid, process)
 
     def _look_again(self, pid: int, process: _Process) -> None:

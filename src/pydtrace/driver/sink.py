@@ -55,11 +55,31 @@ class Info:
     of a probe's id; engine: its name, reason: why it is that one; has_places, fired: as the engine's (engine.Engine).
     """
 
-    __slots__ = ("actions", "clock", "engine", "fired", "has_places", "options", "probe", "program", "reason", "_teller")
+    __slots__ = (
+        "actions",
+        "clock",
+        "engine",
+        "fired",
+        "has_places",
+        "options",
+        "probe",
+        "program",
+        "reason",
+        "_teller",
+    )
 
-    def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
-                 engine: str = "", reason: str = "", has_places: bool = False, clock: Clock | None = None,
-                 fired: Callable[[int, int], bool] = was_there) -> None:
+    def __init__(
+        self,
+        program: Program,
+        options: Mapping[str, Any],
+        actions: Acting,
+        probe: Callable[[int], tuple[str, ...]],
+        engine: str = "",
+        reason: str = "",
+        has_places: bool = False,
+        clock: Clock | None = None,
+        fired: Callable[[int, int], bool] = was_there,
+    ) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places
         self.clock, self.fired = clock or Clock(), fired
@@ -82,7 +102,13 @@ class Info:
 
         if report is None:
             return Decoder(self.program, self.probe, _ignore, _ignore, self.actions.symbols)
-        return Decoder(self.program, self.probe, self.teller(report).tell, self.actions.act, self.actions.symbols)
+        return Decoder(
+            self.program,
+            self.probe,
+            self.teller(report).tell,
+            self.actions.act,
+            self.actions.symbols,
+        )
 
     @property
     def errors(self) -> int:

@@ -32,18 +32,29 @@ if TYPE_CHECKING:
 
 _ROWS = 4 << 20  # of all files, 8 bytes each
 _SETTLES = 3.0  # seconds that tracing begins later for tables
-_FIRST, _LONGEST = 20_000_000, 5_000_000_000  # ns until unknown code of a process is looked for again
+_FIRST, _LONGEST = (
+    20_000_000,
+    5_000_000_000,
+)  # ns until unknown code of a process is looked for again
 _WAITING = 4096  # files whose tables are not read yet
 _FILES = 1 << 14  # that are remembered
-_FREQUENT = re.compile(r"(?:lib(?:c|python[\d.]*|pthread|beam)[-.].*|ld-.*)")  # what is in most stacks
+_FREQUENT = re.compile(
+    r"(?:lib(?:c|python[\d.]*|pthread|beam)[-.].*|ld-.*)"
+)  # what is in most stacks
 _Key = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
 class _Known:
     """Of a file.  number: of its table, unwound.NONE where it has none."""
 
-    def __init__(self, number: int = unwind_rows.NONE, found: unwind_table.Table | None = None) -> None:
-        self.number, self.rows, self.base = number, len(found) if found else 0, found.base if found else 0
+    def __init__(
+        self, number: int = unwind_rows.NONE, found: unwind_table.Table | None = None
+    ) -> None:
+        self.number, self.rows, self.base = (
+            number,
+            len(found) if found else 0,
+            found.base if found else 0,
+        )
         self.segments: list[elf.Segment] = found.segments if found else []
 
 
@@ -77,7 +88,9 @@ class Natives(Looks):
         super().__init__()
         self._files: dict[_Key, _Known | None] = {}  # None: it is waited for
         self._mapped: dict[tuple[str, int, str], _Key | None] = {}
-        self._processes: OrderedDict[int, tuple[int, int, list[Any]]] = OrderedDict()  # pid: stamp, delay, parts
+        self._processes: OrderedDict[int, tuple[int, int, list[Any]]] = (
+            OrderedDict()
+        )  # pid: stamp, delay, parts
         self._waits: dict[_Key, set[int]] = {}
         self._heap: list[_File] = []
         self._order = 0
@@ -100,7 +113,12 @@ class Natives(Looks):
     def settle(self) -> None:
         """Wait until all that was asked for is there, or it takes too long."""
         until = time.monotonic() + _SETTLES
-        while self._reader and self._reader.open and not self._reader.hangs and time.monotonic() < until:
+        while (
+            self._reader
+            and self._reader.open
+            and not self._reader.hangs
+            and time.monotonic() < until
+        ):
             time.sleep(0.002)
 
     # --- the thread -------------------------------------------------------------------------------
@@ -155,9 +173,19 @@ class Natives(Looks):
         if len(self._processes) >= self.room:
             self.forget(self._processes.popitem(last=False)[0])
         self._processes[pid] = stamp, delay, [(each.where, each.file) for each, _ in parts]
-        self.answer(pid, unwind_rows.parts(stamp, delay, is_whole and all(part[3] != unwind_rows.LATER for part in found), found))
+        self.answer(
+            pid,
+            unwind_rows.parts(
+                stamp,
+                delay,
+                is_whole and all(part[3] != unwind_rows.LATER for part in found),
+                found,
+            ),
+        )
 
-    def _part(self, pid: int, mapping: maps.Mapping, of_file: bool) -> tuple[int, int, int, int, int]:
+    def _part(
+        self, pid: int, mapping: maps.Mapping, of_file: bool
+    ) -> tuple[int, int, int, int, int]:
         """A part of its code, with the table if there is one."""
         start, size = mapping.start, mapping.end - mapping.start
         known = self._known(pid, mapping) if of_file else None
@@ -165,7 +193,13 @@ class Natives(Looks):
             return start, 0, size, unwind_rows.LATER, 0
         if known is not None and known.number != unwind_rows.NONE:
             try:
-                return start, known.base + elf.load_bias(known, mapping), size, known.number, known.rows
+                return (
+                    start,
+                    known.base + elf.load_bias(known, mapping),
+                    size,
+                    known.number,
+                    known.rows,
+                )
             except elf.BadFile:
                 pass  # it is mapped in a way of its own
         return start, 0, size, unwind_rows.NONE, 0
@@ -208,7 +242,12 @@ class Natives(Looks):
         self._queued.taken[user] += 1
         self._all_files.taken[user] += 1
         self._order += 1
-        heapq.heappush(self._heap, _File(owner != ROOT, not _FREQUENT.fullmatch(name), self._order, user, owner, path, key))
+        heapq.heappush(
+            self._heap,
+            _File(
+                owner != ROOT, not _FREQUENT.fullmatch(name), self._order, user, owner, path, key
+            ),
+        )
         if len(self._heap) == 1:
             self._put(0, self._next)
         return key

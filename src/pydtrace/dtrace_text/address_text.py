@@ -30,24 +30,37 @@ def grouped(key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, i
     for data in named:
         if isinstance(data.type, t.Stack):
             pid, frames = _frames_of(key[data.offset : data.offset + data.size])
-            struct.pack_into(f"={len(frames)}Q", made, data.offset + _FRAMES, *[group(t.PLACE, pid, frame) for frame in frames])
+            struct.pack_into(
+                f"={len(frames)}Q",
+                made,
+                data.offset + _FRAMES,
+                *[group(t.PLACE, pid, frame) for frame in frames],
+            )
         else:
             pid, address = struct.unpack_from("=QQ", key, data.offset)
             struct.pack_into("=Q", made, data.offset + 8, group(data.type.naming, pid, address))
     return bytes(made)
 
 
-def stood_for(key: bytes, named: Iterable[Data], stand: Callable[[t.Naming, int, tuple[int, ...], bytes], bytes]) -> bytes:
+def stood_for(
+    key: bytes,
+    named: Iterable[Data],
+    stand: Callable[[t.Naming, int, tuple[int, ...], bytes], bytes],
+) -> bytes:
     """A key with what stand(types.Naming, process, addresses, the bytes of these) gives in the place of the bytes of each of its Data that
     are Stacks or Symbols: as many."""
     made = bytearray(key)
     for data in named:
         storage = key[data.offset : data.offset + data.size]
         if isinstance(data.type, t.Stack):
-            made[data.offset : data.offset + data.size] = stand(t.PLACE, *_frames_of(storage), storage)
+            made[data.offset : data.offset + data.size] = stand(
+                t.PLACE, *_frames_of(storage), storage
+            )
         else:
             pid, address = struct.unpack_from("=QQ", storage)
-            made[data.offset : data.offset + data.size] = stand(data.type.naming, pid, (address,), storage)
+            made[data.offset : data.offset + data.size] = stand(
+                data.type.naming, pid, (address,), storage
+            )
     return bytes(made)
 
 
@@ -96,7 +109,11 @@ class Addresses:
     def show(self, data: Data, record: bytes) -> bytes:
         """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""
         storage = record[data.offset : data.offset + data.size]
-        return self.stack(storage) if isinstance(data.type, t.Stack) else self.column(data.type, storage)
+        return (
+            self.stack(storage)
+            if isinstance(data.type, t.Stack)
+            else self.column(data.type, storage)
+        )
 
 
 class Shown(Addresses):

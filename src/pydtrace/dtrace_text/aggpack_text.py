@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     Table = Callable[[AggDef, list[Row], list[Show], Normal, "Style"], bytes]
 
 _STRING = 16  # columns of a key that is no integer
-_RAMP, _BELOW = b"__xxxxXX", b"vvvvVV"  # what stands for a count, from small to large; for one below zero
+_RAMP, _BELOW = (
+    b"__xxxxXX",
+    b"vvvvVV",
+)  # what stands for a count, from small to large; for one below zero
 _BLOCK, _BLOCKS = 0x2581, 8  # the same of Unicode, from low to high
 _FULL, _PARTS = 0x2588, 8  # a whole column of a bar, and what it is divided into from there on
 _PRIMITIVE = ("sun", "sun-color", "dumb")  # terminals
@@ -36,7 +39,9 @@ class Style:
     __slots__ = ("encoding", "hist", "pack", "zoom")
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.hist, self.pack, self.zoom = (bool(options.get(name)) for name in ("agghist", "aggpack", "aggzoom"))
+        self.hist, self.pack, self.zoom = (
+            bool(options.get(name)) for name in ("agghist", "aggpack", "aggzoom")
+        )
         self.encoding = options.get("encoding")
 
     def table_of(self, aggdef: AggDef) -> Table | None:
@@ -48,7 +53,11 @@ class Style:
     @property
     def blocks(self) -> bool:
         """Whether a packed distribution is drawn with Unicode's blocks: not on terminals that are known to have none."""
-        return self.encoding == "utf8" or self.encoding is None and os.environ.get("TERM") not in _PRIMITIVE
+        return (
+            self.encoding == "utf8"
+            or self.encoding is None
+            and os.environ.get("TERM") not in _PRIMITIVE
+        )
 
 
 def column(data: Data, show: Show) -> Show:
@@ -64,7 +73,9 @@ def _width(aggdef: AggDef) -> int:
     return sum(1 + (widths[data.size] if data.type.is_integer else _STRING) for data in aggdef.keys)
 
 
-def histogram(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style) -> bytes:
+def histogram(
+    aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style
+) -> bytes:
     """agghist."""
     counts = [row.values[0] for row in rows]
     scale = d.Scale(counts, style.zoom)
@@ -84,18 +95,32 @@ def _fine(scale: d.Scale, count: int, number: int) -> bytes:
     return f"|{bar:40} ".encode() + b"%-9d\n" % number
 
 
-def pack(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style) -> bytes:
+def pack(
+    aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style
+) -> bytes:
     """aggpack; what normalize() said is not heeded, since only the form and the number of values are shown."""
     packing = aggdef.row.packing(aggdef.params, [row.values[0] for row in rows])
     first, last, right = packing.first, packing.last, packing.right
-    lines = [b"\n%*b %*b .%b. %-*b | count\n" % (_width(aggdef), b"key" if aggdef.keys else b"", packing.left, b"min",
-                                              b"-" * (last - first + 1), right, b"max")]
+    lines = [
+        b"\n%*b %*b .%b. %-*b | count\n"
+        % (
+            _width(aggdef),
+            b"key" if aggdef.keys else b"",
+            packing.left,
+            b"min",
+            b"-" * (last - first + 1),
+            right,
+            b"max",
+        )
+    ]
     for row in rows:
         shown = row.values[0][first : last + 1]
         scale = d.Scale(shown, style.zoom)
         drawing = "".join(_block(scale, count, style.blocks) for count in shown).encode()
         lines += [show(row.key) for show in printers]
-        lines.append(b"%b :%b: %-*b | %d\n" % (packing.low, drawing, right, packing.high, sum(shown)))
+        lines.append(
+            b"%b :%b: %-*b | %d\n" % (packing.low, drawing, right, packing.high, sum(shown))
+        )
     return b"".join(lines)
 
 
@@ -105,4 +130,8 @@ def _block(scale: d.Scale, count: int, unicode: bool) -> str:
         return " "
     if count < 0:
         return chr(_BELOW[scale.of(count, len(_BELOW) - 1)])
-    return chr(_BLOCK + scale.of(count, _BLOCKS - 1)) if unicode else chr(_RAMP[scale.of(count, len(_RAMP) - 1)])
+    return (
+        chr(_BLOCK + scale.of(count, _BLOCKS - 1))
+        if unicode
+        else chr(_RAMP[scale.of(count, len(_RAMP) - 1)])
+    )

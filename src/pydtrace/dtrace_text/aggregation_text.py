@@ -41,7 +41,9 @@ class Order:
 
     __slots__ = ("by_key", "key_position", "position", "reverse")
 
-    def __init__(self, by_key: bool = False, reverse: bool = False, key_position: int = 0, position: int = 0) -> None:
+    def __init__(
+        self, by_key: bool = False, reverse: bool = False, key_position: int = 0, position: int = 0
+    ) -> None:
         self.by_key, self.reverse = by_key, reverse
         self.key_position, self.position = key_position, position
 
@@ -55,8 +57,15 @@ class Row:
         self.key, self.values, self.present = key, values, present
 
 
-def render(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
-           symbols: Addresses | None = None, style: Style | None = None, parts: Parts | None = None) -> bytes:
+def render(
+    aggregations: Joined,
+    strsize: int = 256,
+    order: Order | None = None,
+    normal: Normal | None = None,
+    symbols: Addresses | None = None,
+    style: Style | None = None,
+    parts: Parts | None = None,
+) -> bytes:
     """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
@@ -65,11 +74,20 @@ def render(aggregations: Joined, strsize: int = 256, order: Order | None = None,
     """
     order = order or Order()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
-    return b"".join(render_joined([pair], strsize, order, normal, symbols, style, parts) for pair in ordered)
+    return b"".join(
+        render_joined([pair], strsize, order, normal, symbols, style, parts) for pair in ordered
+    )
 
 
-def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
-                  symbols: Addresses | None = None, style: Style | None = None, parts: Parts | None = None) -> bytes:
+def render_joined(
+    aggregations: Joined,
+    strsize: int = 256,
+    order: Order | None = None,
+    normal: Normal | None = None,
+    symbols: Addresses | None = None,
+    style: Style | None = None,
+    parts: Parts | None = None,
+) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
     printers = [_key_printer(data, strsize, symbols) for data in first.keys]
@@ -88,7 +106,9 @@ def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None 
         for (aggdef, _), value, each in zip(aggregations, row.values, several):
             divisor = normal(aggdef, row.key)
             lines.append(show_value(aggdef, value, divisor, zoom))
-            lines += [_show_part(aggdef, cpu, held.get(row.key), divisor, zoom) for cpu, held in each]
+            lines += [
+                _show_part(aggdef, cpu, held.get(row.key), divisor, zoom) for cpu, held in each
+            ]
         lines.append(b"\n")
     return b"".join(lines)
 
@@ -113,10 +133,18 @@ def rows(aggregations: Joined, order: Order) -> list[Row]:
         for key, value in entries:
             row = found.get(key)
             if row is None:
-                row = found[key] = Row(key, [other.row.zero(other.params) for other, _ in aggregations], [False] * len(aggregations))
+                row = found[key] = Row(
+                    key,
+                    [other.row.zero(other.params) for other, _ in aggregations],
+                    [False] * len(aggregations),
+                )
             row.values[index] = decode(value, aggdef.params)
             row.present[index] = True
-    return sorted(found.values(), key=_ranker([aggdef for aggdef, _ in aggregations], order), reverse=order.reverse)
+    return sorted(
+        found.values(),
+        key=_ranker([aggdef for aggdef, _ in aggregations], order),
+        reverse=order.reverse,
+    )
 
 
 def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:

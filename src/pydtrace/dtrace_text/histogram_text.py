@@ -23,8 +23,17 @@ class Packing:
 
     __slots__ = ("first", "high", "last", "left", "low", "right")
 
-    def __init__(self, first: int, last: int, left: int, right: int, low: bytes, high: bytes) -> None:
-        self.first, self.last, self.left, self.right, self.low, self.high = first, last, left, right, low, high
+    def __init__(
+        self, first: int, last: int, left: int, right: int, low: bytes, high: bytes
+    ) -> None:
+        self.first, self.last, self.left, self.right, self.low, self.high = (
+            first,
+            last,
+            left,
+            right,
+            low,
+            high,
+        )
 
 
 class Scale:
@@ -34,7 +43,10 @@ class Scale:
     __slots__ = ("above", "below", "factor", "total")
 
     def __init__(self, counts: Sequence[int], zoom: bool = False) -> None:
-        self.above, self.below = any(count > 0 for count in counts), any(count < 0 for count in counts)
+        self.above, self.below = (
+            any(count > 0 for count in counts),
+            any(count < 0 for count in counts),
+        )
         sizes = [abs(count) for count in counts]
         self.factor, self.total = (19, 20 * max(sizes, default=0)) if zoom else (1, sum(sizes))
 
@@ -42,7 +54,9 @@ class Scale:
         """The part of a length that stands for a count, rounded to the nearest, or, if it has to be whole, down."""
         if not self.total:
             return 0
-        return (2 * length * abs(count) * self.factor + (0 if whole else self.total)) // (2 * self.total)
+        return (2 * length * abs(count) * self.factor + (0 if whole else self.total)) // (
+            2 * self.total
+        )
 
 
 def line(scale: Scale, count: int, number: int) -> bytes:
@@ -56,11 +70,16 @@ def line(scale: Scale, count: int, number: int) -> bytes:
     return b"%20b|%-20b %-9d\n" % (left, right, number)
 
 
-def table(counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool) -> bytes:
+def table(
+    counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool
+) -> bytes:
     """The table of the buckets from first to last."""
     shown = counts[first : last + 1]
     scale = Scale(shown, zoom)
-    lines = [b"%16b %b" % (label, line(scale, count, divided(count, normal))) for label, count in zip(labels, shown)]
+    lines = [
+        b"%16b %b" % (label, line(scale, count, divided(count, normal)))
+        for label, count in zip(labels, shown)
+    ]
     return b"".join([_HEADING, *lines])
 
 

@@ -24,7 +24,9 @@ _DEPTH = 10  # levels of nesting; what is deeper is not shown
 
 def _raw(type: Any, storage: bytes) -> int:
     """An enumeration's number is one of its enumerators', with its sign, as print() of dtrace has it."""
-    return int.from_bytes(storage, sys.byteorder, signed=type.is_integer and (type.signed or type.is_enum))
+    return int.from_bytes(
+        storage, sys.byteorder, signed=type.is_integer and (type.signed or type.is_enum)
+    )
 
 
 def _integer(field: t.Field | None, type: Any, storage: bytes) -> int:
@@ -48,8 +50,11 @@ def is_characters(type: Any) -> bool:
 
 def shown_members(type: Any) -> list[tuple[str, t.Field]]:
     """(name, Field) of a struct's members; a bit-field without a name is only padding."""
-    return [(name, field) for name, field in (type.body.fields or {}).items()
-            if not name.startswith("#") or field.type.is_record]
+    return [
+        (name, field)
+        for name, field in (type.body.fields or {}).items()
+        if not name.startswith("#") or field.type.is_record
+    ]
 
 
 # --- text ---------------------------------------------------------------------------------
@@ -76,7 +81,9 @@ class _Printer:
             self.last -= 1
             self.line(self.last, "}" if self.last == 0 else "},")
 
-    def show(self, name: str, type: Any, offset: int, depth: int = 0, field: t.Field | None = None) -> None:
+    def show(
+        self, name: str, type: Any, offset: int, depth: int = 0, field: t.Field | None = None
+    ) -> None:
         """A value at an offset; name: of the member that it is."""
         if offset >= self.limit or depth >= _DEPTH:
             self.line(depth, "...")
@@ -102,7 +109,13 @@ class _Printer:
 
     def members(self, type: Any, offset: int, depth: int) -> None:
         for name, field in shown_members(type):
-            self.show("" if name.startswith("#") else name, field.type, offset + field.offset, depth + 1, field)
+            self.show(
+                "" if name.startswith("#") else name,
+                field.type,
+                offset + field.offset,
+                depth + 1,
+                field,
+            )
 
     def elements(self, label: str, type: Any, offset: int, depth: int) -> None:
         of, count = (type.to, type.count) if type.is_array else (t.CHAR, t.STRING_EXTENT)

@@ -38,11 +38,22 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
     "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
     "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop", "dynamic variable drops"),
     "speculative": ("DTRACEDROP_SPEC", "speculative drop", "speculative drops"),
-    "speculation": ("DTRACEDROP_SPECUNAVAIL", "failed speculation (no speculative buffer available)",
-                    "failed speculations (no speculative buffer available)"),
+    "speculation": (
+        "DTRACEDROP_SPECUNAVAIL",
+        "failed speculation (no speculative buffer available)",
+        "failed speculations (no speculative buffer available)",
+    ),
     "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
-    "unread": ("PYUSDTDROP_UNREAD", "failure to read a traced process", "failures to read traced processes"),
-    "host": ("PYUSDTDROP_HOST", "loss of what a host had counted", "losses of what hosts had counted"),
+    "unread": (
+        "PYUSDTDROP_UNREAD",
+        "failure to read a traced process",
+        "failures to read traced processes",
+    ),
+    "host": (
+        "PYUSDTDROP_HOST",
+        "loss of what a host had counted",
+        "losses of what hosts had counted",
+    ),
 }
 KINDS = tuple(_DROPS)
 
@@ -78,17 +89,30 @@ class Teller:
     places: the records say where in the source it was; absent(pid, address): called where memory could not be read; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
     """
 
-    def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True,
-                 absent: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        probe_name: Names,
+        say: Callable[[str, int], None],
+        places: bool = True,
+        absent: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._absent = absent
-        self._clauses, self._probe_name, self._say, self._places = program.clauses, probe_name, say, places
+        self._clauses, self._probe_name, self._say, self._places = (
+            program.clauses,
+            probe_name,
+            say,
+            places,
+        )
         self._bare = "_DTRACE_TESTING" in os.environ
         self.count = 0
-        self._seen: dict[tuple[int, int, int], tuple[list[int], str]] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
+        self._seen: dict[
+            tuple[int, int, int], tuple[list[int], str]
+        ] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
 
     def tell(self, record: bytes) -> None:
         """A fault has come: its record."""
-        clause, = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
+        (clause,) = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
         kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
         line = fault_line(record, self._probe_name, self._clauses)
         self.count += 1
@@ -118,7 +142,11 @@ class Teller:
 def _absent_string(location: Any) -> str:
     """The hint for a string argument that a firing did not have; "" where the statement reads none."""
     found = _STRING_ARGUMENT.search(location.source.text, location.start, location.end)
-    return f'\n    hint: a string that is absent is NULL: {found[1]} ? copyinstr({found[1]}) : ""' if found else ""
+    return (
+        f'\n    hint: a string that is absent is NULL: {found[1]} ? copyinstr({found[1]}) : ""'
+        if found
+        else ""
+    )
 
 
 def _location(record: bytes, clauses: Sequence[Clause]) -> Any:
@@ -146,7 +174,11 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
 def cut_line(count: int, strsize: int) -> str:
     """The message of strings that were longer than strsize."""
     were = "strings were" if count > 1 else "string was"
-    more = f": -x strsize={min(2 * strsize, p.STRSIZE_LIMIT)} has room for more" if strsize < p.STRSIZE_LIMIT else ""
+    more = (
+        f": -x strsize={min(2 * strsize, p.STRSIZE_LIMIT)} has room for more"
+        if strsize < p.STRSIZE_LIMIT
+        else ""
+    )
     return f"{count} {were} cut to {strsize - 1} bytes{more}"
 
 

@@ -78,12 +78,16 @@ def gone(pids: Sequence[int]) -> NoSuchProcess:
 class NoPyusdt(EngineError):
     """There is nothing of pyusdt in what is to be traced."""
 
-    ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
-              "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
+    ADVICE = (
+        "a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
+        "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)"
+    )
 
-    OF_PYTHON = ("the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
-                 "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
-                 "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)")
+    OF_PYTHON = (
+        "the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
+        "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
+        "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)"
+    )
 
     def __init__(self, why: str, of_python: object = False) -> None:
         super().__init__(why)
@@ -108,16 +112,29 @@ class Targets:
 
     __slots__ = ("allowed", "children", "command", "only", "pids")
 
-    def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False,
-                 allowed: Mapping[int, int] | None = None, children: bool = False) -> None:
-        self.pids, self.command, self.only, self.allowed = tuple(pids), command, only or allowed is not None, allowed
+    def __init__(
+        self,
+        pids: Iterable[int] = (),
+        command: Command | None = None,
+        only: bool = False,
+        allowed: Mapping[int, int] | None = None,
+        children: bool = False,
+    ) -> None:
+        self.pids, self.command, self.only, self.allowed = (
+            tuple(pids),
+            command,
+            only or allowed is not None,
+            allowed,
+        )
         self.children = children
 
     def check_identity(self) -> None:
         """Raise NotAllowed where another process has the id of an allowed one now."""
         for pid, began in (self.allowed or {}).items():
             if begun_at(pid) not in (began, None):
-                raise NotAllowed(f"process {pid}, which a policy allows, has ended, and another process has its id")
+                raise NotAllowed(
+                    f"process {pid}, which a policy allows, has ended, and another process has its id"
+                )
 
     def named(self) -> tuple[int, ...]:
         """The pids of the processes that were named."""
@@ -129,8 +146,12 @@ class Targets:
 
     def are_all_of(self, provider: str) -> bool:
         """Whether no other process can have a provider that matches: it ends with the pid of one of these."""
-        digits = provider[len(provider.rstrip("0123456789")):]
-        return bool(digits) and int(digits) in self.named() and not any(glob in provider for glob in "*?[")
+        digits = provider[len(provider.rstrip("0123456789")) :]
+        return (
+            bool(digits)
+            and int(digits) in self.named()
+            and not any(glob in provider for glob in "*?[")
+        )
 
 
 class Engine(Clock):
@@ -146,18 +167,32 @@ class Engine(Clock):
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         if options.get("aggpercpu") and not self.has_parts:
-            raise EngineError("-x aggpercpu needs -x engine=kernel: elsewhere an aggregation has one part, whichever CPU its events come "
-                              "from")
+            raise EngineError(
+                "-x aggpercpu needs -x engine=kernel: elsewhere an aggregation has one part, whichever CPU its events come "
+                "from"
+            )
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
-        self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+        self.matched: list[
+            tuple[Any, int]
+        ] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
         self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
-        self.function_sizes: dict[Any, int] | None = None  # {description of the pid provider: bytes of its function}; None: nobody looked
-        self.kernel: str | None = None  # why the kernel engine, which was asked for more probes, has none
+        self.function_sizes: dict[Any, int] | None = (
+            None  # {description of the pid provider: bytes of its function}; None: nobody looked
+        )
+        self.kernel: str | None = (
+            None  # why the kernel engine, which was asked for more probes, has none
+        )
         self.folded: list[Any] = []  # those that run once for many events of a probe
-        self.counted: list[Any] = []  # the program.Clauses that traced processes count by themselves, without events
-        self.consumers = "each processor runs the clauses of its own events"  # who runs them, for people
-        self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
+        self.counted: list[
+            Any
+        ] = []  # the program.Clauses that traced processes count by themselves, without events
+        self.consumers = (
+            "each processor runs the clauses of its own events"  # who runs them, for people
+        )
+        self.awaited: list[
+            Any
+        ] = []  # those of the descriptions without a probe that are not refused: their process may come
 
     def attaching(self, done: int, total: int) -> None:
         """So many probes of those that are to be attached to are; whoever shows progress puts a function in its place."""

@@ -47,8 +47,18 @@ def with_policy(engine, program, options):
 def _may_overflow(program, size):
     """Whether all that the clauses of BEGIN or END record, a fault of each included, may have no room at once."""
     for name in ("BEGIN", "END"):
-        clauses = [clause for clause in program.clauses if any(fnmatchcase(name, each.name or "*") for each in clause.probes)]
-        if sum(max(in_ring(record_room(clause, program.strsize)), FAULT_RECORD) for clause in clauses) >= size:
+        clauses = [
+            clause
+            for clause in program.clauses
+            if any(fnmatchcase(name, each.name or "*") for each in clause.probes)
+        ]
+        if (
+            sum(
+                max(in_ring(record_room(clause, program.strsize)), FAULT_RECORD)
+                for clause in clauses
+            )
+            >= size
+        ):
             return True
     return False
 
@@ -206,7 +216,11 @@ class Switch(Waiting):
     def poll(self, timeout):
         self._keep(self._engine.poll(timeout))
         now = time.monotonic()
-        if now - self._switched < self._rate and len(self._held) < self._size and not self._engine.exiting:
+        if (
+            now - self._switched < self._rate
+            and len(self._held) < self._size
+            and not self._engine.exiting
+        ):
             return b""
         self._switched = now
         return self._release()

@@ -23,8 +23,13 @@ _MISSING = {
     "message-receive": _QUEUE,
     "copy-struct": _COPY,
     "copy-object": _COPY,
-    **dict.fromkeys(["driver-event", "driver-process_exit", "driver-stop_select", "driver-flush"], _DRIVER),
-    **dict.fromkeys(["driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"], _WORKS),
+    **dict.fromkeys(
+        ["driver-event", "driver-process_exit", "driver-stop_select", "driver-flush"], _DRIVER
+    ),
+    **dict.fromkeys(
+        ["driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"],
+        _WORKS,
+    ),
     "dist-output": _VECTORS,
     "efile_drv-int_entry": _POOL,
     "efile_drv-int_return": _POOL,
@@ -33,8 +38,26 @@ _MISSING = {
     "trace": "it is what OTP's own tracer module fires, which pyusdt does not use",
     "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
 }
-_OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_drv-", "local-function", "global-function", "function-return",
-            "bif-", "nif-", "ets-", "scheduler-", "inet-", "gen_server-", "supervisor-", "code-")
+_OFFERED = (
+    "process-",
+    "message-",
+    "gc_",
+    "port-",
+    "driver-",
+    "dist-",
+    "efile_drv-",
+    "local-function",
+    "global-function",
+    "function-return",
+    "bif-",
+    "nif-",
+    "ets-",
+    "scheduler-",
+    "inet-",
+    "gen_server-",
+    "supervisor-",
+    "code-",
+)
 
 
 def missing(desc: Any) -> str | None:
@@ -49,6 +72,8 @@ def not_offered(desc: Any) -> str | None:
     if told := missing(desc):
         return told
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
-        return ("a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "
-                "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/guide/erlang-vm.md")
+        return (
+            "a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "
+            "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/guide/erlang-vm.md"
+        )
     return None

@@ -14,11 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TARGETS, _PLACES, _LINES = (1 << bits for bits in (p.FRAME_MARK_SHIFT - p.FRAME_TARGET_SHIFT,
-                                                    p.FRAME_TARGET_SHIFT - p.FRAME_PLACE_SHIFT, p.FRAME_PLACE_SHIFT))
+_TARGETS, _PLACES, _LINES = (
+    1 << bits
+    for bits in (
+        p.FRAME_MARK_SHIFT - p.FRAME_TARGET_SHIFT,
+        p.FRAME_TARGET_SHIFT - p.FRAME_PLACE_SHIFT,
+        p.FRAME_PLACE_SHIFT,
+    )
+)
 UNKNOWN = "?"
 _KEPT = 1 << 16  # texts
-_SEEN = p.FRAME_MARK << p.FRAME_MARK_SHIFT | _PLACES - 1 << p.FRAME_PLACE_SHIFT  # no place has this number
+_SEEN = (
+    p.FRAME_MARK << p.FRAME_MARK_SHIFT | _PLACES - 1 << p.FRAME_PLACE_SHIFT
+)  # no place has this number
 
 
 class Names:
@@ -66,7 +74,10 @@ class Names:
 
 
 def _code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
-    target, place = word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1, word >> p.FRAME_PLACE_SHIFT & _PLACES - 1
+    target, place = (
+        word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1,
+        word >> p.FRAME_PLACE_SHIFT & _PLACES - 1,
+    )
     try:
         _, identity, path, part = feed.place(target, place)
     except (AttributeError, LookupError):
@@ -82,7 +93,10 @@ def _code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
 
 
 def _text(feed: Any, word: int) -> str:
-    target, place = word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1, word >> p.FRAME_PLACE_SHIFT & _PLACES - 1
+    target, place = (
+        word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1,
+        word >> p.FRAME_PLACE_SHIFT & _PLACES - 1,
+    )
     try:
         _, function, file, _ = feed.place(target, place)
     except (AttributeError, LookupError):

@@ -34,15 +34,26 @@ def providers_of(pids: Collection[int]) -> set[str]:
     return found
 
 
-def explain_silence(descriptions: Sequence[Any], processes: Sequence[tuple[int, str]], hints: Sequence[str], providers: Collection[str],
-                    leaves_out_children: bool = False) -> list[str]:
+def explain_silence(
+    descriptions: Sequence[Any],
+    processes: Sequence[tuple[int, str]],
+    hints: Sequence[str],
+    providers: Collection[str],
+    leaves_out_children: bool = False,
+) -> list[str]:
     """processes: (pid, command) of those that were traced; providers: that they had; leaves_out_children: of a command all Pythons but those
     that it waits for."""
-    asked = {f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions}
+    asked = {
+        f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions
+    }
     named = {text: desc for text, desc in asked.items() if is_of_python(desc)}
     if named and processes:
         where = f"{_listed(list(named))} did not fire in {_listed([f'process {pid} ({command})' for pid, command in processes])}"
-        if not hints and leaves_out_children and any(desc.provider.endswith("*") for desc in named.values()):
+        if (
+            not hints
+            and leaves_out_children
+            and any(desc.provider.endswith("*") for desc in named.values())
+        ):
             return [where, _THROUGH_A_SHELL]
         return [where, *hints]
     if named:
@@ -57,21 +68,30 @@ def _listed(words: Sequence[str]) -> str:
 
 def _other_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
     """For probes that a program fires by itself, where the processes have those of frameworks: which scripts are for these."""
-    own = [desc.name for desc in asked.values() if desc.provider.rstrip("0123456789*") in OWN_PROVIDERS]
+    own = [
+        desc.name for desc in asked.values() if desc.provider.rstrip("0123456789*") in OWN_PROVIDERS
+    ]
     frameworks = sorted(set(providers) & TABLE.keys())
     if not own or not frameworks:
         return []
     fitting = fitting_scripts(frameworks)
-    text = (f"{_listed(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
-            f"frameworks, of the providers {', '.join(frameworks)}: pyusdt trace {', '.join(fitting)}")
+    text = (
+        f"{_listed(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
+        f"frameworks, of the providers {', '.join(frameworks)}: pyusdt trace {', '.join(fitting)}"
+    )
     return [text]
 
 
 def _frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
     """For probes of frameworks that no process had."""
-    absent = sorted({stem for desc in asked.values() if (stem := desc.provider.rstrip("0123456789*")) in TABLE} - set(providers))
+    absent = sorted(
+        {stem for desc in asked.values() if (stem := desc.provider.rstrip("0123456789*")) in TABLE}
+        - set(providers)
+    )
     if not absent:
         return []
-    text = (f"no process had a provider {' or '.join(absent)}: a Python program has it that `pyusdt run COMMAND` starts, and that imports "
-            "such a framework (docs/guide/frameworks.md)")
+    text = (
+        f"no process had a provider {' or '.join(absent)}: a Python program has it that `pyusdt run COMMAND` starts, and that imports "
+        "such a framework (docs/guide/frameworks.md)"
+    )
     return [text]

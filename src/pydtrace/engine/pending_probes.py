@@ -17,17 +17,29 @@ if TYPE_CHECKING:
 
     from . import Engine, Targets
 
-_NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in range(951)))  # include/user_trace.d
+_NAMES = (
+    "user_trace-s1",
+    "user_trace-i4s4",
+    *(f"user_trace-n{n}" for n in range(951)),
+)  # include/user_trace.d
 
 
 def note_awaited(engine: Engine, targets: Targets) -> None:
     """Tell the engine, and the user, what is waited for."""
     if targets.named() or engine.name in ("dtrace", "replay"):
         return
-    found = [desc for desc, count in engine.matched if count == 0 and desc not in engine.awaited and _is_of_all(desc)]
+    found = [
+        desc
+        for desc, count in engine.matched
+        if count == 0 and desc not in engine.awaited and _is_of_all(desc)
+    ]
     if found and not engine.options.get("zdefs"):
-        has = "this build of pyusdt" if other_builds() else "pyusdt"  # the session says which processes have another
-        engine.notes.append(f"no process has {has} in it yet: waiting for those to come (Ctrl-C ends)")
+        has = (
+            "this build of pyusdt" if other_builds() else "pyusdt"
+        )  # the session says which processes have another
+        engine.notes.append(
+            f"no process has {has} in it yet: waiting for those to come (Ctrl-C ends)"
+        )
     engine.awaited += found
 
 
@@ -35,5 +47,8 @@ def _is_of_all(desc: Any) -> bool:
     """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name.  (pyusdt::: is of none:
     an id follows the name.)"""
     of_any = any(glob(desc.provider, own) and desc.provider != own for own in OWN_PROVIDERS)
-    return of_any and not (desc.module or desc.function) and any(
-        glob(desc.name, name) for name in _NAMES)
+    return (
+        of_any
+        and not (desc.module or desc.function)
+        and any(glob(desc.name, name) for name in _NAMES)
+    )

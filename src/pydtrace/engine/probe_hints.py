@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    Parts = tuple[str, str, str, str]  # provider, module, function, name: of a probe, or of a description
+    Parts = tuple[
+        str, str, str, str
+    ]  # provider, module, function, name: of a probe, or of a description
 
 _OTHERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
 _FUNCTIONS = "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
@@ -65,8 +67,17 @@ def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
 
     wanted = _parts(desc)
     if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
-        wanted = (desc.module, "", desc.function, desc.name) if desc.module else (desc.function, "", "", desc.name)
-    others = {*_others(wanted, _PROVIDER, probes), "syscall", RAW, *PROVIDERS}  # these are listed only where a description names them
+        wanted = (
+            (desc.module, "", desc.function, desc.name)
+            if desc.module
+            else (desc.function, "", "", desc.name)
+        )
+    others = {
+        *_others(wanted, _PROVIDER, probes),
+        "syscall",
+        RAW,
+        *PROVIDERS,
+    }  # these are listed only where a description names them
     found = _provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
     return _question(wanted, _PROVIDER, found) if found and found != desc.provider else None
 
@@ -79,7 +90,10 @@ def wider(desc: Any) -> list[Any] | None:
     name = desc.name
     if desc.provider.startswith("pid") and name not in ("entry", "return"):
         name = "entry"  # and not the instructions of all functions
-    return [type(desc)(desc.loc, desc.provider, desc.module, *parts) for parts in (("", name), (desc.function, ""))]
+    return [
+        type(desc)(desc.loc, desc.provider, desc.module, *parts)
+        for parts in (("", name), (desc.function, ""))
+    ]
 
 
 def _parts(desc: Any) -> Parts:
@@ -88,7 +102,11 @@ def _parts(desc: Any) -> Parts:
 
 def _others(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
     """What stands in this part, of the probes that are as wanted in all others."""
-    return {probe[part] for probe in probes if all(i == part or glob(wanted[i], probe[i]) for i in range(4))}
+    return {
+        probe[part]
+        for probe in probes
+        if all(i == part or glob(wanted[i], probe[i]) for i in range(4))
+    }
 
 
 def _question(wanted: Parts, part: int, found: str) -> str:
@@ -100,7 +118,11 @@ def _unlisted(desc: Any) -> list[Parts]:
     """Probes that no list has: timers, and those of the provider python, which a program gets when somebody wants them."""
     timer = _TIMER.fullmatch(desc.name)
     found = [("profile", "", "", "-".join(timer.groups()))] if timer else []
-    return found + [(desc.provider, desc.module, desc.function, name) for name, *_ in vm_probes() if is_of_python(desc)]
+    return found + [
+        (desc.provider, desc.module, desc.function, name)
+        for name, *_ in vm_probes()
+        if is_of_python(desc)
+    ]
 
 
 def _provider(wanted: str, others: set[str]) -> str | None:
@@ -111,7 +133,7 @@ def _provider(wanted: str, others: set[str]) -> str | None:
     if wanted in others:
         return wanted
     found = nearest(_of_any(wanted), sorted(stems))
-    own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")):]
+    own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")) :]
     return own if own in others else found
 
 
@@ -127,8 +149,12 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     from .erlang_vm_hints import not_offered
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
 
-    told: str | None = (not_offered(desc) or _of_newer_python(desc) or _of_framework(desc)
-                        or _OF_BPFTRACE.get(desc.provider or desc.module or desc.function))
+    told: str | None = (
+        not_offered(desc)
+        or _of_newer_python(desc)
+        or _of_framework(desc)
+        or _OF_BPFTRACE.get(desc.provider or desc.module or desc.function)
+    )
     if told:
         return told
     if desc.provider in _OTHERS:
@@ -138,8 +164,15 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
         return told
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
-    if engine == "embedded" and (function or desc.provider in ("syscall", RAW, *PROVIDERS) or desc.name.startswith("profile-")):
-        return kernel or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
+    if engine == "embedded" and (
+        function
+        or desc.provider in ("syscall", RAW, *PROVIDERS)
+        or desc.name.startswith("profile-")
+    ):
+        return (
+            kernel
+            or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
+        )
     return None
 
 
@@ -150,7 +183,11 @@ def _of_newer_python(desc: Any) -> str | None:
         return None
     if since.get(desc.name, 0) > min(since.values()):
         return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
-    return "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit" if desc.name == "audit" else None
+    return (
+        "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit"
+        if desc.name == "audit"
+        else None
+    )
 
 
 def _of_framework(desc: Any) -> str | None:
@@ -158,8 +195,10 @@ def _of_framework(desc: Any) -> str | None:
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in TABLE.get(provider, ())):
         return None
-    return ("probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
-            "come; what runs without them, `pyusdt profile PID` looks into")
+    return (
+        "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
+        "come; what runs without them, `pyusdt profile PID` looks into"
+    )
 
 
 def _absent_module(pid: int, module: str) -> str | None:
@@ -167,8 +206,16 @@ def _absent_module(pid: int, module: str) -> str | None:
     from .kernel.probes.finder import modules
 
     mapped = modules(pid)
-    alike = sorted(name for name in mapped if module and module not in mapped and name.startswith((f"{module}.", f"{module}-")))
-    return f"no module {module} is mapped, {alike[0]} is: a module is called as its file" if alike else None
+    alike = sorted(
+        name
+        for name in mapped
+        if module and module not in mapped and name.startswith((f"{module}.", f"{module}-"))
+    )
+    return (
+        f"no module {module} is mapped, {alike[0]} is: a module is called as its file"
+        if alike
+        else None
+    )
 
 
 def _has_kernel_probe(desc: Any) -> bool:
@@ -186,8 +233,10 @@ def chosen_function(desc: Any, command: Any = None) -> str | None:
         if desc.module and not any(glob(desc.module, module) for module in modules):
             continue
         if name := next((name for name in _names(path, inode) if glob(desc.function, name)), None):
-            return (f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
-                    f"it is not known here which{': -p of the running process may tell' if command else ''}")
+            return (
+                f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
+                f"it is not known here which{': -p of the running process may tell' if command else ''}"
+            )
     return None
 
 
@@ -199,7 +248,10 @@ def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str
         found: list[tuple[str, int | None, tuple[str, ...]]] = code_files(pid)
         return found
     program = os.path.realpath(which(command.argv[0]))
-    return [(path, None, short_names(os.path.basename(path), path == program)) for path in (program, *libraries(program))]
+    return [
+        (path, None, short_names(os.path.basename(path), path == program))
+        for path in (program, *libraries(program))
+    ]
 
 
 def _names(path: str, inode: int | None) -> list[str]:

@@ -29,7 +29,9 @@ _OWN = ("pyusdt", "erlang", "python", *TABLE, *ERLANG)
 _VARIABLE = b"\0PYUSDT_RUNDIR\0"
 _LARGEST = 1 << 26  # bytes of a program that are read
 _WORDS = 32  # of a command, that are looked at
-_PROGRAMS = re.compile(r"(python|pypy|erl|escript|elixir|iex|mix|rebar3|beam)[\d.]*(\.smp)?")  # that load pyusdt, or the NIF
+_PROGRAMS = re.compile(
+    r"(python|pypy|erl|escript|elixir|iex|mix|rebar3|beam)[\d.]*(\.smp)?"
+)  # that load pyusdt, or the NIF
 
 
 def kind(desc: Any) -> str:
@@ -46,7 +48,13 @@ def kind(desc: Any) -> str:
         return KERNEL if provider and names_functions(provider) and stem else ANY
     if names_functions(provider):
         return KERNEL
-    return OWN if any(stem == own or (provider.endswith("*") and glob(provider, f"{own}1")) for own in _OWN) else OTHER
+    return (
+        OWN
+        if any(
+            stem == own or (provider.endswith("*") and glob(provider, f"{own}1")) for own in _OWN
+        )
+        else OTHER
+    )
 
 
 def loads_pyusdt(argv: Sequence[str]) -> bool:
@@ -81,7 +89,8 @@ EMBEDDED, REFUSED = "embedded", "refused"
 # loads pyusdt; NOBODY: neither.  REFUSED: nothing is traced, and the message names the reason.
 TABLE_OF_ENGINES = {
     (OWN, root, who): REFUSED if who is NOBODY else EMBEDDED
-    for root in (True, False) for who in (NOW, TO_COME, PYUSDT_TO_COME, NOBODY)
+    for root in (True, False)
+    for who in (NOW, TO_COME, PYUSDT_TO_COME, NOBODY)
 } | {
     (KERNEL, True, NOW): KERNEL,
     (KERNEL, True, TO_COME): KERNEL,

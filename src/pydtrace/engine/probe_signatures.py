@@ -28,22 +28,40 @@ if TYPE_CHECKING:
     Signature = tuple[tuple[str, str], ...]
 
 STRING, TERM, INTEGER = "string", "term", "int64_t"
-TYPES = frozenset(["int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "float", "double",
-                   STRING, TERM])  # c/target/names.c
+TYPES = frozenset(
+    [
+        "int8_t",
+        "int16_t",
+        "int32_t",
+        "int64_t",
+        "uint8_t",
+        "uint16_t",
+        "uint32_t",
+        "uint64_t",
+        "float",
+        "double",
+        STRING,
+        TERM,
+    ]
+)  # c/target/names.c
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
 _WORDS = {int: INTEGER, str: STRING, TERM: TERM}  # of framework_probes.py
 _LONGEST = 904  # PYUSDT_SIGNATURE_SIZE
 
 
 def read(text: str, nargs: int, strings: int) -> Signature | None:
-    """"(route: string, int64_t)" of a probe with so many arguments, of which `strings` has the bits of those with a text."""
+    """ "(route: string, int64_t)" of a probe with so many arguments, of which `strings` has the bits of those with a text."""
     if not (len(text) < _LONGEST and text.startswith("(") and text.endswith(")")):
         return None
     found = [_ARGUMENT.fullmatch(each) for each in text[1:-1].split(", ") if text != "()"]
     pairs = tuple((each[1] or "", each[2]) for each in found if each and each[2] in TYPES)
     names = [name for name, _ in pairs if name]
     told = sum(1 << i for i, (_, type) in enumerate(pairs) if type in (STRING, TERM))
-    return pairs if len(pairs) == len(found) == nargs and told == strings and len(set(names)) == len(names) else None
+    return (
+        pairs
+        if len(pairs) == len(found) == nargs and told == strings and len(set(names)) == len(names)
+        else None
+    )
 
 
 def of(row: Sequence[Any]) -> Signature:
@@ -62,7 +80,11 @@ class Told:
     nothing.  rows: a function that gives list_probes()'s rows; it is asked once, when somebody wants to know; foreign: one that gives the
     signatures of probes in files, for a description of which nothing else is known."""
 
-    def __init__(self, rows: Callable[[], Iterable[Sequence[Any]]], foreign: Callable[[Any], list[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Callable[[], Iterable[Sequence[Any]]],
+        foreign: Callable[[Any], list[Any]] | None = None,
+    ) -> None:
         self._rows, self._foreign = rows, foreign
         self._known: list[Sequence[Any]] | None = None
         self._answers: dict[tuple[str, ...], list[Signature | None]] = {}
@@ -81,26 +103,38 @@ class Told:
             self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
         wanted = description.provider, description.name
         found = [row for row in self._known if all(map(_tracer.glob, wanted, (row[1], row[4])))]
-        told = list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(provider, description.name)
-        return told or (self._foreign(description) if self._foreign and kind(description) == OTHER else [])
+        told = list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(
+            provider, description.name
+        )
+        return told or (
+            self._foreign(description) if self._foreign and kind(description) == OTHER else []
+        )
 
 
 def _of_python(wanted: str) -> list[Signature | None]:
     """Of the provider python's probes, which are the same in every process: so they are known before the program runs."""
-    return [tuple((name, STRING if text else INTEGER) for name, text in arguments)
-            for probe, arguments in builtin_probe_args.of_python().items() if _tracer.glob(wanted, probe)]
+    return [
+        tuple((name, STRING if text else INTEGER) for name, text in arguments)
+        for probe, arguments in builtin_probe_args.of_python().items()
+        if _tracer.glob(wanted, probe)
+    ]
 
 
 def _ready_made(provider: str, wanted: str) -> list[Signature | None]:
     """Of the probes that frameworks get, where no process tells of them yet: those of a command may have them."""
     table = (framework_probes.TABLE | framework_probes.ERLANG).get(provider, {})
-    return [tuple((name, _WORDS[type]) for name, type in arguments.items())
-            for probe, arguments in table.items() if _tracer.glob(wanted, probe)]
+    return [
+        tuple((name, _WORDS[type]) for name, type in arguments.items())
+        for probe, arguments in table.items()
+        if _tracer.glob(wanted, probe)
+    ]
 
 
 def told(options: Any, pids: Sequence[int]) -> Told:
     """What the processes of these ids, all, or those of a recording say; for root what their files say."""
-    return Told(lambda: _rows(options, pids), None if "replay" in options else _in_files(options, pids))
+    return Told(
+        lambda: _rows(options, pids), None if "replay" in options else _in_files(options, pids)
+    )
 
 
 def nothing_told(options: Any = None, argv: Sequence[str] = ()) -> Told:
@@ -108,9 +142,15 @@ def nothing_told(options: Any = None, argv: Sequence[str] = ()) -> Told:
     return Told(tuple, _in_files(options, (), argv) if argv else None)
 
 
-def _in_files(options: Any, pids: Sequence[int], argv: Sequence[str] = ()) -> Callable[[Any], list[Any]] | None:
+def _in_files(
+    options: Any, pids: Sequence[int], argv: Sequence[str] = ()
+) -> Callable[[Any], list[Any]] | None:
     """Told's `foreign`, for whom may trace such probes."""
-    if os.geteuid() != 0 or not sys.platform.startswith("linux") or options.get("engine") not in (None, "kernel"):
+    if (
+        os.geteuid() != 0
+        or not sys.platform.startswith("linux")
+        or options.get("engine") not in (None, "kernel")
+    ):
         return None
 
     def found(description: Any) -> list[Any]:
@@ -127,6 +167,10 @@ def _rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:
             from .embedded.replay import open_recording
 
             return list(open_recording(options["replay"]).probes())
-        return [row for pid in pids for row in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
+        return (
+            [row for pid in pids for row in _tracer.list_probes(None, pid)]
+            if pids
+            else _tracer.list_probes()
+        )
     except (OSError, EngineError):
         return []  # whoever opens the engine says why

@@ -74,7 +74,10 @@ def _has(path: str, desc: Any) -> bool:
     except (OSError, BadFile):
         return False
     try:
-        return any(glob(desc.provider.rstrip("0123456789"), note.provider) and glob(desc.name, note.name) for note in file.notes())
+        return any(
+            glob(desc.provider.rstrip("0123456789"), note.provider) and glob(desc.name, note.name)
+            for note in file.notes()
+        )
     except BadFile:
         return False
     finally:

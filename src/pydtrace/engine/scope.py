@@ -23,8 +23,12 @@ def of_processes(program: Program) -> list[Any]:
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
 
     system = ("syscall", RAW, *PROVIDERS)
-    return [desc for clause in program.clauses for desc in clause.probes
-            if desc.provider not in system and not desc.name.startswith(_TIMED)]
+    return [
+        desc
+        for clause in program.clauses
+        for desc in clause.probes
+        if desc.provider not in system and not desc.name.startswith(_TIMED)
+    ]
 
 
 def add_children(program: Program, options: Mapping[str, Any], targets: Targets) -> Targets:
@@ -33,16 +37,22 @@ def add_children(program: Program, options: Mapping[str, Any], targets: Targets)
     if "children" not in options:
         return targets
     if not targets.named():
-        raise EngineError("-x children adds the descendants of a process that is named: -c or -p is missing")
+        raise EngineError(
+            "-x children adds the descendants of a process that is named: -c or -p is missing"
+        )
     if targets.only and not targets.children:
-        raise EngineError("-x children: no other processes may be traced here than those that are named")
+        raise EngineError(
+            "-x children: no other processes may be traced here than those that are named"
+        )
     asked = of_processes(program)
     own = [desc for desc in asked if targets.are_all_of(desc.provider)]
     if not own:
         return targets
     if others := [desc for desc in asked if desc not in own]:
-        raise EngineError(f"-x children: {others[0].provider or '*'}::: stands for all processes and {own[0].provider}::: for one and its "
-                          "descendants; a script can have one of the two")
+        raise EngineError(
+            f"-x children: {others[0].provider or '*'}::: stands for all processes and {own[0].provider}::: for one and its "
+            "descendants; a script can have one of the two"
+        )
     if len(targets.pids) > 1:
         raise EngineError("-x children follows one process: give -p once")
     for desc in own:

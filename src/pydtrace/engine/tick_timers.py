@@ -15,9 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NANOSECONDS = {
-    "ns": 1, "nsec": 1, "us": 10**3, "usec": 10**3, "ms": 10**6, "msec": 10**6, "s": 10**9, "sec": 10**9,
-    "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "hour": 3600 * 10**9,
-    "d": 86400 * 10**9, "day": 86400 * 10**9,
+    "ns": 1,
+    "nsec": 1,
+    "us": 10**3,
+    "usec": 10**3,
+    "ms": 10**6,
+    "msec": 10**6,
+    "s": 10**9,
+    "sec": 10**9,
+    "m": 60 * 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "hour": 3600 * 10**9,
+    "d": 86400 * 10**9,
+    "day": 86400 * 10**9,
 }
 OWED = 1000  # ticks of one probe
 _NAME = re.compile(r"tick-(\d+)([a-z]*)\Z")
@@ -59,7 +70,9 @@ class LeftOut:
         if not ticks or (now < self._told_at + 1 and not ended):
             return []
         self._told, self._told_at = self.count, now
-        return [f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"]
+        return [
+            f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"
+        ]
 
 
 class Ticks:

@@ -43,9 +43,13 @@ class Cluster:
     def declare(self, compiler: Any) -> None:
         declare(compiler, "", _WIDTH, "erltrace:cluster")
 
-    def request(self, program: Program, options: Mapping[str, Any], script: bytes, arguments: list[str]) -> Request:
+    def request(
+        self, program: Program, options: Mapping[str, Any], script: bytes, arguments: list[str]
+    ) -> Request:
         texts = [{"text": os.fsdecode(script), "level": "name"}]
-        made = make(",".join(self.pids), None, program, options, texts, arguments, (), None, width=_WIDTH)
+        made = make(
+            ",".join(self.pids), None, program, options, texts, arguments, (), None, width=_WIDTH
+        )
         self.new.clear()
         return _Request(self, made)
 
@@ -59,7 +63,11 @@ class _Request(Request):  # type: ignore[misc]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.connect(self._cluster.path)
             line.sendall(name.encode() + b"\n")
-            return Link(os.dup(line.fileno()), os.dup(line.fileno()), os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+            return Link(
+                os.dup(line.fileno()),
+                os.dup(line.fileno()),
+                os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC),
+            )
 
     def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
         return {**super().sent_to(name, patience, retry), "pids": [self._cluster.pids[name]]}

@@ -43,10 +43,14 @@ class Meter(Sink):
         try:
             from pydtrace.sinks.metrics import prometheus_model
         except ImportError:
-            raise EngineError("metrics need prometheus_client: pip install pyusdt[prometheus]") from None
+            raise EngineError(
+                "metrics need prometheus_client: pip install pyusdt[prometheus]"
+            ) from None
         self._metrics, self._info = prometheus_model.metrics, info
         try:
-            self._book = prometheus_model.Book(info.actions.aggregates, info.engine, metric_config.of_options(info.options))
+            self._book = prometheus_model.Book(
+                info.actions.aggregates, info.engine, metric_config.of_options(info.options)
+            )
         except metric_config.MappingError as error:
             raise EngineError(f"metrics: {error}") from None
 
@@ -63,18 +67,30 @@ class Meter(Sink):
         """As they are now, or were at the end."""
         if self._final is not None:
             return self._final
-        return [_family(metric) for metric in self._metrics(self._book.look(self._lost, self._info.errors))]
+        return [
+            _family(metric)
+            for metric in self._metrics(self._book.look(self._lost, self._info.errors))
+        ]
 
 
 def _family(metric: Metric) -> Any:
     kind = metric.type if metric.type in ("counter", "histogram", "summary") else "gauge"
     series: dict[Any, list[Any]] = {}
     for sample in metric.samples:
-        labels = tuple((_binary(name), _binary(text)) for name, text in sample.labels.items() if name not in _ENDS)
+        labels = tuple(
+            (_binary(name), _binary(text))
+            for name, text in sample.labels.items()
+            if name not in _ENDS
+        )
         series.setdefault(labels, []).append(sample)
     value = _parts if kind in ("histogram", "summary") else _only
     name = metric.name + _SUFFIXES.get(metric.type, "")
-    return _binary(name), Atom(kind), _binary(metric.documentation), [(list(labels), value(kind, each)) for labels, each in series.items()]
+    return (
+        _binary(name),
+        Atom(kind),
+        _binary(metric.documentation),
+        [(list(labels), value(kind, each)) for labels, each in series.items()],
+    )
 
 
 def _only(kind: str, samples: list[Any]) -> Any:
@@ -83,9 +99,19 @@ def _only(kind: str, samples: list[Any]) -> Any:
 
 def _parts(kind: str, samples: list[Any]) -> Any:
     """Of a distribution."""
-    parts = [(_number(float(end)), _number(sample.value)) for sample in samples for end in map(sample.labels.get, _ENDS) if end]
-    count, total = (next((_number(sample.value) for sample in samples if sample.name.endswith(suffix)), _UNDEFINED)
-                    for suffix in ("_count", "_sum"))
+    parts = [
+        (_number(float(end)), _number(sample.value))
+        for sample in samples
+        for end in map(sample.labels.get, _ENDS)
+        if end
+    ]
+    count, total = (
+        next(
+            (_number(sample.value) for sample in samples if sample.name.endswith(suffix)),
+            _UNDEFINED,
+        )
+        for suffix in ("_count", "_sum")
+    )
     return Atom(kind), parts, count, total
 
 

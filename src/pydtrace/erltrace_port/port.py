@@ -36,7 +36,12 @@ _POLL = 0.02  # s: so long a command may have to wait while tracing
 _LARGEST = 64 << 20  # bytes of a frame
 _OK, _ERROR, _REPLY, _DTRACE = Atom("ok"), Atom("error"), Atom("reply"), Atom("dtrace")
 _METRICS, _ALERT = Atom("metrics"), Atom("alert")
-_RECORDS, _AGGREGATIONS, _OVER, _NO_PROG = Atom("records"), Atom("aggregations"), Atom("over"), Atom("no_prog")
+_RECORDS, _AGGREGATIONS, _OVER, _NO_PROG = (
+    Atom("records"),
+    Atom("aggregations"),
+    Atom("over"),
+    Atom("no_prog"),
+)
 
 
 class Closed(Exception):
@@ -104,10 +109,19 @@ class Stream:
             self._send((_RECORDS, found, 0 if session.queue else session.take_lost()))
         ended = session.state in ("stopped", "exited")
         now = time.monotonic()
-        if self.credit and not self._final and (ended or (self._next is not None and now >= self._next)):
+        if (
+            self.credit
+            and not self._final
+            and (ended or (self._next is not None and now >= self._next))
+        ):
             metrics = session.metrics()
-            self._send((_AGGREGATIONS, session.snapshot()) if metrics is None else (_METRICS, metrics))
-            self._next, self._final = None if self._interval is None else now + self._interval, ended
+            self._send(
+                (_AGGREGATIONS, session.snapshot()) if metrics is None else (_METRICS, metrics)
+            )
+            self._next, self._final = (
+                None if self._interval is None else now + self._interval,
+                ended,
+            )
         if self._final and not (session.waiting or self.over):
             self._pipe.send((_OVER, Atom(session.state), session.status))
             self.over = True
@@ -127,8 +141,19 @@ class Port:
         self._given = given = term[1]
         words = given["command"]
         command = None if words == "none" else [os.fsdecode(word) for word in words]
-        cluster = None if given["cluster"] == "none" else Cluster(given["cluster"][0].decode(), given["cluster"][1])
-        self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"], given["strict"], cluster)
+        cluster = (
+            None
+            if given["cluster"] == "none"
+            else Cluster(given["cluster"][0].decode(), given["cluster"][1])
+        )
+        self._session = Session(
+            given["target"],
+            tuple(_integers(given["pids"])),
+            command,
+            given["buffer"],
+            given["strict"],
+            cluster,
+        )
 
     def run(self) -> None:
         session = self._session
@@ -168,7 +193,10 @@ class Port:
 
     def _do_watch(self) -> Any:
         lines, clauses = self._given["metrics"], self._given["alerts"]
-        self._session.watch(None if lines == "none" else [line.decode() for line in lines], [clause.decode() for clause in clauses])
+        self._session.watch(
+            None if lines == "none" else [line.decode() for line in lines],
+            [clause.decode() for clause in clauses],
+        )
         return _OK
 
     def _do_setopt(self, name: bytes, value: bytes) -> Any:
@@ -202,7 +230,9 @@ class Port:
         return (_OK, found) if found else self._nothing()
 
     def _do_walk(self) -> Any:
-        found = self._session.walk() if self._session.state in ("tracing", "stopped", "exited") else []
+        found = (
+            self._session.walk() if self._session.state in ("tracing", "stopped", "exited") else []
+        )
         return (_OK, found) if found else self._nothing()
 
     def _nothing(self) -> Any:
@@ -212,7 +242,11 @@ class Port:
         return (_ERROR, Atom(state)) if state in ("stopped", "exited") else _OK
 
     def _do_snapshot(self) -> Any:
-        return _OK, self._session.snapshot() if self._session.state in ("tracing", "stopped", "exited") else []
+        return _OK, self._session.snapshot() if self._session.state in (
+            "tracing",
+            "stopped",
+            "exited",
+        ) else []
 
 
 def _integers(given: Any) -> list[int]:
@@ -223,7 +257,9 @@ def _integers(given: Any) -> list[int]:
 def main() -> int:
     """The standard output is Erlang's alone: whatever else prints goes to the standard error.  A Ctrl-C in Erlang's
     shell is not meant for us, who share its terminal."""
-    signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: a dtrace(1) would inherit that
+    signal.signal(
+        signal.SIGINT, lambda number, frame: None
+    )  # not SIG_IGN: a dtrace(1) would inherit that
     sink = os.dup(1)
     os.set_inheritable(sink, False)
     os.dup2(2, 1)

@@ -43,8 +43,15 @@ class Session:
     trace, or None; limit: of terms that wait; strict: a probe that is not there is refused; cluster: the nodes that trace, where it is
     not this one alone."""
 
-    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int, strict: bool,
-                 cluster: Cluster | None = None) -> None:
+    def __init__(
+        self,
+        target: int,
+        pids: tuple[int, ...],
+        command: list[str] | None,
+        limit: int,
+        strict: bool,
+        cluster: Cluster | None = None,
+    ) -> None:
         self._target, self._pids, self._argv, self._limit = target, pids, command, limit
         self._cluster = cluster
         self._options = Options()
@@ -94,13 +101,21 @@ class Session:
 
     def _compiled(self, target: int) -> Program:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
-        compiler.names.told = probe_signatures.nothing_told() if self._cluster else probe_signatures.told(self._options, self._pids)
+        compiler.names.told = (
+            probe_signatures.nothing_told()
+            if self._cluster
+            else probe_signatures.told(self._options, self._pids)
+        )
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             if self._cluster:
                 self._cluster.declare(compiler)
             compiler.add(self._script or b"", None)
-            program: Program = finish_for_hosts(compiler, placement.of_clause, placement.THERE) if self._cluster else compiler.finish()
+            program: Program = (
+                finish_for_hosts(compiler, placement.of_clause, placement.THERE)
+                if self._cluster
+                else compiler.finish()
+            )
         except CompileError as error:
             raise Failure(_told(error)) from None
         except LibraryError as error:
@@ -124,7 +139,9 @@ class Session:
             targets, target = Targets(), self._target
             if not self._cluster.pids:
                 raise EngineError("none of these nodes is there")
-            self._options["hosts"] = self._cluster.request(self._compiled(target), self._options, self._script or b"", self._arguments)
+            self._options["hosts"] = self._cluster.request(
+                self._compiled(target), self._options, self._script or b"", self._arguments
+            )
         elif self._argv:
             from pydtrace.process.command import Command
 
@@ -151,8 +168,17 @@ class Session:
         if self._pids:
             return Targets(self._pids, only=True)
         node = Targets((self._target,), only=True)
-        foreign = [desc.provider for clause in program.clauses for desc in clause.probes if not is_own(desc)]
-        return node if foreign and all(map(node.are_all_of, foreign)) and self._node_has_probes() else Targets()
+        foreign = [
+            desc.provider
+            for clause in program.clauses
+            for desc in clause.probes
+            if not is_own(desc)
+        ]
+        return (
+            node
+            if foreign and all(map(node.are_all_of, foreign)) and self._node_has_probes()
+            else Targets()
+        )
 
     def _node_has_probes(self) -> bool:
         """Now; a node that loads the library later is found where all processes are looked for."""
@@ -229,7 +255,10 @@ class Session:
     def snapshot(self) -> list[tuple[str, list[Any]]]:
         """[(name, rows)] of all aggregations, as they are now."""
         symbols = self._tracing.actions.symbols
-        return [(definition.name, rows(definition, items, symbols)) for definition, items in self._aggregations()]
+        return [
+            (definition.name, rows(definition, items, symbols))
+            for definition, items in self._aggregations()
+        ]
 
     def metrics(self) -> list[Any] | None:
         """As watch.Meter gives them; None where they were not asked for."""
@@ -251,12 +280,18 @@ class Session:
         for definition, items in self._aggregations():
             last = self._last.get(definition.map, {})
             new = [(key, since(definition.row, last.get(key), value)) for key, value in items]
-            found += rows(definition, [(key, value) for key, value in new if value is not None], symbols)
+            found += rows(
+                definition, [(key, value) for key, value in new if value is not None], symbols
+            )
             self._last[definition.map] = dict(items)
         return found
 
     def _aggregations(self) -> list[Contents]:
-        return held(self._tracing.actions.aggregates) if self._terms.final is None else self._terms.final
+        return (
+            held(self._tracing.actions.aggregates)
+            if self._terms.final is None
+            else self._terms.final
+        )
 
 
 def _told(error: CompileError) -> str:

@@ -35,7 +35,9 @@ _FUTURE = 60 * 1_000_000_000  # ns: more than clocks can be unknown by
 _ALL = (1 << 63) - 1
 _AT_ONCE = 512 << 10  # bytes of records
 _PROCESSES = 64  # of a host, at least, whose frames have names
-_KEPT = 256 << 20  # bytes of memory for what one host tells of its probes and places, in all of its recordings
+_KEPT = (
+    256 << 20
+)  # bytes of memory for what one host tells of its probes and places, in all of its recordings
 
 
 class CentralEngine(RemoteEngine):
@@ -45,14 +47,21 @@ class CentralEngine(RemoteEngine):
     def __init__(self, program, options):
         super().__init__(program, options)
         if why := self._lacks():
-            raise EngineError(f"with -x hostmode=central, {why} can not be had: the processes are elsewhere, and hosts send events alone; "
-                              "-x hostmode=partial has them")
+            raise EngineError(
+                f"with -x hostmode=central, {why} can not be had: the processes are elsewhere, and hosts send events alone; "
+                "-x hostmode=partial has them"
+            )
         if len(self._request.names) > MOST:
             raise EngineError(f"-x hostmode=central is for {MOST} hosts at most")
-        self._many = _tracer.Many(max(_PROCESSES, _tracer.FRAME_TARGETS // max(_HOSTS, len(self._request.names))))
+        self._many = _tracer.Many(
+            max(_PROCESSES, _tracer.FRAME_TARGETS // max(_HOSTS, len(self._request.names)))
+        )
         self._consumer.set_wall(time.time_ns() - time.monotonic_ns())
-        self._profile = {name: self._consumer.add_probe("profile", "", "", name)
-                         for name in dict.fromkeys(desc.name for desc in self.descriptions) if profile_period(name)}
+        self._profile = {
+            name: self._consumer.add_probe("profile", "", "", name)
+            for name in dict.fromkeys(desc.name for desc in self.descriptions)
+            if profile_period(name)
+        }
         self._sources = []  # of all incarnations of all hosts
         self._of_host = {}  # host: those of its last one
         self._kept = {}  # host: bytes of memory that those before that one take
@@ -80,7 +89,10 @@ class CentralEngine(RemoteEngine):
             if source.next_time() is None:
                 source.finish()  # else when what has come of it was run
         events = Events(host, self._many)
-        self._of_host[host] = [events, *([Samples(events, self._profile, self.frame_word)] if self._profile else [])]
+        self._of_host[host] = [
+            events,
+            *([Samples(events, self._profile, self.frame_word)] if self._profile else []),
+        ]
         for source in self._of_host[host]:
             source.number = len(self._sources)
             self._sources.append(source)
@@ -112,7 +124,9 @@ class CentralEngine(RemoteEngine):
 
     def _check_kept(self, host, now):
         if self._kept.get(host, 0) + now > _KEPT:
-            raise Broken("it has told of more probes and places than there is room for, or has come back too often")
+            raise Broken(
+                "it has told of more probes and places than there is room for, or has come back too often"
+            )
 
     def _push(self, source):
         when = source.next_time()
@@ -125,7 +139,13 @@ class CentralEngine(RemoteEngine):
     def _released(self, until=None):
         now = time.monotonic_ns()
         least = now if self._held() > _HELD else now - _LONGEST
-        come = max(min((host.until for host in self._running() if self._is_waited_for(host, now)), default=now), least)
+        come = max(
+            min(
+                (host.until for host in self._running() if self._is_waited_for(host, now)),
+                default=now,
+            ),
+            least,
+        )
         if self._due and self._due[0][0] > now + _FUTURE:
             self._give_up_future(now)
         return self._run(come, least) if until is None else self._run(until)
@@ -145,10 +165,16 @@ class CentralEngine(RemoteEngine):
 
     def _is_waited_for(self, host, now):
         """It may still send something that is before what others have sent."""
-        return host.state == RUNNING and now - host.heard < _LAG and any(source.next_time() is None for source in self._of_host[host])
+        return (
+            host.state == RUNNING
+            and now - host.heard < _LAG
+            and any(source.next_time() is None for source in self._of_host[host])
+        )
 
     def _give_up_future(self, now):
-        for host in {self._sources[number].host for when, number in self._due if when > now + _FUTURE}:
+        for host in {
+            self._sources[number].host for when, number in self._due if when > now + _FUTURE
+        }:
             if host.state == RUNNING:
                 self._give_up(host, "its events are of a time to come")
         self._due = sorted(each for each in self._due if each[0] <= now + _FUTURE)
@@ -211,7 +237,9 @@ class CentralEngine(RemoteEngine):
             name = source.host.name.encode()[: room - 1] if source else b""
             self._machines.vms[0].put(p.MAP_GLOBALS, 0, program.host, name.ljust(room, b"\0"))
         if program.target is not None:
-            self._machines.vms[0].put(p.MAP_GLOBALS, 0, program.target, struct.pack("=I", source.target if source else 0))
+            self._machines.vms[0].put(
+                p.MAP_GLOBALS, 0, program.target, struct.pack("=I", source.target if source else 0)
+            )
 
     def _fire(self, probe, when):
         self._name(None)

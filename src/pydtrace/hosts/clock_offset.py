@@ -22,6 +22,8 @@ class Offset:
 
     def at(self, now: int) -> tuple[int, int]:
         """The best that is known, where each ping is less sure the older it is."""
-        found = [(error + int((now - heard) * DRIFT), offset) for heard, offset, error in self._samples]
+        found = [
+            (error + int((now - heard) * DRIFT), offset) for heard, offset, error in self._samples
+        ]
         error, offset = min(found, default=(UNKNOWN, 0))
         return offset, error

@@ -25,7 +25,10 @@ _ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the other
 _UNSENT = 4 << 20  # bytes that a host has not taken
 _SAID = 8192  # bytes of a line of the standard error
 _SHOWN = 60  # bytes of a line that is none: a greeting of a shell's, say
-_CONTAINERS, _ITEMS = 1 << 18, 1 << 20  # of a line, strings' brackets and commas among them: what they become takes far more memory
+_CONTAINERS, _ITEMS = (
+    1 << 18,
+    1 << 20,
+)  # of a line, strings' brackets and commas among them: what they become takes far more memory
 _SMALL = 4096  # bytes that come alone
 
 
@@ -69,7 +72,9 @@ class Link:
         if text is None:
             self.over = True
             return
-        end = text.find(b"\n")  # only what is new is looked through, and a line is put together once
+        end = text.find(
+            b"\n"
+        )  # only what is new is looked through, and a line is put together once
         self.drips = end < 0 and 0 < len(text) < _SMALL
         self._rest += text if end < 0 else text[:end]
         if len(self._rest) > LINE:
@@ -119,10 +124,17 @@ class Started(Link):
     """By a process that a template starts."""
 
     def __init__(self, argv: list[str]) -> None:
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        start_new_session=True)  # a Ctrl-C is ours: the hosts are told to end
+        self.process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # a Ctrl-C is ours: the hosts are told to end
         assert self.process.stdin and self.process.stdout and self.process.stderr
-        super().__init__(*(_own(pipe) for pipe in (self.process.stdin, self.process.stdout, self.process.stderr)))
+        super().__init__(
+            *(_own(pipe) for pipe in (self.process.stdin, self.process.stdout, self.process.stderr))
+        )
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -150,7 +162,9 @@ def parsed(line: bytes) -> dict[str, Any]:
         found = json.loads(line)
     except (ValueError, RecursionError):
         shown = harmless(line[:_SHOWN].decode("utf-8", "replace"))
-        raise Broken(f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _SHOWN)}") from None
+        raise Broken(
+            f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _SHOWN)}"
+        ) from None
     if found.__class__ is not dict or found.get("type").__class__ is not str:
         raise Broken("a line that is no object with a type")
     return found  # type: ignore[no-any-return]

@@ -43,7 +43,9 @@ _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
 _SURE = 5  # pings
 _SILENT = 5 * _SECOND
 _FEW = 5  # hosts that an error names
-_HELD = 64 << 20  # bytes of what waits for its order: beyond it some goes out, and beyond twice as much nothing more is read
+_HELD = (
+    64 << 20
+)  # bytes of what waits for its order: beyond it some goes out, and beyond twice as much nothing more is read
 _WAITING = 256 << 20  # bytes of lines of all hosts that wait for the end of their epochs
 _DRIP = 0.005  # s to wait where small parts of lines are all that came, so that a line that never ends costs little
 
@@ -64,15 +66,26 @@ class RemoteEngine(EmbeddedEngine):
     def __init__(self, program, options):
         super().__init__(program, options)
         self._request = options["hosts"]
-        self._names = language_frames.Names(MOST * host_protocol.NAMES)  # host_messages.py has the bound of each
+        self._names = language_frames.Names(
+            MOST * host_protocol.NAMES
+        )  # host_messages.py has the bound of each
         self.cpu = None  # that of a loss is not told
         self.descriptions = self._descriptions()
         self.definitions = {each.name: each for each in program.aggregations}
-        self.clauses_there = {each.index: each for each in program.clauses if placement.THERE in placement.of_clause(each.probes)}
-        self._readers = {index: host_protocol.reader(host_protocol.data_of(each)) for index, each in self.clauses_there.items()}
+        self.clauses_there = {
+            each.index: each
+            for each in program.clauses
+            if placement.THERE in placement.of_clause(each.probes)
+        }
+        self._readers = {
+            index: host_protocol.reader(host_protocol.data_of(each))
+            for index, each in self.clauses_there.items()
+        }
         self._words = _Words(self.frame_word)
         self._waiting = 0  # the most that lines of a host have waited
-        self._merged = {each.map: Merged(each, program.maps[each.map].entries) for each in program.aggregations}
+        self._merged = {
+            each.map: Merged(each, program.maps[each.map].entries) for each in program.aggregations
+        }
         self._order = Order(_LAG)
         self._hosts = []
         self._selector = selectors.DefaultSelector()
@@ -85,10 +98,19 @@ class RemoteEngine(EmbeddedEngine):
         self._probe_ids = {}
         self._told_unsure = 0
         self._losses = 0  # how often what a host had counted beyond its last epoch was lost
-        self._reading = {each.index for each in program.clauses if any(action.args for action in each.actions)}
-        self._ending = {each.index for each in program.clauses if any(action.row.ends for action in each.actions)}
-        self._ticks_read = any(each.index in self._reading for each in program.clauses
-                               if any(desc.name in self._periods for desc in each.probes))
+        self._reading = {
+            each.index for each in program.clauses if any(action.args for action in each.actions)
+        }
+        self._ending = {
+            each.index
+            for each in program.clauses
+            if any(action.row.ends for action in each.actions)
+        }
+        self._ticks_read = any(
+            each.index in self._reading
+            for each in program.clauses
+            if any(desc.name in self._periods for desc in each.probes)
+        )
 
     # --- finding --------------------------------------------------------------------------------------
     def open(self, targets):
@@ -109,7 +131,10 @@ class RemoteEngine(EmbeddedEngine):
 
         if placement.HERE not in placement.of_description(desc):
             return 0
-        return sum(all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe)) for probe in own)
+        return sum(
+            all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe))
+            for probe in own
+        )
 
     def _add(self, name):
         try:
@@ -127,8 +152,12 @@ class RemoteEngine(EmbeddedEngine):
 
     def _connected(self, host):
         self._selector.register(host.link.out, selectors.EVENT_READ, host)
-        self._ask(host, lambda host: host.link.send("trace", **self._request.sent_to(
-            host.name, self._patience, self._returns.lasts)))
+        self._ask(
+            host,
+            lambda host: host.link.send(
+                "trace", **self._request.sent_to(host.name, self._patience, self._returns.lasts)
+            ),
+        )
 
     def _living(self):
         """Those that there is a line to."""
@@ -175,7 +204,9 @@ class RemoteEngine(EmbeddedEngine):
         self._hang_up(host, AWAY)
         self._returns.lost(host, time.monotonic_ns())
         host.joins = True
-        self._texts.append(f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again")
+        self._texts.append(
+            f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again"
+        )
 
     def _join(self):
         """Hosts that were not there at the beginning are as such that have gone, and never counted."""
@@ -206,12 +237,16 @@ class RemoteEngine(EmbeddedEngine):
 
     def is_back(self, host):
         """It counts from now on."""
-        self._texts.append(f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now")
+        self._texts.append(
+            f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now"
+        )
 
     def began(self, host):
         """It begins to trace."""
         if host.joins:
-            self._pinged = self._next_ping = 0  # how its clock stands is to be known as well as the others'
+            self._pinged = self._next_ping = (
+                0  # how its clock stands is to be known as well as the others'
+            )
             self._returns.is_back(host, time.monotonic_ns())
 
     def _listen(self, timeout):
@@ -317,8 +352,14 @@ class RemoteEngine(EmbeddedEngine):
     def share_waiting(self, host):
         """One more line of the host's waits.  Where those of all hosts take too much, the one with most is given up."""
         self._waiting = max(self._waiting, host.waits)
-        if self._waiting * len(self._hosts) > _WAITING and sum(each.waits for each in self._hosts) > _WAITING:
-            most, why = max(self._hosts, key=lambda each: each.waits), f"lines of epochs without an end take more than {_WAITING} bytes, most of them its"
+        if (
+            self._waiting * len(self._hosts) > _WAITING
+            and sum(each.waits for each in self._hosts) > _WAITING
+        ):
+            most, why = (
+                max(self._hosts, key=lambda each: each.waits),
+                f"lines of epochs without an end take more than {_WAITING} bytes, most of them its",
+            )
             if most is host:
                 raise Broken(why)
             self._give_up(most, why)
@@ -334,10 +375,15 @@ class RemoteEngine(EmbeddedEngine):
     def _go(self):
         """The hosts begin, with clocks that are known."""
         self._next_ping = self._pinged = 0  # until now some did not listen
-        self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
+        self._await(
+            lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time"
+        )
         for host in self._living():
             self._ask(host, lambda host: host.link.send("go", **self.wall_of(host)))
-        self._await(lambda host: host.state != OPENED and (host.state != RUNNING or host.epoch), "does not begin")  # its probes are on
+        self._await(
+            lambda host: host.state != OPENED and (host.state != RUNNING or host.epoch),
+            "does not begin",
+        )  # its probes are on
 
     def poll(self, timeout):
         if self._ticks is None:
@@ -349,7 +395,12 @@ class RemoteEngine(EmbeddedEngine):
             if due and due[0] <= now:
                 return self._at_tick(*due)
             self._listen(min(deadline, due[0] if due else deadline) - now)
-            if (records := self._consumer.take_records() + self._released()) or self.exiting or self.finished or time.monotonic_ns() >= deadline:
+            if (
+                (records := self._consumer.take_records() + self._released())
+                or self.exiting
+                or self.finished
+                or time.monotonic_ns() >= deadline
+            ):
                 return records
 
     def _at_tick(self, when, probe):
@@ -367,7 +418,12 @@ class RemoteEngine(EmbeddedEngine):
         asked = set(self._running())
         for host in asked:
             self._ask(host, lambda host: host.link.send("flush", id=number))
-        for host in self._await(lambda host: host not in asked or host.state != RUNNING or host.flushed >= number, "", _FLUSH, give_up=False):
+        for host in self._await(
+            lambda host: host not in asked or host.state != RUNNING or host.flushed >= number,
+            "",
+            _FLUSH,
+            give_up=False,
+        ):
             if not host.late:
                 self._texts.append(f"{host.name} is late: what is shown lacks {host.missing}")
             host.late = True
@@ -385,7 +441,11 @@ class RemoteEngine(EmbeddedEngine):
         return records
 
     def _look_into(self, records):
-        clauses = {clause & ~p.RECORD_FLAGS for _, clause, *_ in split(records)} if self._reading or self._ending else set()
+        clauses = (
+            {clause & ~p.RECORD_FLAGS for _, clause, *_ in split(records)}
+            if self._reading or self._ending
+            else set()
+        )
         if clauses & self._ending:
             self._exit_seen = True
         if clauses & self._reading:
@@ -404,8 +464,10 @@ class RemoteEngine(EmbeddedEngine):
         said += self._silent()
         if self._ended and self._order.unsure > self._told_unsure:
             self._told_unsure = self._order.unsure
-            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different "
-                        "hosts is not certain: their clocks are not known so well")
+            said.append(
+                f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different "
+                "hosts is not certain: their clocks are not known so well"
+            )
         return said
 
     def _silent(self):
@@ -415,8 +477,11 @@ class RemoteEngine(EmbeddedEngine):
             silent = now - host.heard > _SILENT
             if silent != host.silent:
                 host.silent = silent
-                said.append(f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is {host.missing}" if silent
-                            else f"{host.name} answers again")
+                said.append(
+                    f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is {host.missing}"
+                    if silent
+                    else f"{host.name} answers again"
+                )
         return said
 
     def end(self):
@@ -425,7 +490,9 @@ class RemoteEngine(EmbeddedEngine):
         for host in self._hosts:
             if host.joins and host.state in (AWAY, STARTING, OPENED):
                 self._hang_up(host, GONE)
-                self._texts += [f"{host.name} has not come back: lost is {host.missing}"] * host.began
+                self._texts += [
+                    f"{host.name} has not come back: lost is {host.missing}"
+                ] * host.began
         for host in self._living():
             self._ask(host, lambda host: host.link.send("stop"))
         return self.more()

@@ -31,7 +31,10 @@ class SendingEngine(EmbeddedEngine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self._rows, self._numbers = [], {}  # samples that were not taken yet; the number of each name that was told
+        self._rows, self._numbers = (
+            [],
+            {},
+        )  # samples that were not taken yet; the number of each name that was told
 
     def _described(self, clause):
         return []
@@ -61,7 +64,10 @@ class SendingEngine(EmbeddedEngine):
         records = super().poll(timeout)
         looked = time.monotonic_ns()
         if self._ticks and self._deliver(EVERYTHING) < BATCH:
-            come, due = looked - (self.options.get("orderlag") or _ORDERLAG) - _MARGIN, self._ticks.next()
+            come, due = (
+                looked - (self.options.get("orderlag") or _ORDERLAG) - _MARGIN,
+                self._ticks.next(),
+            )
             self.come = max(self.come, min(come, due[0]) if due else come)
         return records
 

@@ -74,7 +74,9 @@ class Samples:
     def __init__(self, events: Events, probes: dict[str, int], word: Any) -> None:
         self.host, self._events, self._probes, self._word = events.host, events, probes, word
         self._words: list[int] = []  # of the names that it has told
-        self._rows: deque[tuple[int, int, tuple[Any, ...], list[int], bytes]] = deque()  # (time, probe, who, stack, proc)
+        self._rows: deque[tuple[int, int, tuple[Any, ...], list[int], bytes]] = (
+            deque()
+        )  # (time, probe, who, stack, proc)
         self._waits = self.last = self._came = 0
 
     @property
@@ -89,13 +91,27 @@ class Samples:
             self._words.append(self._word(text if self.host.may_name(text) else UNKNOWN))
         for name, when, pid, tid, uid, gid, comm, frames, *more in rows:
             proc = str(more[0]) if more else ""  # who works there, where that is wanted
-            if any(number.__class__ is not int or not 0 <= number < _MOST for number in (pid, tid, uid, gid)) or len(comm) > _COMM:
+            if (
+                any(
+                    number.__class__ is not int or not 0 <= number < _MOST
+                    for number in (pid, tid, uid, gid)
+                )
+                or len(comm) > _COMM
+            ):
                 raise ValueError("no sample")
             if len(proc) > host_protocol.LONGEST:
                 raise ValueError("no sample")
             self._came = max(self._came, min(when + offset, self.host.heard))
-            stack = [self._words[frame] for frame in frames[:host_protocol.FRAMES]]
-            self._rows.append((self._came, self._probes[name], (pid, tid, uid, gid, 0, comm), stack, proc.encode("utf-8", "replace")))
+            stack = [self._words[frame] for frame in frames[: host_protocol.FRAMES]]
+            self._rows.append(
+                (
+                    self._came,
+                    self._probes[name],
+                    (pid, tid, uid, gid, 0, comm),
+                    stack,
+                    proc.encode("utf-8", "replace"),
+                )
+            )
             self._waits += _ROW + 8 * len(stack) + len(self._rows[-1][4])
 
     def next_time(self) -> int | None:
@@ -105,7 +121,14 @@ class Samples:
         """On the first, which is not later: its record may have to be seen before the next one."""
         self.last, probe, who, stack, proc = self._rows.popleft()
         self._waits -= _ROW + 8 * len(stack) + len(proc)
-        consumer.fire(probe, self.last, *who, args=arguments(stack, proc), stack=stack, host=self.host.number + 1)
+        consumer.fire(
+            probe,
+            self.last,
+            *who,
+            args=arguments(stack, proc),
+            stack=stack,
+            host=self.host.number + 1,
+        )
         return 1
 
     def damage(self) -> str | None:

@@ -30,8 +30,13 @@ if TYPE_CHECKING:
 
 _PROBES = 10_000
 _ROWS, _WAITING = 200_000, 32 << 20  # of deltas of an epoch; bytes of their lines
-_AT_HAND = 1 << 20  # bytes of lines of which what they say waits, of the others the lines themselves
-_FUNCTIONS, _NAMED = 10 * host_protocol.NAMES, 32 << 20  # names of functions in records and keys, for each host that it speaks for; their characters
+_AT_HAND = (
+    1 << 20
+)  # bytes of lines of which what they say waits, of the others the lines themselves
+_FUNCTIONS, _NAMED = (
+    10 * host_protocol.NAMES,
+    32 << 20,
+)  # names of functions in records and keys, for each host that it speaks for; their characters
 _USELESS = 100_000  # lines that say nothing that counts
 _ORIGINS = 2 * MOST**2  # numbers of hosts behind relays, of two levels: made of those of both
 _TEXTS = 200  # that it has told
@@ -74,7 +79,9 @@ class Host:
         self.heard = time.monotonic_ns()  # of a line
         self._pings: dict[int, int] = {}
         self._probes: dict[int, int] = {}  # ours by its
-        self._pending: list[tuple[Any, Any]] = []  # (definition, rows, or bytes that say them) of the epoch that is open
+        self._pending: list[
+            tuple[Any, Any]
+        ] = []  # (definition, rows, or bytes that say them) of the epoch that is open
         self._rows = self.waits = 0
         self.late = self.silent = False  # as the user was told
         self._is_back = False  # until its first epoch says that its probes are on, which is told
@@ -82,7 +89,9 @@ class Host:
     @property
     def missing(self) -> str:
         """What of its counts is not known here."""
-        found = f"what it has counted since {self._since}" if self._since else "all that it has counted"
+        found = (
+            f"what it has counted since {self._since}" if self._since else "all that it has counted"
+        )
         return f"{found}, for {self.behind}" if self.behind else found
 
     # --- what it is asked ---------------------------------------------------------------------------
@@ -105,8 +114,18 @@ class Host:
                 raise Broken(f"a line of type {harmless(line['type'][:40])!r}")
             try:
                 does(self, line)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error, LookupError) as error:
-                raise Broken(f"a line of type {line['type']!r} that is none: {harmless(str(error)[:200])}") from None
+            except (
+                KeyError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                OverflowError,
+                struct.error,
+                LookupError,
+            ) as error:
+                raise Broken(
+                    f"a line of type {line['type']!r} that is none: {harmless(str(error)[:200])}"
+                ) from None
         for text in self.link.said():
             self._tell(text)
 
@@ -173,7 +192,9 @@ class Host:
         size = clause.record_size
         record = bytearray(size)
         packed = self._engine.pack(host_protocol.data_of(clause), values)
-        record[p.RECORD_DATA : size] = packed[p.RECORD_DATA : size].ljust(size - p.RECORD_DATA, b"\0")
+        record[p.RECORD_DATA : size] = packed[p.RECORD_DATA : size].ljust(
+            size - p.RECORD_DATA, b"\0"
+        )
         self._keep(line, clause.index, record)
 
     def _fault(self, line: dict[str, Any]) -> None:
@@ -186,10 +207,24 @@ class Host:
     def _keep(self, line: dict[str, Any], clause: int, record: bytearray) -> None:
         """A record is whole but for its header."""
         offset, error = self.offset.at(self.heard)
-        when = min(max(0, _natural(line["time"]) + offset), self.heard)  # nothing is of a time to come
-        _HEADER.pack_into(record, 0, len(record), clause, self._probes[line["probe"]], line["cpu"], when, line["pid"], line["tid"])
+        when = min(
+            max(0, _natural(line["time"]) + offset), self.heard
+        )  # nothing is of a time to come
+        _HEADER.pack_into(
+            record,
+            0,
+            len(record),
+            clause,
+            self._probes[line["probe"]],
+            line["cpu"],
+            when,
+            line["pid"],
+            line["tid"],
+        )
         who = self.number
-        if "origin" in line:  # of a host behind it, whose records come in no order with those of others
+        if (
+            "origin" in line
+        ):  # of a host behind it, whose records come in no order with those of others
             who += (1 + min(_natural(line["origin"]), _ORIGINS)) * MOST
             error += _natural(line["error"])
         else:
@@ -238,7 +273,10 @@ class Host:
 
     def _delta(self, line: dict[str, Any]) -> None:
         definition = self._engine.definitions[line["name"]]
-        if (line["function"], line["params"]) != (definition.row.called, list(definition.params or ())):
+        if (line["function"], line["params"]) != (
+            definition.row.called,
+            list(definition.params or ()),
+        ):
             raise ValueError("of another function")
         if _natural(line["epoch"]) != self.epoch:
             raise ValueError(f"of epoch {line['epoch']}, where {self.epoch} is open")
@@ -290,7 +328,19 @@ def _natural(value: Any) -> int:
 
 
 _DOES: dict[str, Any] = {
-    "opened": Host._opened, "refused": Host._refused, "hello": Host._hello, "pong": Host._pong, "probe": Host._probe,
-    "record": Host._record, "fault": Host._fault, "events": Host._events, "samples": Host._samples, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
-    "notice": Host._notice, "text": Host._text, "exit": Host._exit,
+    "opened": Host._opened,
+    "refused": Host._refused,
+    "hello": Host._hello,
+    "pong": Host._pong,
+    "probe": Host._probe,
+    "record": Host._record,
+    "fault": Host._fault,
+    "events": Host._events,
+    "samples": Host._samples,
+    "delta": Host._delta,
+    "heartbeat": Host._heartbeat,
+    "drops": Host._drops,
+    "notice": Host._notice,
+    "text": Host._text,
+    "exit": Host._exit,
 }

@@ -74,7 +74,11 @@ def _part(data: Data) -> Callable[[Any], Any]:
         return lambda value: _raw(value, data.size)
     bits = 8 * data.size
     is_signed = data.type.is_integer and data.type.signed
-    return _integer(-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else _integer(0, (1 << bits) - 1)
+    return (
+        _integer(-(1 << bits - 1), (1 << bits - 1) - 1)
+        if is_signed
+        else _integer(0, (1 << bits) - 1)
+    )
 
 
 def _integer(lowest: int, highest: int) -> Callable[[Any], int]:

@@ -41,8 +41,10 @@ def folded(names: Iterable[str]) -> str:
     for name in names:
         before, number, rest = _NUMBERED.match(name).groups()  # type: ignore[union-attr]  # it matches all
         found.setdefault((before, rest), []).append(number)
-    return ",".join(f"{before}[{_ranges(numbers)}]{rest}" if len(numbers) > 1 else f"{before}{numbers[0]}{rest}"
-                    for (before, rest), numbers in found.items())
+    return ",".join(
+        f"{before}[{_ranges(numbers)}]{rest}" if len(numbers) > 1 else f"{before}{numbers[0]}{rest}"
+        for (before, rest), numbers in found.items()
+    )
 
 
 def _ranges(numbers: list[str]) -> str:
@@ -68,7 +70,9 @@ def checked(name: str) -> str:
 
 def _names(text: str) -> list[str]:
     found: list[str] = []
-    for name in _of_cluster_shell(text) or (each for part in _COMMA.split(text) if part for each in _expanded(part)):
+    for name in _of_cluster_shell(text) or (
+        each for part in _COMMA.split(text) if part for each in _expanded(part)
+    ):
         found.append(name)
         if len(found) > MOST:
             raise NotHosts(f"more than {MOST} hosts")
@@ -86,7 +90,9 @@ def _of_cluster_shell(text: str) -> list[str] | None:
     try:
         return list(NodeSet(text))
     except Exception as error:  # noqa: BLE001  (its exceptions have no class in common: of lists, of groups, of their files)
-        raise NotHosts(f"{text}: ClusterShell can not read it: {str(error) or type(error).__name__}") from None
+        raise NotHosts(
+            f"{text}: ClusterShell can not read it: {str(error) or type(error).__name__}"
+        ) from None
 
 
 def _expanded(part: str) -> Iterator[str]:

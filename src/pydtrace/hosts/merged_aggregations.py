@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WAITING = 64  # values of a key
-_WAITING_ALL, _VALUE = 16 << 20, 120  # bytes of values of all keys, about; of one without its buckets
+_WAITING_ALL, _VALUE = (
+    16 << 20,
+    120,
+)  # bytes of values of all keys, about; of one without its buckets
 
 
 class Numbers:
@@ -74,7 +77,10 @@ class Merged:
 
     def __init__(self, definition: Any, room: int) -> None:
         self._definition, self._room = definition, room
-        self._key, self._words = host_protocol.reader(definition.keys), words_of(definition.row, definition.params)
+        self._key, self._words = (
+            host_protocol.reader(definition.keys),
+            words_of(definition.row, definition.params),
+        )
         self._waits = 0  # bytes of values, about
         self._slots: dict[bytes, list[Any]] = {}
         self._owners: dict[bytes, int] = {}  # who brought a key
@@ -110,7 +116,9 @@ class Merged:
                 slot[:] = [self._words.joined(slot)]
         self._waits = 0
 
-    def _new(self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> list[Any] | None:
+    def _new(
+        self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]
+    ) -> list[Any] | None:
         """The slot of keys that were not said in this way before; None: no room."""
         packed = pack(self._key(keys))
         if packed not in self._slots:
@@ -126,7 +134,9 @@ class Merged:
     def absorb(self, items: list[tuple[bytes, bytes]]) -> None:
         """What was counted here."""
         for key, value in items:
-            self._slots.setdefault(key, []).append(self._words.check(said(self._definition.row, unpacked(value))))
+            self._slots.setdefault(key, []).append(
+                self._words.check(said(self._definition.row, unpacked(value)))
+            )
 
     def items(self) -> list[tuple[bytes, bytes]]:
         """[(key, value)] as an engine has them."""
@@ -143,5 +153,8 @@ class Merged:
     def remove(self, keys: list[bytes]) -> None:
         self._known.clear()
         for key in keys:
-            if self._slots.pop(key, None) is not None and (host := self._owners.pop(key, None)) is not None:
+            if (
+                self._slots.pop(key, None) is not None
+                and (host := self._owners.pop(key, None)) is not None
+            ):
                 self._brought[host] -= 1

@@ -20,7 +20,11 @@ BOTH = frozenset((HERE, THERE))
 def of_description(description: Any) -> frozenset[str]:
     if description.name == "ERROR":
         return BOTH
-    return frozenset((HERE,)) if description.name in ("BEGIN", "END") or period(description.name) else frozenset((THERE,))
+    return (
+        frozenset((HERE,))
+        if description.name in ("BEGIN", "END") or period(description.name)
+        else frozenset((THERE,))
+    )
 
 
 def of_clause(probes: Iterable[Any]) -> frozenset[str]:

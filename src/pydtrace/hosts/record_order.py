@@ -36,8 +36,15 @@ class Ends:
 
 def marked(record: bytes) -> bytes:
     """It may belong before what was given out before it."""
-    clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder) | p.RECORD_UNSURE
-    return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]
+    clause = (
+        int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder)
+        | p.RECORD_UNSURE
+    )
+    return (
+        record[: p.RECORD_CLAUSE]
+        + clause.to_bytes(4, sys.byteorder)
+        + record[p.RECORD_CLAUSE + 4 :]
+    )
 
 
 _OVERHEAD = 250  # bytes that a record takes besides its own
@@ -48,7 +55,9 @@ class Order:
 
     def __init__(self, patience: int) -> None:
         self._patience = patience
-        self._heap: list[tuple[int, int, int, int, int, bytes]] = []  # (time, number, error, host, when it came, record)
+        self._heap: list[
+            tuple[int, int, int, int, int, bytes]
+        ] = []  # (time, number, error, host, when it came, record)
         self._number = 0
         self._last = 0  # time of what was given out last
         self._ends = Ends()

@@ -22,12 +22,56 @@ if TYPE_CHECKING:
 VIA = "ssh -T {host}"
 _COMMAND = ("pydtrace", "--serve")
 # What decides how a script is compiled, or how a host traces; the rest is for who shows it.
-FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "stackframes", "ustackframes", "jstackframes", "maxframes",
-             "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "children", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
-             "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize", "hostmode")
-NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
+FORWARDED = (
+    "aggsize",
+    "bufsize",
+    "dynvarsize",
+    "specsize",
+    "strsize",
+    "nspec",
+    "stackframes",
+    "ustackframes",
+    "jstackframes",
+    "maxframes",
+    "printsize",
+    "pyusdt",
+    "engine",
+    "orderlag",
+    "workers",
+    "profilewall",
+    "children",
+    "pychildren",
+    "argref",
+    "defaultargs",
+    "encoding",
+    "knodefs",
+    "unodefs",
+    "nolibs",
+    "empty",
+    "destructive",
+    "nop5",
+    "attach",
+    "cpu",
+    "version",
+    "scratchsize",
+    "jstackstrsize",
+    "hostmode",
+)
+NOT_THERE = (
+    "replay",
+    "record",
+    "keep",
+    "wait",
+    "cpp",
+    "cppargs",
+    "libdir",
+    "file",
+)  # options: the files are not on the hosts
 _LEVELS = 3  # of relays
-_OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, and where they do not
+_OFTEN, _SELDOM = (
+    0.2,
+    1.0,
+)  # s of an epoch, where records wait for each other, and where they do not
 
 
 class Request:
@@ -37,7 +81,13 @@ class Request:
 
     forward: Callable[[bytes, int, int], None] | None = None
 
-    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        via: Sequence[str],
+        script: Mapping[str, Any],
+        behind: Mapping[str, Any] | None = None,
+    ) -> None:
         self.names, self.via, self.script, self.behind = names, via, script, behind or {}
 
     def link(self, name: str) -> Link:
@@ -52,11 +102,17 @@ class Request:
         """A relay is less patient than who waits for it.  Both in ns."""
         found = {**self.script, "host": name}
         if name in self.behind:
-            found.update(hosts=self.behind[name], via=[*self.via], wait=2 * patience // 3, retry=retry)
+            found.update(
+                hosts=self.behind[name], via=[*self.via], wait=2 * patience // 3, retry=retry
+            )
         return found
 
     def __repr__(self) -> str:
-        through = f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}" if self.behind else ""
+        through = (
+            f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}"
+            if self.behind
+            else ""
+        )
         return f"{len(leaves(self.behind)) or len(self.names)} hosts{through}"
 
 
@@ -69,7 +125,11 @@ def release() -> str:
 
 def leaves(tree: Any) -> list[str]:
     """The hosts of {relay: the hosts behind it, or again such a dict}, or of a list of them."""
-    return [name for each in tree.values() for name in leaves(each)] if isinstance(tree, dict) else tree
+    return (
+        [name for each in tree.values() for name in leaves(each)]
+        if isinstance(tree, dict)
+        else tree
+    )
 
 
 def _checked(tree: Any, levels: int) -> Any:
@@ -88,7 +148,9 @@ def _tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
         return names
     first = tiers[0][: len(names)]
     n = len(first)
-    return {name: _tree([tier[i::n] for tier in tiers[1:]], names[i::n]) for i, name in enumerate(first)}
+    return {
+        name: _tree([tier[i::n] for tier in tiers[1:]], names[i::n]) for i, name in enumerate(first)
+    }
 
 
 def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
@@ -96,7 +158,20 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
     if len(leaves(behind)) > hostlist.MOST or not via:
         raise hostlist.NotHosts("too many hosts, or no way to them")
-    script = {key: asked[key] for key in ("schema", "release", "interval", "operands", "pids", "command", "width", "options", "requests")}
+    script = {
+        key: asked[key]
+        for key in (
+            "schema",
+            "release",
+            "interval",
+            "operands",
+            "pids",
+            "command",
+            "width",
+            "options",
+            "requests",
+        )
+    }
     found = Request([*behind], via, script, behind if isinstance(behind, dict) else None)
     found.forward = forward
     return found
@@ -114,20 +189,46 @@ def words_of(via: str | None) -> list[str]:
     except ValueError as error:
         raise hostlist.NotHosts(f"--via: {error}") from None
     if not any("{host}" in word for word in words):
-        raise hostlist.NotHosts("--via needs {host} where the name of a host is to stand: --via 'ssh -T {host}'")
+        raise hostlist.NotHosts(
+            "--via needs {host} where the name of a host is to stand: --via 'ssh -T {host}'"
+        )
     return words if any(word.startswith("--serve") for word in words) else [*words, *_COMMAND]
 
 
-def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
-         pids: Sequence[int], command: str | None, relay: str | None = None, width: int = 0) -> Request:
+def make(
+    hosts: str,
+    via: str | None,
+    program: Program,
+    options: Mapping[str, Any],
+    texts: Iterable[dict[str, Any]],
+    operands: Sequence[str],
+    pids: Sequence[int],
+    command: str | None,
+    relay: str | None = None,
+    width: int = 0,
+) -> Request:
     """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts, or several, with spaces between them: those that
     are reached from here, those that these reach …; width: of names, where others may join.  NotHosts."""
     sends = options.get("hostmode") == "central"
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
-        raise hostlist.NotHosts("-x hostmode=central can not be had with --relay, and only with -x engine=embedded")
-    records = sends or any(clause.record_size and placement.THERE in placement.of_clause(clause.probes) for clause in program.clauses)
-    script = {"schema": 2, "release": release(), "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids],
-              "command": command, "width": width or width_of(hosts), "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
+        raise hostlist.NotHosts(
+            "-x hostmode=central can not be had with --relay, and only with -x engine=embedded"
+        )
+    records = sends or any(
+        clause.record_size and placement.THERE in placement.of_clause(clause.probes)
+        for clause in program.clauses
+    )
+    script = {
+        "schema": 2,
+        "release": release(),
+        "interval": _OFTEN if records else _SELDOM,
+        "operands": [*operands],
+        "pids": [*pids],
+        "command": command,
+        "width": width or width_of(hosts),
+        "options": {name: options[name] for name in FORWARDED if name in options},
+        "requests": [*texts],
+    }
     names, words = hostlist.hosts(hosts), words_of(via)
     if relay is None:
         return Request(names, words, script)

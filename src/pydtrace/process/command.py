@@ -44,7 +44,12 @@ class Command:
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
         try:
-            self.pid = _tracer.fork_gated([*map(os.fsencode, argv)], (gate_read, failure_write), (self._gate, self._failure), dies_alone)
+            self.pid = _tracer.fork_gated(
+                [*map(os.fsencode, argv)],
+                (gate_read, failure_write),
+                (self._gate, self._failure),
+                dies_alone,
+            )
         finally:
             os.close(gate_read)
             os.close(failure_write)
@@ -68,7 +73,9 @@ class Command:
         """Let the command run.  Raises OSError if it can not be started."""
         if self._started_by_other:
             return
-        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in self.environment.items())
+        variables = b"".join(
+            os.fsencode(f"{name}={value}") + b"\0" for name, value in self.environment.items()
+        )
         os.write(self._gate, len(variables).to_bytes(4, "little") + variables)
         os.close(self._gate)
         self._gate = -1
@@ -116,7 +123,9 @@ class Command:
         long as it needs where a signal has ended the tracing (user.interrupted), else _LONGEST.  Where the user interrupts again
         (user.hurry; KeyboardInterrupt), or for the first time while this waits, it is killed _HURRIED after a SIGTERM."""
         if self._gate >= 0:
-            os.close(self._gate)  # never started: it ends by itself, unless another child has this end of the gate as well
+            os.close(
+                self._gate
+            )  # never started: it ends by itself, unless another child has this end of the gate as well
             self._gate = -1
             self._kill(signal.SIGKILL)
             self.wait()
@@ -151,7 +160,11 @@ class Command:
     def _has_got_a_signal(self, interrupted):
         """One that has left our process group has got nothing that was sent to the group."""
         try:
-            return bool(self._witness and os.getpgid(self.pid) == os.getpgrp() and self._witness.was_signalled(interrupted))
+            return bool(
+                self._witness
+                and os.getpgid(self.pid) == os.getpgrp()
+                and self._witness.was_signalled(interrupted)
+            )
         except OSError:
             return False
 
@@ -164,11 +177,17 @@ class Command:
             if silent and passed > _SILENT and seconds != _HURRIED:
                 silent = False
                 at_most = "" if seconds is None else f" {seconds:g} s at most"
-                self.say(f"waiting{at_most} for process {self.pid} ({comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once")
+                self.say(
+                    f"waiting{at_most} for process {self.pid} ({comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once"
+                )
             time.sleep(0.01)
 
     def _kill(self, number):
         try:
-            send(self.pid, number, lambda: not self._started_by_other or ticks(self.pid) == self._began)
+            send(
+                self.pid,
+                number,
+                lambda: not self._started_by_other or ticks(self.pid) == self._began,
+            )
         except OSError:  # another's child may be gone by now, or be another user's
             pass

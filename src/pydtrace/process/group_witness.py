@@ -22,8 +22,16 @@ class GroupWitness:
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
             self._pid = os.posix_spawnp(
-                "cat", ["cat"], os.environ, setsigmask=[], setsigdef=[each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN],
-                file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0), *((os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2))])
+                "cat",
+                ["cat"],
+                os.environ,
+                setsigmask=[],
+                setsigdef=[each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN],
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    *((os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)),
+                ],
+            )
         except OSError:
             os.close(self._open)
             raise

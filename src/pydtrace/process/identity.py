@@ -107,6 +107,9 @@ def _hold(pid: int) -> int | None:
     except AttributeError:  # not Linux
         return None
     except OSError as error:
-        if error.errno in (errno.ENOSYS, errno.EPERM):  # before Linux 5.3; in a sandbox that has not heard of it
+        if error.errno in (
+            errno.ENOSYS,
+            errno.EPERM,
+        ):  # before Linux 5.3; in a sandbox that has not heard of it
             return None
         raise

@@ -22,7 +22,9 @@ class Mapping:
 
     __slots__ = ("access", "device", "inode", "offset", "path", "where")
 
-    def __init__(self, where: str, access: str, offset: str, device: str, inode: str, path: str) -> None:
+    def __init__(
+        self, where: str, access: str, offset: str, device: str, inode: str, path: str
+    ) -> None:
         self.where, self.access, self.offset, self.device = where, access, int(offset, 16), device
         self.inode, self.path = int(inode), path
 
@@ -69,10 +71,14 @@ def _is_program(pid: int, mapping: Mapping) -> bool:
         return False
 
 
-def find(pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True) -> tuple[str, os.stat_result] | None:
+def find(
+    pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True
+) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had; may(path, pid): whether a
     path is looked at (untrusted/responsive_fs.py)."""
-    paths = [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
+    paths = (
+        [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
+    )
     if mapping.is_gone and _is_program(pid, mapping):
         paths.append(f"/proc/{pid}/exe")
     itself = ""

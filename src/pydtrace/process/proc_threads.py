@@ -8,10 +8,22 @@ import os
 
 from . import syscall_numbers
 
-_STATES = {"R": "running", "S": "sleeping", "D": "in the kernel", "T": "stopped", "t": "stopped by a debugger", "Z": "ended",
-           "X": "ended", "I": "idle"}
+_STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "in the kernel",
+    "T": "stopped",
+    "t": "stopped by a debugger",
+    "Z": "ended",
+    "X": "ended",
+    "I": "idle",
+}
 FROZEN = "frozen"
-_FREEZERS = ("__refrigerator", "do_freezer_trap", "get_signal")  # where the kernel keeps those whose cgroup is frozen, by version of cgroups
+_FREEZERS = (
+    "__refrigerator",
+    "do_freezer_trap",
+    "get_signal",
+)  # where the kernel keeps those whose cgroup is frozen, by version of cgroups
 _MOST = 1 << 16  # threads
 
 
@@ -45,7 +57,10 @@ def ids(pid):
 def tasks(pid):
     """{thread id as the process knows it: Task}.  Raises OSError where the process is not there."""
     names = _names()
-    found = (_task(f"/proc/{pid}/task/{name}", int(name), names) for name in os.listdir(f"/proc/{pid}/task")[:_MOST])
+    found = (
+        _task(f"/proc/{pid}/task/{name}", int(name), names)
+        for name in os.listdir(f"/proc/{pid}/task")[:_MOST]
+    )
     return {each.inner: each for each in found if each}
 
 
@@ -74,7 +89,9 @@ def _task(folder, tid, names):
     try:
         name, letter = _stat(_read(f"{folder}/stat"))
         where = _where(folder) if letter in "SD" else ""
-        return Task(tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names), where)
+        return Task(
+            tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names), where
+        )
     except (OSError, LookupError, ValueError):
         return None
 

@@ -70,7 +70,9 @@ def ids(part: str) -> list[int]:
     those whose script does."""
     processes = named()
     kept = part[:_KEPT]
-    return [pid for pid, called in processes if kept in called] or [pid for pid, _ in processes if part in _program(pid)]
+    return [pid for pid, called in processes if kept in called] or [
+        pid for pid, _ in processes if part in _program(pid)
+    ]
 
 
 def _called(text: str) -> str:
@@ -101,7 +103,11 @@ def hint(text: str) -> str | None:
     if not text[:1].isalpha():
         return None
     found = _called(text)
-    return f"-p takes a process's id; {found}" if found else f"-p takes a process's id, and {_NOBODY}{text}; --wait waits for one"
+    return (
+        f"-p takes a process's id; {found}"
+        if found
+        else f"-p takes a process's id, and {_NOBODY}{text}; --wait waits for one"
+    )
 
 
 def process_id(text: str) -> int:

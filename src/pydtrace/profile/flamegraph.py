@@ -65,8 +65,10 @@ document.addEventListener("keydown", event => {
 });
 """
 
-_STYLE = ("text{font:11px monospace;pointer-events:none}.b{cursor:pointer}.b:hover rect{stroke:#000}.hit rect{fill:#c050e0}"
-          "#search{cursor:pointer;pointer-events:all;text-decoration:underline}")
+_STYLE = (
+    "text{font:11px monospace;pointer-events:none}.b{cursor:pointer}.b:hover rect{stroke:#000}.hit rect{fill:#c050e0}"
+    "#search{cursor:pointer;pointer-events:all;text-decoration:underline}"
+)
 
 
 class _Node:
@@ -89,13 +91,21 @@ def _tree(profile: Profile) -> _Node:
     shown = functools.cache(harmless)  # each text once, however often it is in the tree
     for thread, stacks in profile.by_thread():
         for stack, n in stacks:
-            root.add([shown(text) for text in ([thread] if thread else []) + [place.text for place in stack]], n)
+            root.add(
+                [
+                    shown(text)
+                    for text in ([thread] if thread else []) + [place.text for place in stack]
+                ],
+                n,
+            )
     return root
 
 
 def _colour(name: str) -> str:
     """Warm, the same for a function in every graph; by its file, so that what belongs together looks alike."""
-    number = hashlib.blake2b(name.rpartition("(")[2].partition(":")[0].encode("utf-8", "replace"), digest_size=2).digest()
+    number = hashlib.blake2b(
+        name.rpartition("(")[2].partition(":")[0].encode("utf-8", "replace"), digest_size=2
+    ).digest()
     return f"hsl({number[0] * 50 // 255 + 5} {60 + number[1] * 30 // 255}% 62%)"
 
 
@@ -107,9 +117,11 @@ def _shown(name: str, width: float) -> str:
 def _box(name: str, share: float, amount: str, start: float, row: int) -> str:
     x, width, y = start * WIDTH, share * WIDTH, TOP + row * ROW
     told = escape(f"{name}: {amount}, {share:.1%}")
-    return (f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{told}</title>'
-            f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(name)}"/>'
-            f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shown(name, width))}</text></g>\n')
+    return (
+        f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{told}</title>'
+        f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(name)}"/>'
+        f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shown(name, width))}</text></g>\n'
+    )
 
 
 def _boxes(root: _Node, amount: Callable[[int], str]) -> tuple[list[str], int]:
@@ -133,8 +145,10 @@ def flame(profile: Profile, title: str) -> str:
     drawn, rows = _boxes(_tree(profile), profile.amount) if profile.samples else ([], 0)
     height = TOP + rows * ROW + 10
     script = _SCRIPT % {"width": WIDTH, "character": _CHARACTER}
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">\n'
-            f"<title>{escape(harmless(title))}</title><style>{_STYLE}</style>\n"
-            f'<rect width="{WIDTH}" height="{height}" fill="#fdfcf8"/>\n'
-            f'<text x="10" y="18">{escape(harmless(title))}</text><text id="search" x="10" y="34">Search</text>'
-            f'<text id="found" x="70" y="34"></text>\n{"".join(drawn)}<script><![CDATA[{script}]]></script>\n</svg>\n')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">\n'
+        f"<title>{escape(harmless(title))}</title><style>{_STYLE}</style>\n"
+        f'<rect width="{WIDTH}" height="{height}" fill="#fdfcf8"/>\n'
+        f'<text x="10" y="18">{escape(harmless(title))}</text><text id="search" x="10" y="34">Search</text>'
+        f'<text id="found" x="70" y="34"></text>\n{"".join(drawn)}<script><![CDATA[{script}]]></script>\n</svg>\n'
+    )

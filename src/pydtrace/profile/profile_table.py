@@ -43,13 +43,20 @@ def unseen(profile: Profile) -> str:
 
 def remarks(profile: Profile) -> str:
     """What to know of them."""
-    lines = [f"{n} {words if n > 1 else words.replace('samples', 'sample').replace('events were', 'event was')}\n"
-             for kind, words in _SAID.items() if (n := profile.counts[kind])]
+    lines = [
+        f"{n} {words if n > 1 else words.replace('samples', 'sample').replace('events were', 'event was')}\n"
+        for kind, words in _SAID.items()
+        if (n := profile.counts[kind])
+    ]
     if profile.missed:
-        lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n")
+        lines.append(
+            f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n"
+        )
     lines.append(unseen(profile))
     if profile.looks and not profile.samples and profile.what == RAN:
-        lines.append("no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n")
+        lines.append(
+            "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n"
+        )
     return "".join(lines)
 
 
@@ -59,7 +66,10 @@ def table(profile: Profile, rows: int = ROWS) -> str:
     if not samples:
         return ""
     lines = ["  SELF   TOTAL  FUNCTION\n"]
-    lines += [f"{own / samples:6.1%}  {total / samples:6.1%}  {harmless(place.text)}\n" for place, own, total in functions[:rows]]
+    lines += [
+        f"{own / samples:6.1%}  {total / samples:6.1%}  {harmless(place.text)}\n"
+        for place, own, total in functions[:rows]
+    ]
     if len(functions) > rows:
         lines.append(f"                … and {len(functions) - rows} more\n")
     return "".join(lines)

@@ -27,7 +27,9 @@ WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _BELIEVED = 1 << 16  # code objects
-_FRESH = 0.5  # seconds for which each look tries whether a process that was started is a Python by now
+_FRESH = (
+    0.5  # seconds for which each look tries whether a process that was started is a Python by now
+)
 _LOOK = 0.01  # seconds of a child that may lie between the last look at it and its end
 _REST = 20  # times as long as a look at the kernel's list of threads took there is none
 
@@ -39,8 +41,24 @@ class Options:
 
     __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
 
-    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000, native=False, stop=False, tasks=False, tags=False):
-        self.which, self.lines, self.threads, self.frames, self.native = which, lines, threads, frames, native
+    def __init__(
+        self,
+        which=RUNNING,
+        lines=False,
+        threads=False,
+        frames=1000,
+        native=False,
+        stop=False,
+        tasks=False,
+        tags=False,
+    ):
+        self.which, self.lines, self.threads, self.frames, self.native = (
+            which,
+            lines,
+            threads,
+            frames,
+            native,
+        )
         self.stop, self.tasks, self.tags = stop, tasks, tags
 
 
@@ -85,7 +103,9 @@ class Process:
         self._walker = self.python.walker(options.frames, _TRIES, options.native)
         self._glance = self.python.walker(options.frames, 1)
         self._native = Native(self.python.memory, child) if options.native else None
-        self._capture = Capture(self.python.memory, child) if options.stop and not options.native else None
+        self._capture = (
+            Capture(self.python.memory, child) if options.stop and not options.native else None
+        )
         self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
         self._names = ThreadNames(self.python, self._codes)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
@@ -106,8 +126,13 @@ class Process:
             task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
             if self._counts(raw, task, copies):
                 found.append((self._thread(raw, task), raw, self._new(raw), task))
-        samples = [(thread, raw, self._stack(raw, task, copies, new), new) for thread, raw, new, task in found]
-        if not self.python.memory.is_its():  # the names may be those of the process that has its id now
+        samples = [
+            (thread, raw, self._stack(raw, task, copies, new), new)
+            for thread, raw, new, task in found
+        ]
+        if (
+            not self.python.memory.is_its()
+        ):  # the names may be those of the process that has its id now
             raise NoStacks(f"process {self.pid} has ended")
         for thread, raw, stack, new in samples:
             if new:
@@ -122,7 +147,11 @@ class Process:
     def _new(self, raw):
         """{code object: its identity} of those that are not known to be what they were."""
         now = {code: self._codes.identity(code) for code in raw.codes}
-        new = {code: identity for code, identity in now.items() if self._believed.get(code, ...) != identity}
+        new = {
+            code: identity
+            for code, identity in now.items()
+            if self._believed.get(code, ...) != identity
+        }
         for code in new:
             if self._believed.pop(code, None):
                 self._codes.forget(code)
@@ -137,19 +166,35 @@ class Process:
         now = {code: self._codes.identity(code) for _, _, _, new in unsure for code in new}
         for thread, raw, frames, new in unsure:
             changed = {code for code, identity in new.items() if now[code] != identity}
-            self._believed.update((code, identity) for code, identity in new.items() if identity and code not in changed)
+            self._believed.update(
+                (code, identity)
+                for code, identity in new.items()
+                if identity and code not in changed
+            )
             for code in changed:
                 self._codes.forget(code)
-            self._add(thread, raw, self._resolved(raw, [unknown() if frame.code in changed else frame for frame in frames]))
+            self._add(
+                thread,
+                raw,
+                self._resolved(
+                    raw, [unknown() if frame.code in changed else frame for frame in frames]
+                ),
+            )
 
     def _read(self):
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
-            return self._standing() if self._capture else ((), python_threads.raws(self._walker, self.pid))
+            return (
+                self._standing()
+                if self._capture
+                else ((), python_threads.raws(self._walker, self.pid))
+            )
         tids = proc_threads.ids(self.pid)
         if self._options.which != ALL:
             tids = [tid for tid in tids if proc_threads.letter(self.pid, tid) == "R"]
-        return self._native.copies(tids, self._options.which == ALL, lambda: python_threads.raws(self._walker, self.pid))
+        return self._native.copies(
+            tids, self._options.which == ALL, lambda: python_threads.raws(self._walker, self.pid)
+        )
 
     def _standing(self):
         """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
@@ -160,10 +205,14 @@ class Process:
         tids = [task.tid for task in tasks if task and task.letter == "R"]
         if not tids and not self._capture.late:
             return (), python_threads.raws(self._walker, self.pid)
-        stopped, raws = self._capture.still(tids, lambda: python_threads.raws(self._glance, self.pid))
+        stopped, raws = self._capture.still(
+            tids, lambda: python_threads.raws(self._glance, self.pid)
+        )
         if all(raw.whole for raw in raws):
             return stopped, raws
-        again = {raw.thread: raw for raw in python_threads.raws(self._walker, self.pid)}  # those that could not be stopped, or go on just now
+        again = {
+            raw.thread: raw for raw in python_threads.raws(self._walker, self.pid)
+        }  # those that could not be stopped, or go on just now
         return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
 
     def close(self):
@@ -189,7 +238,9 @@ class Process:
         """A thread of which there is a copy ran when it was asked to stop; by now it may do anything."""
         if self._options.which == GIL:
             return raw.gil
-        return self._options.which == ALL or (task is not None and (task.letter == "R" or task.tid in copies))
+        return self._options.which == ALL or (
+            task is not None and (task.letter == "R" or task.tid in copies)
+        )
 
     def _thread(self, raw, task):
         """What its samples are told apart by."""
@@ -202,7 +253,11 @@ class Process:
     def _stack(self, raw, task, copies, new):
         """Its Places, or, where there are new code objects in it, its Frames."""
         if self._native:
-            frames, why = self._native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
+            frames, why = (
+                self._native.frames(task.tid, copies.get(task.tid), task.call)
+                if task
+                else ([], NO_COPY)
+            )
             self._profile.counts["no_native"] += why is not None
             frames = merged(frames, raw.calls(self._codes))
             return frames if new else self._resolved(raw, frames)
@@ -224,7 +279,9 @@ class Process:
         return tuple(reversed(places)) or (marked("no Python function"),)
 
     def _place(self, frame):
-        return self._profile.place(Place((frame.name, frame.file, frame.line if self._options.lines else None)))
+        return self._profile.place(
+            Place((frame.name, frame.file, frame.line if self._options.lines else None))
+        )
 
 
 class Unseen:
@@ -288,7 +345,9 @@ class Sampler:
         for pid in [pid for pid, seen in self._waiting.items() if seen >= since]:
             self._beat()
             try:
-                self._processes[pid] = Process(pid, self._profile, self._options, pid == self._child)
+                self._processes[pid] = Process(
+                    pid, self._profile, self._options, pid == self._child
+                )
                 del self._waiting[pid]
             except NoStacks as error:
                 self.why_none = error

@@ -34,15 +34,33 @@ class _Frames:
         return self._numbers[place]
 
 
-def _sampled(name: str, stacks: list[tuple[Stack, int]], hz: int, frames: _Frames) -> dict[str, Any]:
+def _sampled(
+    name: str, stacks: list[tuple[Stack, int]], hz: int, frames: _Frames
+) -> dict[str, Any]:
     weights = [n / hz for _, n in stacks]
-    return {"type": "sampled", "name": name, "unit": "seconds", "startValue": 0, "endValue": sum(weights),
-            "samples": [[frames.number(place) for place in stack] for stack, _ in stacks], "weights": weights}
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "seconds",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": [[frames.number(place) for place in stack] for stack, _ in stacks],
+        "weights": weights,
+    }
 
 
 def speedscope(profile: Profile, name: str) -> dict[str, Any]:
     """name: of the whole."""
     frames = _Frames()
-    profiles = [_sampled(thread or name, stacks, profile.hz, frames) for thread, stacks in profile.by_thread()]
-    return {"$schema": _SCHEMA, "name": name, "exporter": "pyusdt", **({"activeProfileIndex": 0} if profiles else {}),
-            "shared": {"frames": frames.rows}, "profiles": profiles}
+    profiles = [
+        _sampled(thread or name, stacks, profile.hz, frames)
+        for thread, stacks in profile.by_thread()
+    ]
+    return {
+        "$schema": _SCHEMA,
+        "name": name,
+        "exporter": "pyusdt",
+        **({"activeProfileIndex": 0} if profiles else {}),
+        "shared": {"frames": frames.rows},
+        "profiles": profiles,
+    }

@@ -114,7 +114,11 @@ class Profile:
         key = thread, stack
         if key not in self.stacks:
             shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
-            if len(self.stacks) >= STACKS or self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
+            if (
+                len(self.stacks) >= STACKS
+                or self._frames + len(stack) > ROOM
+                or self._shown + shown > SHOWN
+            ):
                 self._full = True
                 key = self._thread(thread), (LEFT_OUT,)
             else:
@@ -147,4 +151,7 @@ class Profile:
             own[stack[-1]] += n
             for place in set(stack):
                 total[place] += n
-        return sorted(((place, own[place], n) for place, n in total.items()), key=lambda row: (-row[1], -row[2], row[0].text))
+        return sorted(
+            ((place, own[place], n) for place, n in total.items()),
+            key=lambda row: (-row[1], -row[2], row[0].text),
+        )

@@ -20,12 +20,17 @@ _PYTHON: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-_PYTHON_TEXTS = frozenset(["file", "function", "type", "text", "name", "coroutine", "inner", "awaits", "event"])
+_PYTHON_TEXTS = frozenset(
+    ["file", "function", "type", "text", "name", "coroutine", "inner", "awaits", "event"]
+)
 
 
 def of_python() -> dict[str, tuple[tuple[str, bool], ...]]:
     """All probes of the provider python: (name, whether it is a text) of each argument."""
-    return {probe: tuple((name, name in _PYTHON_TEXTS) for name in names) for probe, names in _PYTHON.items()}
+    return {
+        probe: tuple((name, name in _PYTHON_TEXTS) for name in names)
+        for probe, names in _PYTHON.items()
+    }
 
 
 def of(provider: str, name: str) -> tuple[str, ...]:

@@ -15,7 +15,9 @@ class Type:
     """Base of all types.  `size` is in bytes, `align` in bytes, `name` as D spells it."""
 
     __slots__ = ("name", "size", "align")
-    is_integer = is_string = is_pointer = is_void = is_array = is_record = is_enum = is_function = False
+    is_integer = is_string = is_pointer = is_void = is_array = is_record = is_enum = is_function = (
+        False
+    )
 
     def __init__(self, name: str, size: int, align: int | None = None) -> None:
         self.name, self.size, self.align = name, size, align or max(1, size)
@@ -142,7 +144,9 @@ class Body:
         self.fields: dict[str, Field] | None = None
         self.size, self.align, self.end = 0, 1, 0
         self.free = 0  # bits of the last byte that the last member, a bit-field, leaves to the next
-        self.spread = 0  # the end if bit-fields did not share bytes, as in dtrace, which decides the size
+        self.spread = (
+            0  # the end if bit-fields did not share bytes, as in dtrace, which decides the size
+        )
 
 
 class KernelBody(Body):
@@ -210,7 +214,6 @@ class Record(Type):
             body.align = max(body.align, align)
         assert body.fields is not None  # whoever defines its members has begun
         body.fields[name or f"#{len(body.fields)}"] = field
-
 
     def _add_bits(self, field: Field, width: int) -> None:
         """A bit-field goes on where the last member ended, unless it would be in two of its type's units."""
@@ -286,8 +289,11 @@ def known_record(name: str) -> Record | None:
     if name == "struct in_addr":
         found = _record("struct", "in_addr", s_addr=UINT32)
     elif name == "struct in6_addr":
-        parts = {"u6_addr8": Array(TYPEDEFS["uint8_t"], 16), "u6_addr16": Array(TYPEDEFS["uint16_t"], 8),
-                 "u6_addr32": Array(UINT32, 4)}
+        parts = {
+            "u6_addr8": Array(TYPEDEFS["uint8_t"], 16),
+            "u6_addr16": Array(TYPEDEFS["uint16_t"], 8),
+            "u6_addr32": Array(UINT32, 4),
+        }
         found = _record("struct", "in6_addr", in6_u=_record("union", None, **parts))
     else:
         return None
@@ -338,7 +344,9 @@ class Void(Type):
 # A string inside a struct or an array takes this much, whatever the strsize option is; as in dtrace.
 STRING_EXTENT = 256
 VOID = Void()
-FLOATS = {name: Float(name, size) for name, size in (("float", 4), ("double", 8), ("long double", 16))}
+FLOATS = {
+    name: Float(name, size) for name, size in (("float", 4), ("double", 8), ("long double", 16))
+}
 STRING = String()
 FUNCTION = Function()
 FUNCTION_POINTER = Pointer(FUNCTION)
@@ -456,7 +464,11 @@ def is_scalar(type: Any) -> bool:
 def compatible(left: Any, right: Any) -> bool:
     """True if two types are the same but for their names."""
     if left.is_integer and right.is_integer:
-        return left.rank == right.rank and left.is_enum == right.is_enum and (not left.is_enum or left.values is right.values)
+        return (
+            left.rank == right.rank
+            and left.is_enum == right.is_enum
+            and (not left.is_enum or left.values is right.values)
+        )
     if left.is_pointer and right.is_pointer:
         return left.to.is_enum or right.to.is_enum or compatible(left.to, right.to)  # as in dtrace
     if left.is_array and right.is_array:

@@ -86,7 +86,11 @@ def text_of(storage: bytes) -> str | bytes:
         return text.decode()
     except UnicodeDecodeError as error:
         # where the field was too short for all of it, it may have been cut inside a character
-        if len(text) >= len(storage) - _ROUNDING and error.end == len(text) and error.reason == "unexpected end of data":
+        if (
+            len(text) >= len(storage) - _ROUNDING
+            and error.end == len(text)
+            and error.reason == "unexpected end of data"
+        ):
             return text[: error.start].decode()
         return text
 

@@ -24,7 +24,9 @@ _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF
 _PART_LITERAL = 0
 _NO_STARS = (_NONE, 0, _NONE, 0)
-_HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=3I", "=4B8I"))
+_HEAD, _CLAUSE, _ACTION, _PART = (
+    struct.Struct(layout) for layout in ("=8I", "=3I", "=3I", "=4B8I")
+)
 
 
 class _Builder:
@@ -42,13 +44,24 @@ class _Builder:
             self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, *place, 0, 0, *_NO_STARS))
             self.literals += text
 
-    def value(self, data: Data, kind: int, letter: str = "d", conversion: Conversion | None = None,
-              stars: Sequence[int] = _NO_STARS) -> None:
+    def value(
+        self,
+        data: Data,
+        kind: int,
+        letter: str = "d",
+        conversion: Conversion | None = None,
+        stars: Sequence[int] = _NO_STARS,
+    ) -> None:
         """A value of the record; conversion: its place in a format, None for trace()."""
         flags = width = precision = 0
         if conversion:
             flags, width, precision = conversion.flags, conversion.width, conversion.precision
-        head = kind, ord(letter), flags, data.type.is_string or data.type.is_array and kind == f.ESCAPED
+        head = (
+            kind,
+            ord(letter),
+            flags,
+            data.type.is_string or data.type.is_array and kind == f.ESCAPED,
+        )
         self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
 
     def clause(self, clause: Any) -> None:

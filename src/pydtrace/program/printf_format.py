@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     Accepts = Callable[[Any], bool]
 
-MAX_WIDTH = 0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
+MAX_WIDTH = (
+    0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
+)
 MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/table.h has it
 
 # Flags of a conversion.
@@ -27,7 +29,9 @@ _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
 # What a conversion prints; c/format/format.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
-KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT, CODE_POINT = NAMED = range(100, 105)  # not C's business: driver/formatted_text.py has them
+KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT, CODE_POINT = NAMED = range(
+    100, 105
+)  # not C's business: driver/formatted_text.py has them
 
 _INTEGER = "char, short, int, long, or long long"
 _SMALL = "char, short, or int"
@@ -85,7 +89,9 @@ def _stack(type: Any) -> bool:
 
 
 def _string(type: Any) -> Any:
-    return type.is_string or type.is_array and t.is_text(type)  # an array: as the key that printa() prints
+    return (
+        type.is_string or type.is_array and t.is_text(type)
+    )  # an array: as the key that printa() prints
 
 
 def _time(type: Any) -> Any:
@@ -102,7 +108,9 @@ def _exactly(size: int, signed: bool) -> Accepts:
 
 def _sized(size: int, signed: bool) -> Accepts:
     """The same, and enumerations, which go with h, l and ll."""
-    return lambda type: type.is_integer and (type.is_enum or type.size == size and type.signed == signed)
+    return lambda type: (
+        type.is_integer and (type.is_enum or type.size == size and type.signed == signed)
+    )
 
 
 def _basic(*names: str) -> Accepts:
@@ -149,7 +157,9 @@ for _prefix, _size, _type, _accepts_hex in (
         _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _sized(_size, True), _type))
     for _letter in "ou":
         _unsigned = _sized(_size, False)
-        _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _unsigned, "unsigned " + _type))
+        _rows.append(
+            ConversionRow(_prefix + _letter, _letter, UNSIGNED, _unsigned, "unsigned " + _type)
+        )
     for _letter in "xX":
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
 for _letter in "eEfgG":
@@ -164,7 +174,16 @@ class Conversion:
     width, precision (0 = none); star_width, star_precision: True where an argument gives it;
     aggregate: True for %@, which takes the aggregation's value instead of an argument."""
 
-    __slots__ = ("prefix", "row", "flags", "width", "precision", "star_width", "star_precision", "aggregate")
+    __slots__ = (
+        "prefix",
+        "row",
+        "flags",
+        "width",
+        "precision",
+        "star_width",
+        "star_precision",
+        "aggregate",
+    )
 
     def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
@@ -206,7 +225,10 @@ def parse(source: bytes) -> Format:
         percent = source.find(b"%", start)
         if percent < 0:
             if sum(each.width + each.precision for each in conversions) > 2 * MAX_WIDTH:
-                raise FormatError("D_UNSUPPORTED", f"widths and precisions over {2 * MAX_WIDTH} together are not supported")
+                raise FormatError(
+                    "D_UNSUPPORTED",
+                    f"widths and precisions over {2 * MAX_WIDTH} together are not supported",
+                )
             return Format(source, conversions, source[start:])
         conversion = Conversion(source[start:percent])
         start = _parse_conversion(source, percent + 1, conversion, len(conversions) + 1)
@@ -267,7 +289,9 @@ def _parse_number(source: bytes, at: int, conversion: Conversion, is_precision: 
         end += 1
     number = int(source[at:end])
     if number > MAX_WIDTH:
-        raise FormatError("D_UNSUPPORTED", f"a width or precision over {MAX_WIDTH} is not supported")
+        raise FormatError(
+            "D_UNSUPPORTED", f"a width or precision over {MAX_WIDTH} is not supported"
+        )
     if is_precision:
         conversion.precision = number
     else:
@@ -287,7 +311,13 @@ def _syntax(number: int, message: str) -> FormatError:
     return FormatError("D_SYNTAX", f"format conversion #{number} {message}")
 
 
-def check(format: Format, types: list[Any], function: str = "printf", first: int = 2, value_types: Any = None) -> None:
+def check(
+    format: Format,
+    types: list[Any],
+    function: str = "printf",
+    first: int = 2,
+    value_types: Any = None,
+) -> None:
     """Check a format against the types of its arguments (types.Type).
 
     function: the action's name, for messages; first: the number, counted from 1, of types[0]
@@ -313,7 +343,11 @@ def check(format: Format, types: list[Any], function: str = "printf", first: int
                     "D_PRINTF_AGG_CONV",
                     f"%@ conversion requires an aggregation and is not for use with {function}( )",
                 )
-            what, type, index = "aggregating action", value_types[min(shown, len(value_types) - 1)], None
+            what, type, index = (
+                "aggregating action",
+                value_types[min(shown, len(value_types) - 1)],
+                None,
+            )
             shown += 1
         elif used < len(types):
             what, type, index = f"argument #{used + first}", types[used], used
@@ -329,7 +363,15 @@ def check(format: Format, types: list[Any], function: str = "printf", first: int
         )
 
 
-def _check_star(function: str, types: list[Any], used: int, first: int, number: int, star: str, row: ConversionRow) -> None:
+def _check_star(
+    function: str,
+    types: list[Any],
+    used: int,
+    first: int,
+    number: int,
+    star: str,
+    row: ConversionRow,
+) -> None:
     if used >= len(types):
         raise _missing(function, number, row, f'"{star}"')
     if not types[used].is_integer:
@@ -347,7 +389,9 @@ def _missing(function: str, number: int, row: ConversionRow, what: str) -> Forma
     return FormatError(tag, f"{function}( ) prototype mismatch: {text}")
 
 
-def _check_value(function: str, what: str, type: Any, index: int | None, number: int, row: ConversionRow) -> None:
+def _check_value(
+    function: str, what: str, type: Any, index: int | None, number: int, row: ConversionRow
+) -> None:
     if not row.accepts(type):
         raise FormatError(
             "D_PRINTF_ARG_TYPE",

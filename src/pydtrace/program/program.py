@@ -28,8 +28,12 @@ STATE_PROBEFUNC = 184  # char[128]
 STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
 STATE_PPID = 472  # u32: the parent of the firing process
-STATE_ERRNO = STATE_HOST = 476  # u32: the error that a system call returns; where no kernel is traced: the number of the host
-STATE_ANCESTORS = 480  # u32[ANCESTORS]: that parent, its own parent, and so on; 0 where there is none
+STATE_ERRNO = STATE_HOST = (
+    476  # u32: the error that a system call returns; where no kernel is traced: the number of the host
+)
+STATE_ANCESTORS = (
+    480  # u32[ANCESTORS]: that parent, its own parent, and so on; 0 where there is none
+)
 ANCESTORS = 16
 STATE_EVENT_END = 544  # what follows belongs to the program:
 STATE_FAULT = 544  # the record of a fault, FAULT_RECORD_SIZE bytes
@@ -47,10 +51,14 @@ RECORD_PID = 24  # u32
 RECORD_TID = 28  # u32
 RECORD_DATA = 32  # the fields of RecordLayout
 RECORD_FAULT = 0x80000000  # in RECORD_CLAUSE: a run-time error, data is FAULT_*
-RECORD_SPECULATIVE = 0x40000000  # in RECORD_CLAUSE: to be held back, by the speculation at RECORD_SPECULATION
+RECORD_SPECULATIVE = (
+    0x40000000  # in RECORD_CLAUSE: to be held back, by the speculation at RECORD_SPECULATION
+)
 RECORD_SETTLED = 0x20000000  # in RECORD_CLAUSE: what is held back is to be released or forgotten, data is SETTLED_*
 RECORD_TEXT = 0x10000000  # in RECORD_CLAUSE: what other records were printed as, data is TEXT_DATA; of any size
-RECORD_UNSURE = 0x08000000  # in RECORD_CLAUSE: it may belong before records of other hosts that stand before it
+RECORD_UNSURE = (
+    0x08000000  # in RECORD_CLAUSE: it may belong before records of other hosts that stand before it
+)
 RECORD_FLAGS = 0xF8000000
 RECORD_SPECULATION = 32  # u32: number of a speculation, with RECORD_SPECULATIVE and RECORD_SETTLED
 SETTLED_COMMIT = 36  # u32: 1 release (commit), 0 forget (discard)
@@ -64,7 +72,15 @@ FAULT_VALUE = 40  # u64: the illegal value (an address), else 0
 FAULT_RECORD_SIZE = 48
 # The kinds, with D's own numbers (DTRACEFLT_*); a NULL string is the bad address 0.
 FAULT_UNKNOWN, FAULT_BADADDR, FAULT_BADALIGN, FAULT_ILLOP, FAULT_DIVZERO, FAULT_NOSCRATCH = range(6)
-FAULT_KPRIV, FAULT_UPRIV, FAULT_TUPOFLOW, FAULT_BADSTACK, FAULT_LIBRARY, FAULT_BADINDEX, FAULT_BADSIZE = range(6, 13)
+(
+    FAULT_KPRIV,
+    FAULT_UPRIV,
+    FAULT_TUPOFLOW,
+    FAULT_BADSTACK,
+    FAULT_LIBRARY,
+    FAULT_BADINDEX,
+    FAULT_BADSIZE,
+) = range(6, 13)
 
 # --- addresses ---------------------------------------------------------------
 # The upper half of a pointer into the program's own memory; the lower half is the offset.  No address of a
@@ -91,7 +107,9 @@ DROP_AGGREGATION = 8  # aggregating calls whose new key found no room
 DROP_DYNAMIC = 16  # assignments to associative or self-> variables that found no room
 DROP_SPECULATION = 24  # speculation() calls that found none free
 COUNT_CUT = 32  # strings that go on behind strsize
-COUNT_LONG = 40  # strings of so many bytes that an event may hold the beginning only; see code/strings.py
+COUNT_LONG = (
+    40  # strings of so many bytes that an event may hold the beginning only; see code/strings.py
+)
 DROP_END = 48
 
 
@@ -148,7 +166,20 @@ class Clause:
     its events in their order, "" where any may see any (code/order.py).
     """
 
-    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits", "counting", "in_order")
+    __slots__ = (
+        "index",
+        "probes",
+        "code",
+        "actions",
+        "record_size",
+        "demand",
+        "lines",
+        "loc",
+        "stacks",
+        "emits",
+        "counting",
+        "in_order",
+    )
 
     def __init__(self, index: int | None, probes: list[Any], loc: Any) -> None:
         self.index, self.probes, self.loc = index, probes, loc
@@ -169,7 +200,9 @@ class AggDef:
 
     __slots__ = ("name", "ident", "row", "params", "keys", "map")
 
-    def __init__(self, name: str, ident: int, row: Any, params: Any, keys: list[Data], map: int) -> None:
+    def __init__(
+        self, name: str, ident: int, row: Any, params: Any, keys: list[Data], map: int
+    ) -> None:
         self.name, self.ident, self.row = name, ident, row
         self.params, self.keys, self.map = params, keys, map
 
@@ -180,8 +213,23 @@ class Program:
     (offset, size) in the state block that the engine zeroes before each firing; zeros: the same of what is never
     written; strsize; variable_size: bytes that dtrace takes for the largest self-> variable or element of an array."""
 
-    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
-                 "destructive", "arguments", "stacks", "host", "target", "variable_size")
+    __slots__ = (
+        "clauses",
+        "maps",
+        "aggregations",
+        "options",
+        "this_area",
+        "zeros",
+        "strsize",
+        "uses",
+        "speculates",
+        "destructive",
+        "arguments",
+        "stacks",
+        "host",
+        "target",
+        "variable_size",
+    )
 
     def __init__(self) -> None:
         self.clauses: list[Clause] = []
@@ -199,7 +247,9 @@ class Program:
         # where the variables `host` and $target are in the globals map, if they are such, and are read
         self.host: int | None = None
         self.target: int | None = None
-        self.uses: set[str] = set()  # parts of the state block that the clauses read: VariableRow.uses
+        self.uses: set[str] = (
+            set()
+        )  # parts of the state block that the clauses read: VariableRow.uses
 
 
 # What the helper float_compute does, with doubles as their bits.
@@ -210,7 +260,9 @@ FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARR
 # format.h has these numbers.
 PRINTS_ITSELF, PRINTS_VALUE, PRINTS_FORMAT = range(3)
 
-KERNEL_USES = frozenset(("thread", "execargs", "registers"))  # of Program.uses what the kernel engine alone can fill
+KERNEL_USES = frozenset(
+    ("thread", "execargs", "registers")
+)  # of Program.uses what the kernel engine alone can fill
 WRITES = "writes"  # of Program.uses, which is no part of the state block: a clause writes into the process that fires
 OF_THREAD = "of thread"  # of Program.uses: self->x, which all tasks of a thread have in common
 SAMPLED_TASK = "sampled task"  # of Program.uses: task->x of profile-n, which the embedded engine alone can tell, and

@@ -21,7 +21,10 @@ _MOST = 10_000  # tasks of an interpreter
 _FRAMES = 1 << 18  # of all tasks
 _AGAIN = 1.0  # seconds, where a module does not tell what it should
 _KEPT = 4096  # values of a thread
-_BY_THREAD, _BY_LOOP = ("_asyncio", "current_task"), ("asyncio.tasks", "_current_tasks")  # what is there once asyncio is
+_BY_THREAD, _BY_LOOP = (
+    ("_asyncio", "current_task"),
+    ("asyncio.tasks", "_current_tasks"),
+)  # what is there once asyncio is
 _RUNNING, _HOLDER = "__asyncio_running_event_loop__", "_RunningLoopHolder"
 _OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
 _SECTION = ".AsyncioDebug"
@@ -29,8 +32,20 @@ _STATE_10 = 108  # f_state in a frame of 3.10
 _STATE_BEFORE = 5  # bytes that gi_frame_state is before gi_iframe, from 3.11 on
 _EXECUTING_15 = 4  # FRAME_EXECUTING, which is 0 in the versions before
 _BY_FRAME = ("coroutine", "generator", "async_generator")
-ERRORS = OSError, LookupError, ValueError, struct.error, elf.BadFile  # what reading a process that runs on raises
-_THROUGH = ("coroutine_wrapper", "async_generator_asend", "async_generator_athrow", "_asyncio.FutureIter", "FutureIter")
+ERRORS = (
+    OSError,
+    LookupError,
+    ValueError,
+    struct.error,
+    elf.BadFile,
+)  # what reading a process that runs on raises
+_THROUGH = (
+    "coroutine_wrapper",
+    "async_generator_asend",
+    "async_generator_athrow",
+    "_asyncio.FutureIter",
+    "FutureIter",
+)
 
 
 def or_none(function, *arguments):
@@ -57,7 +72,10 @@ class Tasks:
         self._objects = Objects(python, codes)
         self._left = _FRAMES
         self._modules = Modules(python, codes)
-        self._of_thread, self._next = None, 0.0  # where a thread has its loop; when that is looked for next
+        self._of_thread, self._next = (
+            None,
+            0.0,
+        )  # where a thread has its loop; when that is looked for next
         self._rows = {}  # {thread: where running() has found its task}
         self._keys = {}  # {interpreter: the text under which a thread has its loop, up to 3.12}
         self.word = python.word
@@ -65,9 +83,14 @@ class Tasks:
     def all(self, threads):
         """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
         found = []
-        for interpreter in dict.fromkeys(thread.interpreter for thread in threads if thread.interpreter):
+        for interpreter in dict.fromkeys(
+            thread.interpreter for thread in threads if thread.interpreter
+        ):
             try:
-                addresses = self._addresses(interpreter, [each.address for each in threads if each.interpreter == interpreter])
+                addresses = self._addresses(
+                    interpreter,
+                    [each.address for each in threads if each.interpreter == interpreter],
+                )
             except ERRORS:
                 continue  # it has no asyncio, or is about to load it
             found += [task for task in map(self._task, addresses[:_MOST]) if task]
@@ -158,7 +181,9 @@ class Tasks:
         modules = self.word(interpreter + self._layout["interp_modules"])
         module = self._objects.get(modules, "asyncio.tasks")
         name = "_scheduled_tasks" if self._layout["minor"] >= 12 else "_all_tasks"
-        references = self._objects.members(self._objects.first_attribute(self._objects.module_member(module, name)))
+        references = self._objects.members(
+            self._objects.first_attribute(self._objects.module_member(module, name))
+        )
         tasks = [self._referred(each) for each in references]
         return [each for each in tasks if each]
 
@@ -175,11 +200,19 @@ class Tasks:
         told = self._words()
         node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
         heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
-        return [each - node for each in itertools.islice(itertools.chain.from_iterable(map(self._nodes, heads)), _MOST)]
+        return [
+            each - node
+            for each in itertools.islice(
+                itertools.chain.from_iterable(map(self._nodes, heads)), _MOST
+            )
+        ]
 
     def _words(self):
         """What the module _asyncio tells of a task (0 to 6), an interpreter (7, 8) and a thread."""
-        told = [each % (1 << 20) for each in struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))]
+        told = [
+            each % (1 << 20)
+            for each in struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))
+        ]
         if told[1] != told[5] + 8:
             raise LookupError("a task of another shape")
         self._layout = {**self._layout, "task_coro": told[5]}
@@ -222,7 +255,9 @@ class Tasks:
         """A text; from 3.13 on a number until somebody asks for it."""
         if self._objects.type_name(address) != "int":
             return self._codes.text(address)
-        digit = int.from_bytes(self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little")
+        digit = int.from_bytes(
+            self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little"
+        )
         return f"Task-{digit}"
 
     def _chain(self, at):
@@ -250,7 +285,9 @@ class Tasks:
         return self.word(where) if self._layout["minor"] <= 10 else where
 
     def _place(self, frame):
-        code = self.word(frame + self._layout["frame_code"]) & ~(3 if self._layout["minor"] >= 14 else 0)
+        code = self.word(frame + self._layout["frame_code"]) & ~(
+            3 if self._layout["minor"] >= 14 else 0
+        )
         if self._layout["minor"] >= 11:
             return code, self.word(frame + self._layout["frame_instr"])
         return code, self._objects.number(frame + self._layout["frame_instr"], 4) & (1 << 64) - 1
@@ -259,7 +296,11 @@ class Tasks:
         minor = self._layout["minor"]
         if minor == 9:  # it has no values then
             return False
-        state = frame + _STATE_10 if minor == 10 else generator + self._layout["generator_frame"] - _STATE_BEFORE
+        state = (
+            frame + _STATE_10
+            if minor == 10
+            else generator + self._layout["generator_frame"] - _STATE_BEFORE
+        )
         return self._objects.number(state, 1) == (_EXECUTING_15 if minor >= 15 else 0)
 
     def _awaited(self, frame):
@@ -270,7 +311,11 @@ class Tasks:
             after = self.word(top)
         else:
             depth = self._objects.number(top, 4)
-            values = self.word(frame + layout["frame_values"]) if minor == 10 else frame + layout["frame_locals"]
+            values = (
+                self.word(frame + layout["frame_values"])
+                if minor == 10
+                else frame + layout["frame_locals"]
+            )
             after = values + 8 * depth if depth > 0 else 0
         back = 16 if minor >= 15 else 8  # from 3.15 on a virtual iterator has an index on top of it
         return self.word(after - back) & ~(3 if minor >= 14 else 0) if after else 0

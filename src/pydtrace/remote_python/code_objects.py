@@ -92,7 +92,11 @@ class Codes:
         found = self._frames.get((address, instr))
         if found is None:
             code = self._code(address)
-            found = Frame(code.name, code.file, self._line(code, instr), address) if code else unknown(address)
+            found = (
+                Frame(code.name, code.file, self._line(code, instr), address)
+                if code
+                else unknown(address)
+            )
             self._frames[address, instr] = found
         return found
 

@@ -18,7 +18,10 @@ _KINDS = ("_thread.lock", "_thread.RLock")
 _FRAMES = 1 << 15  # of all threads, at most
 _TABLE = 1 << 16  # bytes of a table of exceptions
 _VALUES = 64  # that are alive in a frame, at most
-_BEFORE_11 = {9: (64, 112, 120), 10: (64, 104, 112)}  # f_valuestack, f_iblock, f_blockstack in a frame
+_BEFORE_11 = {
+    9: (64, 112, 120),
+    10: (64, 104, 112),
+}  # f_valuestack, f_iblock, f_blockstack in a frame
 _BLOCK = 12  # bytes; the last four: how many values are below it
 _TAGGED = 14  # from 3.14 on the lowest bits of a frame's values are no part of them
 _WRONG = (OSError, LookupError, ValueError)
@@ -43,8 +46,14 @@ class Locks:
         for thread in known:
             for lock in self._held(thread.address):
                 holders[lock] = thread.task.tid
-        wanted = {tid: self._wanted(futex) for tid, futex in before.items() if futex and futex == self._futex(tid)}
-        return {tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders}
+        wanted = {
+            tid: self._wanted(futex)
+            for tid, futex in before.items()
+            if futex and futex == self._futex(tid)
+        }
+        return {
+            tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders
+        }
 
     def _futex(self, tid):
         """The address that a thread waits at, or None."""
@@ -98,7 +107,9 @@ class Locks:
         else:
             values, depth = self._by_table(frame)
         data = self._memory.read(values, 8 * min(depth, _VALUES)) if depth > 0 else b""
-        return [word_of(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)]
+        return [
+            word_of(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)
+        ]
 
     def _by_blocks(self, frame, values, count, blocks):
         n = self._objects.number(frame + count, 4)
@@ -115,13 +126,18 @@ class Locks:
             raise ValueError("too long")
         at = self.word(frame + layout["frame_instr"]) - code - layout["code_instructions"]
         locals_ = self._objects.number(code + layout["code_firstlineno"] + 4, 4)  # co_nlocalsplus
-        return frame + layout["frame_locals"] + 8 * locals_, depth_at(self._memory.read(table + layout["bytes_data"], size), at // 2)
+        return frame + layout["frame_locals"] + 8 * locals_, depth_at(
+            self._memory.read(table + layout["bytes_data"], size), at // 2
+        )
 
     def _lock(self, value):
         """The lock that a value is, or whose __exit__ it is, or None."""
         try:
             name = self._objects.type_name(value)
-            if name == "builtin_function_or_method" and self._name(self.word(self.word(value + self._head))) == b"__exit__":
+            if (
+                name == "builtin_function_or_method"
+                and self._name(self.word(self.word(value + self._head))) == b"__exit__"
+            ):
                 value = self.word(value + self._head + 8)
                 name = self._objects.type_name(value)
             elif self._layout["minor"] < _TAGGED:

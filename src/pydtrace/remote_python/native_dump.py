@@ -72,8 +72,11 @@ def of_process(pid, memory, python, codes, walker):
     try:
         for _ in range(_TRIES):
             tasks = _tasks(pid)
-            copies, raws = native.copies([each.tid for each in tasks.values()], True,
-                                         lambda: python_threads.raws(walker, pid) if walker else [])
+            copies, raws = native.copies(
+                [each.tid for each in tasks.values()],
+                True,
+                lambda: python_threads.raws(walker, pid) if walker else [],
+            )
             if len(copies) == len(tasks):
                 break
         threads = _threads(native, python, codes, raws, tasks, copies)
@@ -101,5 +104,7 @@ def _threads(native, python, codes, raws, tasks, copies):
 
 
 def _thread(native, raw, calls, task, copies):
-    frames, why = native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
+    frames, why = (
+        native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
+    )
     return python_threads.Thread(raw, merged(frames, calls), task, why)

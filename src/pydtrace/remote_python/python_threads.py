@@ -16,11 +16,19 @@ from pydtrace.unwind.thread_capture import Capture
 from .remote_python import NoStacks, refusal
 
 _HEAD = 6  # words of struct pyusdt_walked
-MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
+MARKS = (
+    (_tracer.STACK_MOVED, "moved"),
+    (_tracer.STACK_TORN, "torn"),
+    (_tracer.STACK_CUT, "cut"),
+    (_tracer.STACK_LOST, "lost"),
+)
 _INTERPRETER = 2  # in the place of a code's address: the frames so far are of the interpreter whose address follows
 _MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
 GONE = object()
-_TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
+_TID_IN_PTHREAD = {
+    "x86_64": 720,
+    "aarch64": 208,
+}  # glibc's struct pthread, whose address pthread_self() is
 
 
 class Raw:
@@ -82,11 +90,26 @@ class Thread:
     kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack; native: what there is to say of
     its native frames, in words, or None.  raw: None where it is none of Python's."""
 
-    __slots__ = ("address", "frames", "gil", "home", "ident", "interpreter", "marks", "name", "native", "task")
+    __slots__ = (
+        "address",
+        "frames",
+        "gil",
+        "home",
+        "ident",
+        "interpreter",
+        "marks",
+        "name",
+        "native",
+        "task",
+    )
 
     def __init__(self, raw, frames, task, native=None):
-        self.interpreter, self.gil, self.marks = (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
-        self.address, self.ident, self.home = (raw.thread, raw.ident, raw.home) if raw else (0, 0, 0)
+        self.interpreter, self.gil, self.marks = (
+            (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
+        )
+        self.address, self.ident, self.home = (
+            (raw.thread, raw.ident, raw.home) if raw else (0, 0, 0)
+        )
         self.frames, self.task, self.native = frames, task, native
         self.name = task.name if task else None
 
@@ -122,7 +145,9 @@ def _merge_interpreters(found):
     merged = []
     for raws_of_thread in by_thread.values():
         busy = [raw for raw in raws_of_thread if raw.stack] or raws_of_thread[:1]
-        inner = [raw for raw in busy if raw.gil] or [raw for raw in busy if raw.interpreter != found[0].interpreter]
+        inner = [raw for raw in busy if raw.gil] or [
+            raw for raw in busy if raw.interpreter != found[0].interpreter
+        ]
         if len(busy) == 2 and len(inner) == 1:
             caller = next(raw for raw in busy if raw is not inner[0])
             inner[0].stack += caller.stack
@@ -161,7 +186,11 @@ def of_process(python, walker, codes, stop=False):
         tasks = proc_threads.tasks(python.pid)
     except OSError as error:
         raise refusal(python.pid, error) from None
-    threads = [Thread(raw, frames, task) for (raw, task), frames in zip(with_tasks(python, found, tasks), frames) if task is not GONE]
+    threads = [
+        Thread(raw, frames, task)
+        for (raw, task), frames in zip(with_tasks(python, found, tasks), frames)
+        if task is not GONE
+    ]
     if not python.memory.is_its():
         raise NoStacks(f"process {python.pid} has ended")
     return threads
@@ -173,8 +202,13 @@ def with_tasks(python, found, tasks):
     The child of a fork() in C has the PyThreadStates of all threads of its parent, and the thread that called fork().
     """
     tids = [tid_of(python, raw, tasks, len(found) == 1) for raw in found]
-    is_known = not tasks.keys().isdisjoint(tids)  # else their ids are not those that the kernel shows
-    return [(raw, tasks.get(tid, GONE if tid is not None and is_known else None)) for raw, tid in zip(found, tids)]
+    is_known = not tasks.keys().isdisjoint(
+        tids
+    )  # else their ids are not those that the kernel shows
+    return [
+        (raw, tasks.get(tid, GONE if tid is not None and is_known else None))
+        for raw, tid in zip(found, tids)
+    ]
 
 
 def tid_of(python, raw, tasks, alone):

@@ -19,7 +19,10 @@ def take_back(python, path):
     found = False
     for thread in _main_threads(python):
         pending = thread + layout["thread_pending"]
-        if struct.unpack("=i", memory.read(pending, 4)) == (1,) and memory.read(thread + layout["thread_script"], len(wanted)) == wanted:
+        if (
+            struct.unpack("=i", memory.read(pending, 4)) == (1,)
+            and memory.read(thread + layout["thread_script"], len(wanted)) == wanted
+        ):
             memory.write(pending, bytes(4))
             found = True
     return found

@@ -17,7 +17,10 @@ _AT_ONCE, _SHARE = 2.0, 20  # s
 class Modules:
     def __init__(self, python, codes):
         self._python, self._objects = python, Objects(python, codes)
-        self._found, self._searched = {}, {}  # {(interpreter, module, name): address or None}, {the same: how many modules there were}
+        self._found, self._searched = (
+            {},
+            {},
+        )  # {(interpreter, module, name): address or None}, {the same: how many modules there were}
         self._time = Allowance(_AT_ONCE, _SHARE)
 
     def member(self, interpreter, module, name):

@@ -15,7 +15,13 @@ _BASE = 232  # bytes from a type's name to what it is derived from
 _DEEPEST = 16  # types
 _HASHED = 14  # from 3.14 on a tuple keeps its hash
 _ATTRIBUTES = 256  # of an instance that are looked at
-_SHARED_KEYS = {11: 848, 12: 856, 13: 856, 14: 856, 15: 864}  # bytes from a type's name to the keys that its instances share
+_SHARED_KEYS = {
+    11: 848,
+    12: 856,
+    13: 856,
+    14: 856,
+    15: 864,
+}  # bytes from a type's name to the keys that its instances share
 
 
 class Objects:
@@ -66,7 +72,9 @@ class Objects:
         start, indexes, _, count, with_hash = self._table(self._keys(address))
         size = 24 if with_hash else 16
         data = self._memory.read(start + indexes, min(count, most) * size)
-        return [row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]]
+        return [
+            row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]
+        ]
 
     def row(self, address, key):
         """(its keys' address, the row's, the value) of an object that is a key of a dict, itself; LookupError."""
@@ -95,7 +103,9 @@ class Objects:
             if index == _EMPTY:
                 return 0
             if 0 <= index < count:
-                found, _, value = struct.unpack("=QQQ", self._memory.read(start + indexes + 24 * index, 24))
+                found, _, value = struct.unpack(
+                    "=QQQ", self._memory.read(start + indexes + 24 * index, 24)
+                )
                 if found == number:
                     return value
             perturb >>= 5
@@ -110,7 +120,13 @@ class Objects:
         if self._layout["minor"] >= 11:
             head = self._memory.read(keys, 32)
             bits, index_bits = (min(each, _BITS) for each in head[8:10])
-            return keys + 32, 1 << max(bits, index_bits), 1 << bits, int.from_bytes(head[24:], "little"), head[10] == 0
+            return (
+                keys + 32,
+                1 << max(bits, index_bits),
+                1 << bits,
+                int.from_bytes(head[24:], "little"),
+                head[10] == 0,
+            )
         size = 1 << min(self.word(keys + 8).bit_length() - 1, _BITS) if self.word(keys + 8) else 1
         each = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4
         return keys + 40, size * each, size, self.word(keys + 32), True
@@ -130,7 +146,9 @@ class Objects:
     def members(self, address):
         """Addresses of what a set holds."""
         mask = self.word(address + self._layout["set_mask"])
-        table = self._memory.read(self.word(address + self._layout["set_table"]), 16 * min(mask + 1, MOST))
+        table = self._memory.read(
+            self.word(address + self._layout["set_table"]), 16 * min(mask + 1, MOST)
+        )
         return [key for key, _ in struct.iter_unpack("=QQ", table) if key]
 
     def first_attribute(self, address):
@@ -164,7 +182,11 @@ class Objects:
         else:
             inline = address + self.word(kind + self._head + 16) % (1 << 20)
             is_valid = self._memory.read(inline, 4)[3] == 1
-            values, own = (inline + 8, 0) if is_valid else (0, self.word(address - (24 if self._head == 16 else 8)))
+            values, own = (
+                (inline + 8, 0)
+                if is_valid
+                else (0, self.word(address - (24 if self._head == 16 else 8)))
+            )
         if values:
             return self.word(kind + self._layout["type_name"] + _SHARED_KEYS[minor]), values, 0
         return self._of_dict(own)

@@ -45,7 +45,9 @@ class EndedUnseen(NoStacks):
 
     @classmethod
     def of(cls, pid, program, status):
-        made = cls(f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon")
+        made = cls(
+            f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon"
+        )
         made.status = status
         return made
 
@@ -61,7 +63,9 @@ def refusal(pid, error):
     if error.errno in (errno.EPERM, errno.EACCES):
         return NoStacks(f"process {pid}: no right to read its memory: {_forbidden()}")
     if error.errno == errno.ENOSYS:
-        return NoStacks("this system does not let the memory of another process be read (Linux 5.3 or later does)")
+        return NoStacks(
+            "this system does not let the memory of another process be read (Linux 5.3 or later does)"
+        )
     return NoStacks(f"process {pid}: its memory can not be read: {error.strerror}")
 
 
@@ -76,7 +80,9 @@ def _forbidden():
         return f"the system keeps even root from it (a container without CAP_SYS_PTRACE, or ptrace_scope {scope})"
     if scope == 0:
         return "it is another user's, or has rights that this user has not; be root"
-    return f"kernel.yama.ptrace_scope is {scope}, so that only root may, and who started it; be root"
+    return (
+        f"kernel.yama.ptrace_scope is {scope}, so that only root may, and who started it; be root"
+    )
 
 
 class _Symbols:
@@ -146,7 +152,9 @@ class Python:
         try:
             return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
         except ValueError as error:
-            raise NoStacks(f"process {self.pid}: its Python tells what can not be: {error}") from None
+            raise NoStacks(
+                f"process {self.pid}: its Python tells what can not be: {error}"
+            ) from None
 
     def word(self, address):
         return int.from_bytes(self.memory.read(address, 8), "little")
@@ -166,11 +174,15 @@ class Python:
             if each.is_gone and not maps.find(self.pid, each):
                 lacking = each.path
         if lacking:
-            raise NoStacks(f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it")
+            raise NoStacks(
+                f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it"
+            )
         if not alive(self.pid):
             raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
-        raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
-                       f"loaded has the symbol {_SYMBOL} or the section {_SECTION}")
+        raise NoPython(
+            f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
+            f"loaded has the symbol {_SYMBOL} or the section {_SECTION}"
+        )
 
     def candidates(self):
         """The mappings that begin a libpython, or the program."""
@@ -208,8 +220,9 @@ class Python:
             return self._told() or _tracer.python_layout(self._minor(file, version))
         except OSError as error:
             if error.errno == errno.ENOENT:
-                raise NoStacks(f"process {self.pid}: its CPython is of a version that pyusdt does not know (3.9 to 3.15 are)"
-                               ) from None
+                raise NoStacks(
+                    f"process {self.pid}: its CPython is of a version that pyusdt does not know (3.9 to 3.15 are)"
+                ) from None
             raise refusal(self.pid, error) from None
 
     def _told(self):
@@ -224,7 +237,7 @@ class Python:
     def _minor(self, file, version):
         """3.11 and 3.12 have it in a variable, those before in the names of what they have mapped."""
         if version:
-            return self.word(version) >> 16 & 0xff
+            return self.word(version) >> 16 & 0xFF
         for path in [file.path, *(each.path for each in self.maps)]:
             found = _OF_FOLDER.search(path)
             if found and int(found[1]) < _TOLD:

@@ -27,7 +27,11 @@ class Proc:
 
     def __init__(self, python, codes):
         self._python, self._objects = python, Objects(python, codes)
-        self._codes, self._tasks, self._modules = codes, Tasks(python, codes), Modules(python, codes)
+        self._codes, self._tasks, self._modules = (
+            codes,
+            Tasks(python, codes),
+            Modules(python, codes),
+        )
         self._head = python.layout["object_type"] + 8
         self._pid = proc_threads.inner(python.pid)
         self._threads = {}  # {thread: interpreter} of the last look
@@ -38,16 +42,29 @@ class Proc:
     def look(self):
         """Stacks are about to be read.  The slow part first: the less time between the tasks and the stacks, the fewer have changed."""
         self._until = time.monotonic() + _LOOK
-        seen = {thread: self._task(thread, interpreter) for thread, interpreter in self._threads.items() if time.monotonic() < self._until}
-        self._seen = {thread: found for thread, found in seen.items() if self._runs_still(thread, self._threads[thread], found[0])}
+        seen = {
+            thread: self._task(thread, interpreter)
+            for thread, interpreter in self._threads.items()
+            if time.monotonic() < self._until
+        }
+        self._seen = {
+            thread: found
+            for thread, found in seen.items()
+            if self._runs_still(thread, self._threads[thread], found[0])
+        }
 
     def looked(self, raws):
         """They were read."""
         self._until = time.monotonic() + _LOOK
         before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
-        self._seen.update((thread, (0, "")) for thread in self._threads if thread not in before)  # a new one is believed without a task
-        self._seen = {thread: self._seen[thread] for thread, interpreter in self._threads.items()
-                      if thread in self._seen and self._runs_still(thread, interpreter, self._seen[thread][0])}
+        self._seen.update(
+            (thread, (0, "")) for thread in self._threads if thread not in before
+        )  # a new one is believed without a task
+        self._seen = {
+            thread: self._seen[thread]
+            for thread, interpreter in self._threads.items()
+            if thread in self._seen and self._runs_still(thread, interpreter, self._seen[thread][0])
+        }
 
     def text(self, raw, tid):
         """Who works in one of their threads."""
@@ -83,6 +100,10 @@ class Proc:
             return _NO_NUMBER
         number, reference = self._objects.pair(entry)
         digits = self._codes.bytes(number)
-        if self._objects.referred(reference) != task or not digits.isdigit() or len(digits) > _DIGITS:
+        if (
+            self._objects.referred(reference) != task
+            or not digits.isdigit()
+            or len(digits) > _DIGITS
+        ):
             raise LookupError("no number")
         return digits.decode()

@@ -32,7 +32,9 @@ class Whose:
 
     def look(self):
         """A stack is about to be read."""
-        self._before = {thread: self._seen(thread, interpreter) for thread, interpreter in self._threads.items()}
+        self._before = {
+            thread: self._seen(thread, interpreter) for thread, interpreter in self._threads.items()
+        }
         self._threads = {}
 
     def names(self, raw):
@@ -40,7 +42,10 @@ class Whose:
         self._threads[raw.thread] = raw.interpreter
         now = self._seen(raw.thread, raw.interpreter)
         before = self._before.get(raw.thread, now)
-        return [reader.name(raw, *each) for reader, each in zip(self._readers, zip(before, now, strict=True), strict=True)]
+        return [
+            reader.name(raw, *each)
+            for reader, each in zip(self._readers, zip(before, now, strict=True), strict=True)
+        ]
 
     def _seen(self, thread, interpreter):
         return [or_none(reader.seen, thread, interpreter) for reader in self._readers]
@@ -67,7 +72,9 @@ class _Running:
     def _named(self, task):
         """What it was called; its coroutine's function where nobody gave it a name."""
         name = self._tasks.name(task)
-        return self._codes.frame(self._tasks.code(task), 0).name if _DEFAULT.fullmatch(name) else name
+        return (
+            self._codes.frame(self._tasks.code(task), 0).name if _DEFAULT.fullmatch(name) else name
+        )
 
 
 class _Tags:
@@ -83,7 +90,9 @@ class _Tags:
         context = self._python.word(thread + at) if variable and at else 0
         if not context or not self._is_context(context):
             return 0
-        return self._value(self._python.word(self._python.word(context + self._head + 8) + self._head), variable)
+        return self._value(
+            self._python.word(self._python.word(context + self._head + 8) + self._head), variable
+        )
 
     def name(self, _, before, now):
         if before != now or now is None:
@@ -104,7 +113,14 @@ class _Tags:
     def _find_context(self, thread):
         """Where a thread has its context: no version tells it."""
         words = struct.unpack(f"={_THREAD // 8}Q", self._python.memory.read(thread, _THREAD))
-        return next((8 * at for at, word in enumerate(words) if word % 8 == 0 and word >> 12 and self._is_context(word)), 0)
+        return next(
+            (
+                8 * at
+                for at, word in enumerate(words)
+                if word % 8 == 0 and word >> 12 and self._is_context(word)
+            ),
+            0,
+        )
 
     def _is_context(self, address):
         return (or_none(self._objects.type_name, address) or "").endswith("Context")
@@ -125,7 +141,11 @@ class _Tags:
         """[(key, value)] of a node; (0, node) for those below."""
         kind, memory = self._objects.type_name(node), self._python.memory
         if kind == "hamt_array_node":
-            return [(0, each) for each in struct.unpack("=32Q", memory.read(node + self._head, 256)) if each]
+            return [
+                (0, each)
+                for each in struct.unpack("=32Q", memory.read(node + self._head, 256))
+                if each
+            ]
         if kind not in ("hamt_bitmap_node", "hamt_collision_node"):
             return []
         size = min(self._python.word(node + self._head), 64) & ~1

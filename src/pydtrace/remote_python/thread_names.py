@@ -50,7 +50,10 @@ class ThreadNames:
             return None
         address = self._objects.attribute(thread, "_name")
         text = self._codes.text(address)
-        unchanged = self._objects.numbered(active, ident) == thread and self._objects.attribute(thread, "_name") == address
+        unchanged = (
+            self._objects.numbered(active, ident) == thread
+            and self._objects.attribute(thread, "_name") == address
+        )
         if not unchanged or self._objects.type_name(address) != "str":
             return None
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -126,11 +126,18 @@ class Histogram:
     n: int
 
     def __init__(self, row: Any, params: Sequence[int], words: Sequence[int]) -> None:
-        values = {"row": row, "params": tuple(params), "counts": tuple(words[row.head :]), "n": words[0]}
+        values = {
+            "row": row,
+            "params": tuple(params),
+            "counts": tuple(words[row.head :]),
+            "n": words[0],
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if len(self.counts) != len(bounds(row, self.params)):
-            raise ValueError(f"{self.function}{self.params} has {len(bounds(row, self.params))} buckets")
+            raise ValueError(
+                f"{self.function}{self.params} has {len(bounds(row, self.params))} buckets"
+            )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Histogram can not be changed")
@@ -141,7 +148,11 @@ class Histogram:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented
-        return (self.function, self.params, self.words[1:]) == (other.function, other.params, other.words[1:])
+        return (self.function, self.params, self.words[1:]) == (
+            other.function,
+            other.params,
+            other.words[1:],
+        )
 
     def __hash__(self) -> int:
         return hash((self.function, self.params, self.words[1:]))
@@ -171,12 +182,21 @@ class Histogram:
     def buckets(self) -> list[Bucket]:
         """Those that are not empty, ascending."""
         counts = self.counts  # most are 0
-        return [Bucket(*edge, count) for edge, count in zip(compress(bounds(self.row, self.params), counts), filter(None, counts))]
+        return [
+            Bucket(*edge, count)
+            for edge, count in zip(
+                compress(bounds(self.row, self.params), counts), filter(None, counts)
+            )
+        ]
 
     @property
     def pictured(self) -> list[Bucket]:
         """The rows of a picture that are not empty, ascending: the buckets, of percentiles() many of them in one."""
-        return [Bucket(*edge, count) for edge, count in zip(edges(self.row, self.params), self.rows) if count]
+        return [
+            Bucket(*edge, count)
+            for edge, count in zip(edges(self.row, self.params), self.rows)
+            if count
+        ]
 
     def percentile(self, percent: float) -> int | None:
         """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
@@ -189,7 +209,9 @@ class Histogram:
         values that `percent` of them do not exceed.  None for an empty histogram."""
         if not 0 <= percent <= 100:
             raise ValueError("a percentile lies between 0 and 100")
-        wanted = self.total * (int(percent) if percent == int(percent) else percent)  # a float does not hold every sum
+        wanted = self.total * (
+            int(percent) if percent == int(percent) else percent
+        )  # a float does not hold every sum
         seen, found = 0, None
         for bucket in self.buckets:
             found = bucket.low, bucket.high
@@ -203,8 +225,12 @@ class Histogram:
         return type(self)(self.row, self.params, together(self.row, (self.words, other.words)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"function": self.function, "params": list(self.params), "n": self.n,
-                "buckets": [list(bucket) for bucket in self.buckets]}
+        return {
+            "function": self.function,
+            "params": list(self.params),
+            "n": self.n,
+            "buckets": [list(bucket) for bucket in self.buckets],
+        }
 
     def text(self) -> str:
         """As dtrace prints it."""
@@ -265,7 +291,11 @@ Value = Number | FloatNumber | Histogram
 
 
 def _same(a: Any, b: Any) -> None:
-    if type(b) is not type(a) or b.row.name != a.row.name or getattr(a, "params", ()) != getattr(b, "params", ()):
+    if (
+        type(b) is not type(a)
+        or b.row.name != a.row.name
+        or getattr(a, "params", ()) != getattr(b, "params", ())
+    ):
         raise MergeError(f"{a!r} and {b!r} are of different kinds")
 
 

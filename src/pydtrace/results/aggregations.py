@@ -35,11 +35,15 @@ class Aggregation(Mapping[Key, Any]):
 
     __slots__ = ("_definition", "_strsize", "_values")
 
-    def __init__(self, definition: AggDef, data: dict[Key, aggregation_values.Value], strsize: int = 256) -> None:
+    def __init__(
+        self, definition: AggDef, data: dict[Key, aggregation_values.Value], strsize: int = 256
+    ) -> None:
         self._definition, self._values, self._strsize = definition, data, strsize
 
     @classmethod
-    def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any) -> Aggregation:
+    def from_items(
+        cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any
+    ) -> Aggregation:
         """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
         different addresses may have the same name, those of two processes, say."""
         unpack_key = key_reader(definition.keys, symbols)
@@ -52,7 +56,14 @@ class Aggregation(Mapping[Key, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         definition = self._definition
         keys = [(data.type, data.offset, data.size) for data in definition.keys]
-        return _restored, (definition.name, definition.row, definition.params, keys, self._values, self._strsize)
+        return _restored, (
+            definition.name,
+            definition.row,
+            definition.params,
+            keys,
+            self._values,
+            self._strsize,
+        )
 
     @property
     def name(self) -> str:
@@ -94,8 +105,10 @@ class Aggregation(Mapping[Key, Any]):
     def merge(self, other: Aggregation) -> Aggregation:
         """What one session would have aggregated that had seen what both saw.  Raises MergeError."""
         if (self.function, self.params) != (other.function, other.params):
-            raise MergeError(f"@{self.name} is {self.function}{self.params}, "
-                             f"@{other.name} {other.function}{other.params}")
+            raise MergeError(
+                f"@{self.name} is {self.function}{self.params}, "
+                f"@{other.name} {other.function}{other.params}"
+            )
         merged = dict(self._values)
         for key, value in other.items():
             merged[key] = merged[key].merge(value) if key in merged else value
@@ -103,8 +116,16 @@ class Aggregation(Mapping[Key, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and the like."""
-        rows = [{"keys": [_plain(part) for part in key], **value.to_dict()} for key, value in self.items()]
-        return {"aggregation": self._definition.name, "function": self.function, "params": list(self.params), "rows": rows}
+        rows = [
+            {"keys": [_plain(part) for part in key], **value.to_dict()}
+            for key, value in self.items()
+        ]
+        return {
+            "aggregation": self._definition.name,
+            "function": self.function,
+            "params": list(self.params),
+            "rows": rows,
+        }
 
     @property
     def key_types(self) -> list[Any]:
@@ -142,7 +163,10 @@ class Aggregation(Mapping[Key, Any]):
         from pydtrace.dtrace_text.aggregation_text import render
 
         definition, names = self._definition, Names()
-        items = [(pack_key(definition.keys, key, names), aggregation_values.pack(value)) for key, value in self._values.items()]
+        items = [
+            (pack_key(definition.keys, key, names), aggregation_values.pack(value))
+            for key, value in self._values.items()
+        ]
         text = render([(definition, items)], self._strsize, symbols=Shown(names.name))
         return text.decode("utf-8", "surrogateescape")
 
@@ -154,12 +178,27 @@ class Aggregation(Mapping[Key, Any]):
 
         rows = []
         for key, value in self.items():
-            shown = value._repr_html_() if isinstance(value, aggregation_values.Histogram) else str(value)
-            rows.append("<tr>" + "".join(f"<td>{escape(str(part))}</td>" for part in key) + f"<td>{shown}</td></tr>")
+            shown = (
+                value._repr_html_()
+                if isinstance(value, aggregation_values.Histogram)
+                else str(value)
+            )
+            rows.append(
+                "<tr>"
+                + "".join(f"<td>{escape(str(part))}</td>" for part in key)
+                + f"<td>{shown}</td></tr>"
+            )
         return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
 
 
-def _restored(name: str, row: Any, params: Any, keys: Any, data: dict[Key, aggregation_values.Value], strsize: int) -> Aggregation:
+def _restored(
+    name: str,
+    row: Any,
+    params: Any,
+    keys: Any,
+    data: dict[Key, aggregation_values.Value],
+    strsize: int,
+) -> Aggregation:
     """What was pickled.  No program has its definition."""
     from pydtrace.program.program import AggDef, Data
 
@@ -168,12 +207,21 @@ def _restored(name: str, row: Any, params: Any, keys: Any, data: dict[Key, aggre
 
 
 def _plain(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else list(value) if isinstance(value, tuple) else value
+    return (
+        value.decode("latin-1")
+        if isinstance(value, bytes)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )
 
 
 def key_reader(fields: Any, symbols: Any) -> Any:
     """A function from a key's bytes to its tuple."""
-    parts = [(data.offset, struct.Struct("=" + layout_of(data)), key_maker_of(data.type, symbols)) for data in fields]
+    parts = [
+        (data.offset, struct.Struct("=" + layout_of(data)), key_maker_of(data.type, symbols))
+        for data in fields
+    ]
 
     def read(key: bytes) -> Key:
         found = [(layout.unpack_from(key, offset)[0], make) for offset, layout, make in parts]

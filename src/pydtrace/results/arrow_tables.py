@@ -41,18 +41,40 @@ def arrow(extra: str = "notebook") -> Any:
     return pyarrow
 
 
-def schema(pyarrow: Any, columns: Iterable[tuple[str, str]], units: dict[str, str] | None = None) -> Any:
+def schema(
+    pyarrow: Any, columns: Iterable[tuple[str, str]], units: dict[str, str] | None = None
+) -> Any:
     """columns: (name, type); units: {name: unit}, which a column's metadata say.
 
     Of integers that may be missing pandas makes floats, and so other integers, unless the table says which type of its own is
     meant: Int64 and its like.  It says so as pandas itself would (https://pandas.pydata.org/docs/development/developer.html).
     """
     columns, units = list(columns), units or _UNITS
-    fields = [pyarrow.field(name, pyarrow.list_(pyarrow.string()) if type == "list" else getattr(pyarrow, type)(),
-                            metadata={"unit": units[name]} if name in units else None) for name, type in columns]
-    meant = [{"name": name, "field_name": name, "pandas_type": type, "numpy_type": type.replace("i", "I").replace("uI", "UI"),
-              "metadata": None} for name, type in columns if "int" in type]
-    pandas = {"index_columns": [], "column_indexes": [], "columns": meant, "creator": {"library": "pyusdt"}}
+    fields = [
+        pyarrow.field(
+            name,
+            pyarrow.list_(pyarrow.string()) if type == "list" else getattr(pyarrow, type)(),
+            metadata={"unit": units[name]} if name in units else None,
+        )
+        for name, type in columns
+    ]
+    meant = [
+        {
+            "name": name,
+            "field_name": name,
+            "pandas_type": type,
+            "numpy_type": type.replace("i", "I").replace("uI", "UI"),
+            "metadata": None,
+        }
+        for name, type in columns
+        if "int" in type
+    ]
+    pandas = {
+        "index_columns": [],
+        "column_indexes": [],
+        "columns": meant,
+        "creator": {"library": "pyusdt"},
+    }
     return pyarrow.schema(fields, metadata={"pandas": json.dumps(pandas)})
 
 
@@ -92,20 +114,36 @@ def columns(program: Program) -> dict[str, str]:
     for clause in program.clauses:
         layout = record_layout(clause)
         for name, (_, code) in zip(labels(tuple(name for name, _ in layout)), layout):
-            type = "string" if code.endswith("s") else "float64" if code in "fd" else "uint64" if code.isupper() else "int64"
+            type = (
+                "string"
+                if code.endswith("s")
+                else "float64"
+                if code in "fd"
+                else "uint64"
+                if code.isupper()
+                else "int64"
+            )
             found[name] = type if found.get(name, type) == type else "string"
     return found
 
 
 def record_table(pyarrow: Any, named: dict[str, str], meant: Any, rows: Sequence[Record]) -> Any:
     """named: columns(); meant: the schema of the fixed ones and of these."""
-    found: list[list[Any]] = [[rec.time for rec in rows], [rec.cpu for rec in rows], [rec.pid for rec in rows],
-                              [rec.tid for rec in rows]]
+    found: list[list[Any]] = [
+        [rec.time for rec in rows],
+        [rec.cpu for rec in rows],
+        [rec.pid for rec in rows],
+        [rec.tid for rec in rows],
+    ]
     found += [[rec.probe[i] for rec in rows] for i in range(4)]
     cells = [dict(zip(labels(rec.names), rec.values)) for rec in rows]
     for name, type in named.items():
         column = [each.get(name) for each in cells]
-        found.append([None if cell is None else text(cell) for cell in column] if type == "string" else column)
+        found.append(
+            [None if cell is None else text(cell) for cell in column]
+            if type == "string"
+            else column
+        )
     arrays = [pyarrow.array(column, field.type) for column, field in zip(found, meant)]
     return pyarrow.Table.from_arrays(arrays, schema=meant)
 
@@ -128,9 +166,16 @@ def of_aggregation(found: Aggregation, names: Sequence[str] = (), unit: str | No
         raise ValueError(f"@{found.name} has {count} keys, and {len(keys)} names were given")
     kinds = [(name, _type_of(type)) for name, type in zip(keys, found.key_types)]
     shown = _value_columns(found)
-    meant = schema(pyarrow, [*kinds, ("n", "int64"), *shown], {name: unit for name, _ in shown if unit and name != "count"})
-    rows = [{**dict(zip(keys, _cells(key, kinds))), "n": value.words[0], **cells}
-            for key, value in found.items() for cells in _value_cells(value)]
+    meant = schema(
+        pyarrow,
+        [*kinds, ("n", "int64"), *shown],
+        {name: unit for name, _ in shown if unit and name != "count"},
+    )
+    rows = [
+        {**dict(zip(keys, _cells(key, kinds))), "n": value.words[0], **cells}
+        for key, value in found.items()
+        for cells in _value_cells(value)
+    ]
     return pyarrow.Table.from_pylist(rows, schema=meant)
 
 
@@ -170,7 +215,9 @@ def pandas(table: Any) -> Any:
     except ImportError:
         raise Missing("to_pandas() needs pandas: pip install pandas") from None
     found = table.to_pandas()
-    found.attrs["units"] = {field.name: field.metadata[b"unit"].decode() for field in table.schema if field.metadata}
+    found.attrs["units"] = {
+        field.name: field.metadata[b"unit"].decode() for field in table.schema if field.metadata
+    }
     return found
 
 

@@ -71,13 +71,18 @@ def of_aggregation(found: Aggregation, most: int) -> Picture:
         chosen = sorted(found.items(), key=lambda item: item[1].words[0], reverse=True)[:most]
         parts = [(key, histogram(value)) for key, value in chosen]
         return Picture(_stacked(found.name, parts))
-    rows = sorted(((float(value), key, value) for key, value in found.items()),
-                  key=lambda row: row[0], reverse=True)[:most]
+    rows = sorted(
+        ((float(value), key, value) for key, value in found.items()),
+        key=lambda row: row[0],
+        reverse=True,
+    )[:most]
     greatest = max((abs(number) for number, _, _ in rows), default=0) or 1
     bars = "".join(
         f'<text x="{_LABELS - 6}" y="{i * _ROW + 13}" text-anchor="end">{_shown(key)}</text>'
         f'<rect x="{_LABELS}" y="{i * _ROW + 2}" width="{_BARS * min(1, abs(number) / greatest):.1f}" height="{_ROW - 4}" fill="#4878a8"/>'
-        f'<text x="{_LABELS + _BARS + 6}" y="{i * _ROW + 13}">{value}</text>' for i, (number, key, value) in enumerate(rows))
+        f'<text x="{_LABELS + _BARS + 6}" y="{i * _ROW + 13}">{value}</text>'
+        for i, (number, key, value) in enumerate(rows)
+    )
     return Picture(_svg(bars, max(1, len(rows)) * _ROW, f"@{found.name}"))
 
 
@@ -87,7 +92,9 @@ def _shown(key: Key) -> str:
     from pydtrace.untrusted.terminal_escape import harmless
 
     text = harmless(", ".join(part if isinstance(part, str) else str(part) for part in key))
-    return escape((text if len(text) <= 24 else f"{text[:23]}…").encode("utf-8", "replace").decode())
+    return escape(
+        (text if len(text) <= 24 else f"{text[:23]}…").encode("utf-8", "replace").decode()
+    )
 
 
 def _stacked(name: str, parts: list[tuple[Key, str]]) -> str:
@@ -101,5 +108,7 @@ def _stacked(name: str, parts: list[tuple[Key, str]]) -> str:
 
 
 def _svg(body: str, height: int, label: str) -> str:
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img" aria-label="{label}" '
-            f'font-family="monospace" font-size="12" fill="currentColor">{body}</svg>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img" aria-label="{label}" '
+        f'font-family="monospace" font-size="12" fill="currentColor">{body}</svg>'
+    )

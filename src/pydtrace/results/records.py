@@ -71,7 +71,9 @@ class Record(Sequence[Any]):
             try:
                 return self.values[self.names.index(key)]
             except ValueError:
-                raise KeyError(f"{key}: the record has {', '.join(self.names) or 'no values'}") from None
+                raise KeyError(
+                    f"{key}: the record has {', '.join(self.names) or 'no values'}"
+                ) from None
         return self.values[key]
 
     def __iter__(self) -> Iterator[Any]:
@@ -105,8 +107,15 @@ class Record(Sequence[Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and the like; the values as a list, since names may repeat."""
-        found = {"probe": self.probe._asdict(), "time": self.time, "pid": self.pid, "tid": self.tid, "cpu": self.cpu,
-                 "names": list(self.names), "values": list(self.values)}
+        found = {
+            "probe": self.probe._asdict(),
+            "time": self.time,
+            "pid": self.pid,
+            "tid": self.tid,
+            "cpu": self.cpu,
+            "names": list(self.names),
+            "values": list(self.values),
+        }
         return {**found, "uncertain": True} if self.uncertain else found
 
 
@@ -137,8 +146,14 @@ class Decoder:
     error; act: with each action that shows no data but does something, and its record; symbols: symbols.Symbols.
     """
 
-    def __init__(self, program: Program, probe_names: Callable[[int], tuple[str, ...]],
-                 fault: Callable[[bytes], None], act: Callable[[Action, bytes], None], symbols: Any) -> None:
+    def __init__(
+        self,
+        program: Program,
+        probe_names: Callable[[int], tuple[str, ...]],
+        fault: Callable[[bytes], None],
+        act: Callable[[Action, bytes], None],
+        symbols: Any,
+    ) -> None:
         self._layouts = [_Layout(clause, symbols) for clause in program.clauses]
         self._names, self._fault, self._act = probe_names, fault, act
         self._probes: dict[int, Probe] = {}
@@ -147,7 +162,14 @@ class Decoder:
         """The Records of a buffer, in a list, or given to out.append() one by one, each before its actions are
         done; raises ValueError where the buffer is damaged."""
         out = [] if out is None else out
-        at, end, layouts, probes, new, put = 0, len(records), self._layouts, self._probes, object.__new__, _put
+        at, end, layouts, probes, new, put = (
+            0,
+            len(records),
+            self._layouts,
+            self._probes,
+            object.__new__,
+            _put,
+        )
         try:
             while at < end:
                 size, clause, probe, *_ = _HEADER.unpack_from(records, at)
@@ -202,10 +224,14 @@ class _Layout:
     def __init__(self, clause: Clause, symbols: Any) -> None:
         shown = [action for action in clause.actions if action.row.is_value]
         self.actions = [a for a in clause.actions if not a.row.is_value and a.row.records]
-        fields = {field.offset: field for action in shown for field in action.row.fields(action, symbols)}
+        fields = {
+            field.offset: field for action in shown for field in action.row.fields(action, symbols)
+        }
         order = [field for _, field in sorted(fields.items())]
         self.strings = [i for i, field in enumerate(order) if field.make is text_of]
-        self.made = [(i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)]
+        self.made = [
+            (i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)
+        ]
         self.names = tuple(name for action in shown for name in _names(action))
         self.visible = bool(shown) or not clause.actions
         self.unpack = struct.Struct(_format(order)).unpack_from
@@ -214,7 +240,11 @@ class _Layout:
 def record_layout(clause: Clause) -> list[tuple[str, str]]:
     """[(name, struct's code)] of the values that a clause records."""
     shown = [action for action in clause.actions if action.row.is_value]
-    return [(name, field.code) for action in shown for name, field in zip(_names(action), action.row.fields(action, None))]
+    return [
+        (name, field.code)
+        for action in shown
+        for name, field in zip(_names(action), action.row.fields(action, None))
+    ]
 
 
 def _format(fields: list[Any]) -> str:

@@ -43,7 +43,9 @@ def _place(path: str) -> str:
 
 
 def _is_trusted(owner: int, folder: os.stat_result) -> bool:
-    return owner in (os.geteuid(), folder.st_uid) or not (folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH)
+    return owner in (os.geteuid(), folder.st_uid) or not (
+        folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    )
 
 
 class Aside:
@@ -58,7 +60,9 @@ class Aside:
         """Makes what is to be written to: OSError."""
         self._place = _place(self.path)  # of a link what it leads to
         is_other = os.path.exists(self._place) and not os.path.isfile(self._place)
-        writing = self._place if is_other else f"{self._place}.{os.getpid()}.{secrets.token_hex(4)}.part"
+        writing = (
+            self._place if is_other else f"{self._place}.{os.getpid()}.{secrets.token_hex(4)}.part"
+        )
         if not is_other:
             os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         self.writing = writing

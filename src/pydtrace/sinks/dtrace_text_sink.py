@@ -77,7 +77,10 @@ class Text(OutputSink):
         """An action that is not printing.  index: of its clause's actions."""
         size, clause = struct.unpack_from("=II", records, offset)
         info = self._info
-        info.actions.act(info.program.clauses[clause & ~p.RECORD_FLAGS].actions[index], records[offset : offset + size])
+        info.actions.act(
+            info.program.clauses[clause & ~p.RECORD_FLAGS].actions[index],
+            records[offset : offset + size],
+        )
 
     def pause(self) -> None:
         self.output.write(b"\n")
@@ -94,4 +97,6 @@ def _is_compared() -> bool:
 def _formatter(info: Info) -> Any:
     from pydtrace._tracer import Formatter
 
-    return Formatter(formatter_table.build(info.program), Formatter.TESTING if _is_compared() else 0)
+    return Formatter(
+        formatter_table.build(info.program), Formatter.TESTING if _is_compared() else 0
+    )

@@ -65,7 +65,9 @@ class Terms(Sink):
                 self._clause(self._info.program.clauses[clause & ~p.RECORD_FLAGS], probe, record)
 
     def _clause(self, clause: Clause, probe: int, record: bytes) -> None:
-        where = self._where = self._probes.get(probe) or self._probes.setdefault(probe, list(self._info.probe(probe)))
+        where = self._where = self._probes.get(probe) or self._probes.setdefault(
+            probe, list(self._info.probe(probe))
+        )
         actions = self._info.actions
         if not clause.actions:
             self._out((_PROBE, where))
@@ -105,7 +107,10 @@ def shown(text: bytes) -> str | bytes:
 
 
 def value_of(data: Data, record: bytes, symbols: Addresses) -> Any:
-    value, make = struct.unpack_from("=" + layout_of(data), record, data.offset)[0], maker_of(data.type, symbols)
+    value, make = (
+        struct.unpack_from("=" + layout_of(data), record, data.offset)[0],
+        maker_of(data.type, symbols),
+    )
     return _term(value if make is None else make(value))
 
 
@@ -113,10 +118,15 @@ def _term(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def rows(definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses) -> list[tuple[Any, list[Any], Any]]:
+def rows(
+    definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses
+) -> list[tuple[Any, list[Any], Any]]:
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
     read = key_reader(definition.keys, symbols)
-    found = [(list(map(_term, read(key))), aggregation_values.unpack(definition, value)) for key, value in items]
+    found = [
+        (list(map(_term, read(key))), aggregation_values.unpack(definition, value))
+        for key, value in items
+    ]
     found.sort(key=lambda row: list(map(_order, row[0])))
     return [(Atom(value.function), keys, _value(value)) for keys, value in found]
 
@@ -133,10 +143,20 @@ def _order(key: Any) -> tuple[int, Any]:
 def _value(value: Any) -> Any:
     if isinstance(value, aggregation_values.Histogram):
         low, high = -(2**63), 2**63 - 1
-        buckets = [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
-                   for bucket in value.buckets]
+        buckets = [
+            (
+                (
+                    low if bucket.low is None else bucket.low,
+                    high if bucket.high is None else bucket.high,
+                ),
+                bucket.count,
+            )
+            for bucket in value.buckets
+        ]
         if isinstance(value, aggregation_values.Percentiles):
-            return [(percent, value.percentile(percent)) for _, percent in value.row.percents], buckets
+            return [
+                (percent, value.percentile(percent)) for _, percent in value.row.percents
+            ], buckets
         return buckets
     return value.row.exact(value)
 

@@ -50,17 +50,34 @@ class Lines(OutputSink):
 
     def begin(self, info: Info) -> None:
         if info.engine == "dtrace":
-            raise OutputError("--json=2 is not possible with the dtrace engine: it tells values, not what they are made of")
+            raise OutputError(
+                "--json=2 is not possible with the dtrace engine: it tells values, not what they are made of"
+            )
         self._info = info
         self._deltas = Deltas(info.actions.aggregates)
         self._clauses = [_Reader(clause, info) for clause in info.program.clauses]
         self._probes: set[int] = set()  # those that were named
         self._teller = info.teller(self.fault)
         self._due = time.monotonic() + (self._interval or 0)
-        self.say("hello", schema=SCHEMA, host=os.uname().nodename, pid=os.getpid(), incarnation=os.urandom(8).hex(),
-                 engine=info.engine, reason=info.reason, clocks={"monotonic": info.clock.now(), "wall": int(info.clock.wall() * 1e9)},
-                 aggregations=[{"name": each.name, "function": each.row.called, "params": list(each.params or ()), "keys": len(each.keys)}
-                               for each in info.program.aggregations])
+        self.say(
+            "hello",
+            schema=SCHEMA,
+            host=os.uname().nodename,
+            pid=os.getpid(),
+            incarnation=os.urandom(8).hex(),
+            engine=info.engine,
+            reason=info.reason,
+            clocks={"monotonic": info.clock.now(), "wall": int(info.clock.wall() * 1e9)},
+            aggregations=[
+                {
+                    "name": each.name,
+                    "function": each.row.called,
+                    "params": list(each.params or ()),
+                    "keys": len(each.keys),
+                }
+                for each in info.program.aggregations
+            ],
+        )
 
     # --- records --------------------------------------------------------------------------------------
     def records(self, buffer: bytes) -> None:
@@ -69,8 +86,16 @@ class Lines(OutputSink):
             size, clause, probe, cpu, when, pid, tid = _HEADER.unpack_from(buffer, at)
             record = buffer[at : at + size]
             self._name(probe)
-            where = {"clause": clause & ~p.RECORD_FLAGS, "probe": probe, "time": when, "pid": pid, "tid": tid, "cpu": cpu,
-                     **({"uncertain": True} if clause & p.RECORD_UNSURE else {}), **self._beside}
+            where = {
+                "clause": clause & ~p.RECORD_FLAGS,
+                "probe": probe,
+                "time": when,
+                "pid": pid,
+                "tid": tid,
+                "cpu": cpu,
+                **({"uncertain": True} if clause & p.RECORD_UNSURE else {}),
+                **self._beside,
+            }
             if clause & p.RECORD_FAULT:
                 kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
                 self.say("fault", **where, kind=kind, pc=pc, value=value)
@@ -96,10 +121,19 @@ class Lines(OutputSink):
         """What came since the last one, and the heartbeat that ends it.  more: members of that."""
         self._due = time.monotonic() + (self._interval or 0)
         for definition in self._info.program.aggregations:
-            rows = [[host_protocol.said(key), merge_values.said(definition.row, words)] for key, words in self._deltas.take(definition).items()]
+            rows = [
+                [host_protocol.said(key), merge_values.said(definition.row, words)]
+                for key, words in self._deltas.take(definition).items()
+            ]
             for first in range(0, len(rows), _ROWS):
-                self.say("delta", epoch=self.number, name=definition.name, function=definition.row.called,
-                         params=list(definition.params or ()), rows=rows[first : first + _ROWS])
+                self.say(
+                    "delta",
+                    epoch=self.number,
+                    name=definition.name,
+                    function=definition.row.called,
+                    params=list(definition.params or ()),
+                    rows=rows[first : first + _ROWS],
+                )
         self.say("heartbeat", **{"epoch": self.number, "time": self._info.clock.now(), **more})
         self.number += 1
 
@@ -124,7 +158,9 @@ class _Reader:
 
     def __init__(self, clause: Clause, info: Info) -> None:
         self.read = key_reader(host_protocol.data_of(clause), info.actions.symbols)
-        others = [action for action in clause.actions if action.row.records and not action.row.is_value]
+        others = [
+            action for action in clause.actions if action.row.records and not action.row.is_value
+        ]
         names = [action.row.name for action in others if action.args or action.row.ends]
         self.does = {"does": names} if names else {}
         self.here = [action for action in others if not action.args]

@@ -32,8 +32,12 @@ class Json(OutputSink):
         self._say(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
 
     def _say(self, **what: Any) -> None:
-        self.output.write(json.dumps(what, ensure_ascii=False, default=plain, separators=(",", ":")).encode(
-            "utf-8", "replace") + b"\n")
+        self.output.write(
+            json.dumps(what, ensure_ascii=False, default=plain, separators=(",", ":")).encode(
+                "utf-8", "replace"
+            )
+            + b"\n"
+        )
 
     def records(self, buffer: bytes) -> None:
         self._decoder.decode(buffer, self)
@@ -68,6 +72,15 @@ def shown(value: aggregation_values.Value) -> dict[str, Any]:
     """A value's members in its object."""
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, aggregation_values.Histogram):
-        told = {"percentiles": value.percentiles()} if isinstance(value, aggregation_values.Percentiles) else {}
-        return {**members, "params": list(value.params), **told, "buckets": [list(bucket) for bucket in value.buckets]}
+        told = (
+            {"percentiles": value.percentiles()}
+            if isinstance(value, aggregation_values.Percentiles)
+            else {}
+        )
+        return {
+            **members,
+            "params": list(value.params),
+            **told,
+            "buckets": [list(bucket) for bucket in value.buckets],
+        }
     return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}

@@ -36,8 +36,10 @@ _FOR_A_PROCESSOR = marked("waits for a processor")
 def script(frames: int, subprocesses: bool) -> str:
     """In D.  It tells how a thread's state is called, its name and its stack."""
     which = _OF_ALL if subprocesses else "pid == $target"
-    return (f"sched:::off-cpu /{which}/ {{ trace(curlwpsinfo->pr_sname); trace(execname); jstack({min(frames, FRAMES)}); }}\n"
-            f"sched:::on-cpu /{which}/ {{ trace(0); }}")
+    return (
+        f"sched:::off-cpu /{which}/ {{ trace(curlwpsinfo->pr_sname); trace(execname); jstack({min(frames, FRAMES)}); }}\n"
+        f"sched:::on-cpu /{which}/ {{ trace(0); }}"
+    )
 
 
 class Wait(NamedTuple):
@@ -86,11 +88,15 @@ class Waits(Sink):
     def waited(self, pid: int, now: int) -> None:
         """The threads of a process that wait already, and of which nothing was heard.  Raises NoStacks."""
         python = Python(pid)
-        for thread in python_threads.of_process(python, python.walker(FRAMES, _TRIES), Codes(python)):
+        for thread in python_threads.of_process(
+            python, python.walker(FRAMES, _TRIES), Codes(python)
+        ):
             task = thread.task
             if task and task.letter != _PREEMPTED and task.tid not in self._seen:
                 stack = [self._place(frame.name, frame.file, frame.line) for frame in thread.frames]
-                self._waiting[task.tid] = Wait(now, self._thread(task.name, task.tid), tuple(reversed(stack)))
+                self._waiting[task.tid] = Wait(
+                    now, self._thread(task.name, task.tid), tuple(reversed(stack))
+                )
 
     def finish(self) -> None:
         """Those that still wait."""
@@ -108,7 +114,9 @@ class Waits(Sink):
         wait = self._waiting.pop(tid, None)
         if wait and time > wait.began:
             self._profile.looks += 1
-            self._profile.add(wait.thread, wait.stack, (time - wait.began) * PER_SECOND // 1_000_000_000)
+            self._profile.add(
+                wait.thread, wait.stack, (time - wait.began) * PER_SECOND // 1_000_000_000
+            )
 
     def _stack(self, texts: Any, state: str) -> Iterator[Place]:
         for text in reversed(texts):

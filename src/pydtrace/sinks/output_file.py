@@ -38,7 +38,10 @@ class Output:
         """Write to another file from now on (empty: to the first one); OSError."""
         fd, name = self._first
         if path:
-            fd, name = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), os.fsdecode(path)
+            fd, name = (
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666),
+                os.fsdecode(path),
+            )
         if self.fd != self._first[0]:
             os.close(self.fd)
         self.fd, self.name = fd, name

@@ -28,8 +28,18 @@ if TYPE_CHECKING:
     from .output_file import Notify, Output
 
 _BATCH = 50_000  # records of a row group
-_AGGREGATIONS = (("aggregation", "string"), ("function", "string"), ("keys", "list"), ("n", "int64"), ("value", "int64"),
-                 ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"), ("percent", "float64"))
+_AGGREGATIONS = (
+    ("aggregation", "string"),
+    ("function", "string"),
+    ("keys", "list"),
+    ("n", "int64"),
+    ("value", "int64"),
+    ("real", "float64"),
+    ("low", "int64"),
+    ("high", "int64"),
+    ("count", "int64"),
+    ("percent", "float64"),
+)
 
 
 class Parquet(OutputSink):
@@ -73,22 +83,35 @@ class Parquet(OutputSink):
         if not rows:
             return
         with self._file.checked():
-            self._writer.write_table(arrow_tables.record_table(self._arrow, self._columns, self._schema, rows))
+            self._writer.write_table(
+                arrow_tables.record_table(self._arrow, self._columns, self._schema, rows)
+            )
 
     def snapshot(self, aggregates: Aggregates) -> None:
-        rows = [row for definition in aggregates.program.aggregations for row in self._aggregation_rows(definition, aggregates)]
+        rows = [
+            row
+            for definition in aggregates.program.aggregations
+            for row in self._aggregation_rows(definition, aggregates)
+        ]
         schema = arrow_tables.schema(self._arrow, _AGGREGATIONS)
         base, ending = os.path.splitext(self._file.path)
         file = Aside(f"{base}.aggregations{ending}")
-        with file.checked(), self._open(file, schema) as writer:  # arrow's own write_table() removes what it could not write to
+        with (
+            file.checked(),
+            self._open(file, schema) as writer,
+        ):  # arrow's own write_table() removes what it could not write to
             writer.write_table(self._arrow.Table.from_pylist(rows, schema=schema))
         file.done()
 
     @staticmethod
     def _aggregation_rows(definition: AggDef, aggregates: Aggregates) -> Iterator[dict[str, Any]]:
         for key, value in aggregates.snapshot(definition).items():
-            row = {"aggregation": definition.name, "function": value.function, "keys": list(map(arrow_tables.text, key)),
-                   "n": value.words[0]}
+            row = {
+                "aggregation": definition.name,
+                "function": value.function,
+                "keys": list(map(arrow_tables.text, key)),
+                "n": value.words[0],
+            }
             if isinstance(value, aggregation_values.Percentiles):
                 for _, percent in value.row.percents:
                     yield {**row, "percent": percent, "value": value.percentile(percent)}
@@ -96,4 +119,8 @@ class Parquet(OutputSink):
                 for low, high, count in value.buckets:
                     yield {**row, "low": low, "high": high, "count": count}
             else:
-                yield {**row, "real": float(value)} if isinstance(value, float) else {**row, "value": int(value)}
+                yield (
+                    {**row, "real": float(value)}
+                    if isinstance(value, float)
+                    else {**row, "value": int(value)}
+                )

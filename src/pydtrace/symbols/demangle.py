@@ -14,11 +14,75 @@ from . import demangle_cxx, demangle_rust
 _KEPT = 1 << 14  # texts
 _MADE = ("_Z", "_R")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_ABBREVIATED = frozenset(("std", "allocator", "basic_string", "string", "istream", "ostream", "iostream", "char", "bool", "short", "int", "long", "unsigned",
-                          "signed", "float", "double", "void", "wchar_t", "const", "volatile", "operator", "new", "delete", "anonymous", "namespace", "lambda",
-                          "auto", "true", "false", "decltype", "clone", "as", "dyn", "mut", "fn", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "u128",
-                          "i128", "usize", "isize", "str", "f32", "f64", "closure", "vtable", "for", "thunk", "to", "virtual", "non", "guard", "variable",
-                          "typeinfo", "name", "char8_t", "char16_t", "char32_t", "restrict"))
+_ABBREVIATED = frozenset(
+    (
+        "std",
+        "allocator",
+        "basic_string",
+        "string",
+        "istream",
+        "ostream",
+        "iostream",
+        "char",
+        "bool",
+        "short",
+        "int",
+        "long",
+        "unsigned",
+        "signed",
+        "float",
+        "double",
+        "void",
+        "wchar_t",
+        "const",
+        "volatile",
+        "operator",
+        "new",
+        "delete",
+        "anonymous",
+        "namespace",
+        "lambda",
+        "auto",
+        "true",
+        "false",
+        "decltype",
+        "clone",
+        "as",
+        "dyn",
+        "mut",
+        "fn",
+        "u8",
+        "i8",
+        "u16",
+        "i16",
+        "u32",
+        "i32",
+        "u64",
+        "i64",
+        "u128",
+        "i128",
+        "usize",
+        "isize",
+        "str",
+        "f32",
+        "f64",
+        "closure",
+        "vtable",
+        "for",
+        "thunk",
+        "to",
+        "virtual",
+        "non",
+        "guard",
+        "variable",
+        "typeinfo",
+        "name",
+        "char8_t",
+        "char16_t",
+        "char32_t",
+        "restrict",
+    )
+)
 
 
 @lru_cache(_KEPT)
@@ -47,7 +111,12 @@ def without_value(text: str) -> str:
     for at, letter in enumerate(text):
         if letter == " " and depth == 0 and not text.endswith("operator", 0, at):
             begin = at + 1
-        elif letter == "(" and depth == 0 and not text.endswith("operator", 0, at) and not text.startswith("(anonymous", at):
+        elif (
+            letter == "("
+            and depth == 0
+            and not text.endswith("operator", 0, at)
+            and not text.startswith("(anonymous", at)
+        ):
             break
         elif letter in "<({":
             depth += not text.endswith("operator", 0, at)
@@ -63,7 +132,11 @@ def is_written(pattern: str) -> bool:
 
 @lru_cache(256)
 def _words(pattern: str) -> tuple[str, ...]:
-    return tuple(word for word in _WORD.findall(re.sub(r"\[[^\]]*\]", " ", pattern)) if word not in _ABBREVIATED)
+    return tuple(
+        word
+        for word in _WORD.findall(re.sub(r"\[[^\]]*\]", " ", pattern))
+        if word not in _ABBREVIATED
+    )
 
 
 def may_be(pattern: str, symbol: str) -> bool:

@@ -14,25 +14,116 @@ LONGEST, _NAME = 8192, 4096
 _DEEP = 96
 
 _BUILTIN = {
-    "v": "void", "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short", "t": "unsigned short", "i": "int",
-    "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long", "y": "unsigned long long", "n": "__int128",
-    "o": "unsigned __int128", "f": "float", "d": "double", "e": "long double", "g": "__float128", "z": "...",
+    "v": "void",
+    "w": "wchar_t",
+    "b": "bool",
+    "c": "char",
+    "a": "signed char",
+    "h": "unsigned char",
+    "s": "short",
+    "t": "unsigned short",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "x": "long long",
+    "y": "unsigned long long",
+    "n": "__int128",
+    "o": "unsigned __int128",
+    "f": "float",
+    "d": "double",
+    "e": "long double",
+    "g": "__float128",
+    "z": "...",
 }
-_BUILTIN_D = {"n": "decltype(nullptr)", "i": "char32_t", "s": "char16_t", "u": "char8_t", "a": "auto", "c": "decltype(auto)", "d": "decimal64",
-              "e": "decimal128", "f": "decimal32", "h": "half"}
-_STANDARD = {"a": "std::allocator", "b": "std::basic_string", "s": "std::string", "i": "std::istream", "o": "std::ostream", "d": "std::iostream"}
-_IN_FULL = {"std::string": "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
-            "std::istream": "std::basic_istream<char, std::char_traits<char> >", "std::ostream": "std::basic_ostream<char, std::char_traits<char> >",
-            "std::iostream": "std::basic_iostream<char, std::char_traits<char> >"}
+_BUILTIN_D = {
+    "n": "decltype(nullptr)",
+    "i": "char32_t",
+    "s": "char16_t",
+    "u": "char8_t",
+    "a": "auto",
+    "c": "decltype(auto)",
+    "d": "decimal64",
+    "e": "decimal128",
+    "f": "decimal32",
+    "h": "half",
+}
+_STANDARD = {
+    "a": "std::allocator",
+    "b": "std::basic_string",
+    "s": "std::string",
+    "i": "std::istream",
+    "o": "std::ostream",
+    "d": "std::iostream",
+}
+_IN_FULL = {
+    "std::string": "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+    "std::istream": "std::basic_istream<char, std::char_traits<char> >",
+    "std::ostream": "std::basic_ostream<char, std::char_traits<char> >",
+    "std::iostream": "std::basic_iostream<char, std::char_traits<char> >",
+}
 _OPERATORS = {
-    "nw": " new", "na": " new[]", "dl": " delete", "da": " delete[]", "aw": " co_await", "ps": "+", "ng": "-", "ad": "&", "de": "*", "co": "~", "pl": "+",
-    "mi": "-", "ml": "*", "dv": "/", "rm": "%", "an": "&", "or": "|", "eo": "^", "aS": "=", "pL": "+=", "mI": "-=", "mL": "*=", "dV": "/=",
-    "rM": "%=", "aN": "&=", "oR": "|=", "eO": "^=", "ls": "<<", "rs": ">>", "lS": "<<=", "rS": ">>=", "eq": "==", "ne": "!=", "lt": "<",
-    "gt": ">", "le": "<=", "ge": ">=", "ss": "<=>", "nt": "!", "aa": "&&", "oo": "||", "pp": "++", "mm": "--", "cm": ",", "pm": "->*",
-    "pt": "->", "cl": "()", "ix": "[]", "qu": "?",
+    "nw": " new",
+    "na": " new[]",
+    "dl": " delete",
+    "da": " delete[]",
+    "aw": " co_await",
+    "ps": "+",
+    "ng": "-",
+    "ad": "&",
+    "de": "*",
+    "co": "~",
+    "pl": "+",
+    "mi": "-",
+    "ml": "*",
+    "dv": "/",
+    "rm": "%",
+    "an": "&",
+    "or": "|",
+    "eo": "^",
+    "aS": "=",
+    "pL": "+=",
+    "mI": "-=",
+    "mL": "*=",
+    "dV": "/=",
+    "rM": "%=",
+    "aN": "&=",
+    "oR": "|=",
+    "eO": "^=",
+    "ls": "<<",
+    "rs": ">>",
+    "lS": "<<=",
+    "rS": ">>=",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "gt": ">",
+    "le": "<=",
+    "ge": ">=",
+    "ss": "<=>",
+    "nt": "!",
+    "aa": "&&",
+    "oo": "||",
+    "pp": "++",
+    "mm": "--",
+    "cm": ",",
+    "pm": "->*",
+    "pt": "->",
+    "cl": "()",
+    "ix": "[]",
+    "qu": "?",
 }
-_SPECIAL = {"TV": "vtable for ", "TT": "VTT for ", "TI": "typeinfo for ", "TS": "typeinfo name for ", "GV": "guard variable for ", "TW": "TLS wrapper function for ",
-            "TH": "TLS init function for ", "GR": "reference temporary for ", "GA": "hidden alias for "}
+_SPECIAL = {
+    "TV": "vtable for ",
+    "TT": "VTT for ",
+    "TI": "typeinfo for ",
+    "TS": "typeinfo name for ",
+    "GV": "guard variable for ",
+    "TW": "TLS wrapper function for ",
+    "TH": "TLS init function for ",
+    "GR": "reference temporary for ",
+    "GA": "hidden alias for ",
+}
 _SUFFIXES = {"m": "ul", "l": "l", "j": "u", "x": "ll", "y": "ull"}
 
 
@@ -46,7 +137,14 @@ class _Type:
 
     __slots__ = ("base", "kind", "left", "pack", "right")
 
-    def __init__(self, left: str, right: str = "", kind: str = "", base: str = "", pack: list[_Type] | None = None) -> None:
+    def __init__(
+        self,
+        left: str,
+        right: str = "",
+        kind: str = "",
+        base: str = "",
+        pack: list[_Type] | None = None,
+    ) -> None:
         if len(left) + len(right) > LONGEST:
             raise _Wrong
         self.left, self.right, self.kind, self.base, self.pack = left, right, kind, base, pack
@@ -101,7 +199,9 @@ class _Parser:
         self._text, self.at, self._deep = text, at, 0
         self._known: list[_Type] = []  # what S_, S0_ … stand for
         self._arguments: list[_Type] = []  # what T_, T0_ … stand for
-        self._is_template = self._is_special = False  # of the last name: it ends with template arguments; it is a constructor or the like
+        self._is_template = self._is_special = (
+            False  # of the last name: it ends with template arguments; it is a constructor or the like
+        )
         self._qualifiers = ""  # of the last member function
         self._lambda = False
 
@@ -169,7 +269,11 @@ class _Parser:
         two = self._next(2)
         if self._next(3) in ("GTt", "GTn"):
             self.at += 3
-            return ("transaction clone for " if self._text[self.at - 1] == "t" else "non-transaction clone for ") + self.encoding()
+            return (
+                "transaction clone for "
+                if self._text[self.at - 1] == "t"
+                else "non-transaction clone for "
+            ) + self.encoding()
         if two in _SPECIAL:
             self.at += 2
             if two in ("TV", "TT", "TI", "TS"):
@@ -218,7 +322,11 @@ class _Parser:
         text = f"{name.left}({parameters}){qualifiers}"
         if returned is None or is_outer:
             return text
-        return f"{returned.left} {text}{returned.right}" if returned.kind != "function" else f"{returned.left} ({text}){returned.right}"
+        return (
+            f"{returned.left} {text}{returned.right}"
+            if returned.kind != "function"
+            else f"{returned.left} ({text}){returned.right}"
+        )
 
     def _parameters(self, ends: Callable[[], bool]) -> str:
         found: list[_Type] = []
@@ -266,7 +374,10 @@ class _Parser:
             if letter == "S" and self._next(2) != "St":
                 name, is_new = self._substitution(), False
             elif letter == "I" and name is not None:
-                name, is_new = _Type(_joined(self._full(name), self._template()), base=name.base), True
+                name, is_new = (
+                    _Type(_joined(self._full(name), self._template()), base=name.base),
+                    True,
+                )
                 self._is_template = True
                 if self._next() != "E":
                     self._keep(name)
@@ -279,7 +390,10 @@ class _Parser:
                 if self._take("St"):
                     part, outer = self._part(), "std::"
                 else:
-                    part, outer = self._part(name), self._full(name) + "::" if name is not None else ""
+                    part, outer = (
+                        self._part(name),
+                        self._full(name) + "::" if name is not None else "",
+                    )
                 name, is_new = _Type(outer + part, base=part), True
             self._is_template = False
             if is_new and self._next() != "E":
@@ -478,7 +592,9 @@ class _Parser:
         if letter == "S" and self._next(2) != "St":
             found = self._substitution()
             if self._next() == "I":
-                return self._keep(_Type(_joined(self._full(found), self._template_inside()), base=found.base))
+                return self._keep(
+                    _Type(_joined(self._full(found), self._template_inside()), base=found.base)
+                )
             return found
         if letter == "D":
             return self._d_type()
@@ -487,7 +603,9 @@ class _Parser:
             return self._keep(_Type(self._identifier()))
         if letter in "CG":
             self.at += 1
-            return self._keep(_Type(self._type().text + {"C": " _Complex", "G": " _Imaginary"}[letter]))
+            return self._keep(
+                _Type(self._type().text + {"C": " _Complex", "G": " _Imaginary"}[letter])
+            )
         if letter == "U" and self._next(2) not in ("Ut", "Ul"):
             self.at += 1
             word = self._identifier()
@@ -512,7 +630,9 @@ class _Parser:
 
     def _template_type(self, found: _Type) -> _Type:
         if self._next() == "I":
-            return self._keep(_Type(_joined(self._full(found), self._template_inside()), base=found.base))
+            return self._keep(
+                _Type(_joined(self._full(found), self._template_inside()), base=found.base)
+            )
         return found
 
     def _qualified(self) -> _Type:
@@ -587,7 +707,9 @@ class _Parser:
         if two == "Dp":
             self.at += 2
             inner = self._type()
-            return self._keep(inner if inner.pack is not None else _Type(inner.left + "...", inner.right))
+            return self._keep(
+                inner if inner.pack is not None else _Type(inner.left + "...", inner.right)
+            )
         if two in ("Dt", "DT"):
             return self._keep(self._decltype())
         if two in ("Do", "DO", "Dx"):
@@ -665,7 +787,15 @@ class _Parser:
         if two in ("st", "at", "sz", "az", "nx", "te", "ti"):
             self.at += 2
             inner = self._type().text if two in ("st", "at", "ti") else self._expression()
-            word = {"st": "sizeof", "sz": "sizeof", "at": "alignof", "az": "alignof", "nx": "noexcept", "te": "typeid", "ti": "typeid"}[two]
+            word = {
+                "st": "sizeof",
+                "sz": "sizeof",
+                "at": "alignof",
+                "az": "alignof",
+                "nx": "noexcept",
+                "te": "typeid",
+                "ti": "typeid",
+            }[two]
             return f"{word} ({inner})"
         if two in ("cl", "cp"):
             self.at += 2
@@ -677,12 +807,21 @@ class _Parser:
             return f"{self._bracketed(left)}{'.' if two == 'dt' else '->'}{self._member_name()}"
         if two in ("dc", "sc", "cc", "rc"):
             self.at += 2
-            word = {"dc": "dynamic_cast", "sc": "static_cast", "cc": "const_cast", "rc": "reinterpret_cast"}[two]
+            word = {
+                "dc": "dynamic_cast",
+                "sc": "static_cast",
+                "cc": "const_cast",
+                "rc": "reinterpret_cast",
+            }[two]
             return f"{word}<{self._type().text}>({self._expression()})"
         if two == "cv":
             self.at += 2
             type = self._type().text
-            return f"({type})({', '.join(self._expressions())})" if self._take("_") else f"({type}){self._bracketed(self._expression())}"
+            return (
+                f"({type})({', '.join(self._expressions())})"
+                if self._take("_")
+                else f"({type}){self._bracketed(self._expression())}"
+            )
         if two == "qu":
             self.at += 2
             first, second, third = self._expression(), self._expression(), self._expression()

@@ -13,8 +13,29 @@ _DEEP = 96
 _LEGACY = re.compile(r"_ZN(.*)17h([0-9a-f]{16})E(?:\.llvm\.[0-9A-F]+)?\Z", re.DOTALL)
 _ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$|\.\.|\.")
-_BASIC = {"a": "i8", "b": "bool", "c": "char", "d": "f64", "e": "str", "f": "f32", "h": "u8", "i": "isize", "j": "usize", "l": "i32", "m": "u32",
-          "n": "i128", "o": "u128", "s": "i16", "t": "u16", "u": "()", "v": "...", "x": "i64", "y": "u64", "z": "!", "p": "_"}
+_BASIC = {
+    "a": "i8",
+    "b": "bool",
+    "c": "char",
+    "d": "f64",
+    "e": "str",
+    "f": "f32",
+    "h": "u8",
+    "i": "isize",
+    "j": "usize",
+    "l": "i32",
+    "m": "u32",
+    "n": "i128",
+    "o": "u128",
+    "s": "i16",
+    "t": "u16",
+    "u": "()",
+    "v": "...",
+    "x": "i64",
+    "y": "u64",
+    "z": "!",
+    "p": "_",
+}
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -46,7 +67,9 @@ def _legacy(text: str) -> str:
         part = text[end : end + size]
         if not size or len(part) < size:
             raise _Wrong
-        parts.append(_ESCAPE.sub(_escaped, part.removeprefix("_") if part.startswith("_$") else part))
+        parts.append(
+            _ESCAPE.sub(_escaped, part.removeprefix("_") if part.startswith("_$") else part)
+        )
         at = end + size
     return "::".join(parts)
 
@@ -112,7 +135,13 @@ class _V0:
         if place >= start:
             raise _Wrong
         kept, self._at = self._at, place
-        text = self.path(False) if what == "path" else self.type() if what == "type" else self._constant()
+        text = (
+            self.path(False)
+            if what == "path"
+            else self.type()
+            if what == "type"
+            else self._constant()
+        )
         self._at = kept
         return self._bounded(text)
 
@@ -238,7 +267,11 @@ class _V0:
         text, count = self._binder()
         text += "unsafe " * self._take("U")
         if self._take("K"):
-            text += 'extern "C" ' if self._take("C") else f'extern "{self._identifier().replace("_", "-")}" '
+            text += (
+                'extern "C" '
+                if self._take("C")
+                else f'extern "{self._identifier().replace("_", "-")}" '
+            )
         text += f"fn({self._list(self.type)})"
         returned = "" if self._take("u") else f" -> {self.type()}"
         self._lifetimes -= count

@@ -66,7 +66,10 @@ def linked(segments, access, offset):
     elif "w" in access:
         groups = [[each for each in segments if each.flags & WRITES]]
     elif access:  # read alone are some of those that are written until the program is linked, too
-        groups = [[each for each in segments if not each.flags & (EXECUTES | WRITES)], [each for each in segments if each.flags & WRITES]]
+        groups = [
+            [each for each in segments if not each.flags & (EXECUTES | WRITES)],
+            [each for each in segments if each.flags & WRITES],
+        ]
     else:
         groups = [[each for each in segments if each.flags & EXECUTES]]
     for group in (*groups, [] if access else segments):
@@ -75,7 +78,10 @@ def linked(segments, access, offset):
                 return each.address - each.offset + offset
     for group in (*groups, segments) if access else ():
         for each in group:
-            begin, end = each.offset & -mmap.PAGESIZE, each.offset + each.size + mmap.PAGESIZE - 1 & -mmap.PAGESIZE
+            begin, end = (
+                each.offset & -mmap.PAGESIZE,
+                each.offset + each.size + mmap.PAGESIZE - 1 & -mmap.PAGESIZE,
+            )
             if begin <= offset < end:
                 return each.address - each.offset + offset
     return None
@@ -140,8 +146,24 @@ class File:
         return list(shape.iter_unpack(self.read(offset, n * shape.size)))
 
     def _read_header(self):
-        [(ident, kind, self.machine, _, self.entry, segments, self._table, _, _, size, n, section_size, sections, names)] = (
-            self._rows(_HEADER, 0, 1))
+        [
+            (
+                ident,
+                kind,
+                self.machine,
+                _,
+                self.entry,
+                segments,
+                self._table,
+                _,
+                _,
+                size,
+                n,
+                section_size,
+                sections,
+                names,
+            )
+        ] = self._rows(_HEADER, 0, 1)
         if ident[:5] != b"\x7fELF\x02":
             raise BadFile("not a 64-bit ELF file")
         if n and size != _SEGMENT.size or sections and section_size != _SECTION.size:
@@ -152,20 +174,32 @@ class File:
         self.shared = kind == 3
         rows = self._rows(_SEGMENT, segments, n) if n else []
         self.segments = [Segment(row[3], row[2], row[5], row[1]) for row in rows if row[0] == _LOAD]
-        thread_local = next(((row[6], row[7]) for row in rows if row[0] == _THREAD_LOCAL), (0, 1))  # size in memory, alignment
+        thread_local = next(
+            ((row[6], row[7]) for row in rows if row[0] == _THREAD_LOCAL), (0, 1)
+        )  # size in memory, alignment
         align = max(thread_local[1], 1)
         self.thread_local = min(-(-thread_local[0] // align) * align, LARGEST)
-        self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0)
-                                 for row in rows if row[0] == _INTERPRETER and row[5]),  # a file of symbols alone has nothing there
-                                None)
+        self.interpreter = next(
+            (
+                _text(self.read(row[2], min(row[5], _PATH)), 0)
+                for row in rows
+                if row[0] == _INTERPRETER and row[5]
+            ),  # a file of symbols alone has nothing there
+            None,
+        )
 
     @property
     def sections(self):
         """{name: (type, address, offset, size, link)}; of sections with one name the last."""
         if self._sections is None:
-            self._section_rows = rows = self._rows(_SECTION, self._table, self._count) if self._count else []
+            self._section_rows = rows = (
+                self._rows(_SECTION, self._table, self._count) if self._count else []
+            )
             names = self._texts(self._names)
-            self._sections = {_text(names, row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6]) for row in rows}
+            self._sections = {
+                _text(names, row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6])
+                for row in rows
+            }
         return self._sections
 
     def _texts(self, number):
@@ -217,7 +251,13 @@ class File:
         address, note_base, semaphore = struct.unpack_from("=QQQ", content)
         moved = base - note_base if base is not None else 0
         provider, name, arguments = (text.decode("utf-8", "replace") for text in texts[:3])
-        return Note(provider, d_name(name), address + moved, semaphore + moved if semaphore else 0, arguments)
+        return Note(
+            provider,
+            d_name(name),
+            address + moved,
+            semaphore + moved if semaphore else 0,
+            arguments,
+        )
 
     # --- symbols ---------------------------------------------------------------------
 
@@ -252,7 +292,9 @@ class File:
                 _, _, offset, size, link = self.sections[table]
                 if size > most:
                     raise BadFile("its table of symbols is too large")
-                return _SYMBOL.iter_unpack(self.read(offset, size - size % _SYMBOL.size)), self._texts(link)
+                return _SYMBOL.iter_unpack(
+                    self.read(offset, size - size % _SYMBOL.size)
+                ), self._texts(link)
         return iter(()), b""
 
     @property
@@ -279,7 +321,10 @@ class File:
             elif row[1] & 15 == _STT_IFUNC and row[3] and not is_older:
                 choosers[_text(names, row[0]).partition("@")[0]] = row[4]
         self._choosers = choosers
-        current = {*choosers, *(name for _, name in found)}  # what a chooser's name stands for now is no function at one address
+        current = {
+            *choosers,
+            *(name for _, name in found),
+        }  # what a chooser's name stands for now is no function at one address
         found.update({key: size for key, size in older.items() if key[1] not in current})
         return sorted((address, size, name) for (address, name), size in found.items())
 
@@ -297,8 +342,11 @@ class File:
             if name in self.sections:
                 _, _, offset, size, _ = self.sections[name]
                 rows = _RELOCATION.iter_unpack(self.read(offset, size - size % _RELOCATION.size))
-                found.update((chooser, where) for where, kind, chooser in rows
-                             if kind == _CHOSEN.get(self.machine) and chooser in choosers)
+                found.update(
+                    (chooser, where)
+                    for where, kind, chooser in rows
+                    if kind == _CHOSEN.get(self.machine) and chooser in choosers
+                )
         return found
 
     def _older(self):
@@ -307,13 +355,22 @@ class File:
             return itertools.repeat(False)
         _, _, offset, size, _ = self.sections[".gnu.version"]
         versions = memoryview(self.read(offset, size - size % 2)).cast("H")
-        return itertools.chain((version & _HIDDEN != 0 for version in versions), itertools.repeat(False))
+        return itertools.chain(
+            (version & _HIDDEN != 0 for version in versions), itertools.repeat(False)
+        )
 
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""
         if self._functions is None:
             rows, texts = self.symbols()
-            self._functions = Table(((row[4], row[5], row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3]), texts)
+            self._functions = Table(
+                (
+                    (row[4], row[5], row[0])
+                    for row in rows
+                    if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3]
+                ),
+                texts,
+            )
         found = self._functions.find(address)
         return found[1] if found else ""
 
@@ -328,19 +385,29 @@ class File:
             return None
         base = self.sections[".eh_frame"][1]
         where = entries[at] - base + self.sections[".eh_frame"][2]
-        start, size = struct.unpack("=iI", self.read(where + 8, 8))  # behind its length and its kind
+        start, size = struct.unpack(
+            "=iI", self.read(where + 8, 8)
+        )  # behind its length and its kind
         end = starts[at] + size
-        return (starts[at], end) if entries[at] + 8 + start == starts[at] and address < end else None
+        return (
+            (starts[at], end) if entries[at] + 8 + start == starts[at] and address < end else None
+        )
 
     def _frame_index(self):
         """What .eh_frame_hdr says: where code begins, ascending, and where the entry of each is."""
         _, address, offset, size, _ = self.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
-        head = self.read(offset, size) if size >= _INDEX_HEAD and ".eh_frame" in self.sections else b""
-        if head[:4] != b"\x01\x1b\x03\x3b":  # numbers of 4 bytes; pairs of them from the beginning on, sorted
+        head = (
+            self.read(offset, size) if size >= _INDEX_HEAD and ".eh_frame" in self.sections else b""
+        )
+        if (
+            head[:4] != b"\x01\x1b\x03\x3b"
+        ):  # numbers of 4 bytes; pairs of them from the beginning on, sorted
             return array("q"), array("q")
         [count] = struct.unpack_from("=I", head, 8)
         rows = memoryview(head)[12 : 12 + 8 * min(count, (size - 12) // 8)].cast("i")
-        return array("q", [address + each for each in rows[::2]]), array("q", [address + each for each in rows[1::2]])
+        return array("q", [address + each for each in rows[::2]]), array(
+            "q", [address + each for each in rows[1::2]]
+        )
 
     def symbol(self, name):
         """The address of a symbol of this name, or None."""

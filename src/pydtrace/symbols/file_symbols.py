@@ -62,7 +62,9 @@ def read(path: str, inode: int | None = None, mode: int = 0) -> Known:
             with contextlib.closing(more), contextlib.suppress(BadFile):
                 rows, texts = _rows(more, 0)
                 others = list(rows)
-        rows, names = _rows(file, len(texts))  # of one place the file's own name is the last, and meant
+        rows, names = _rows(
+            file, len(texts)
+        )  # of one place the file's own name is the last, and meant
         table = Table(itertools.chain(others, rows), texts + names)
         return Known(table if table.size <= _ROOM // 2 else NOTHING.table, file.segments)
     except BadFile:
@@ -74,7 +76,11 @@ def read(path: str, inode: int | None = None, mode: int = 0) -> Known:
 def _rows(file: File, first: int) -> tuple[Iterator[tuple[int, int, int]], bytes]:
     """What Table takes.  first: where the names will stand."""
     rows, texts = file.symbols(_LARGEST)
-    return ((row[4], row[5], row[0] + first) for row in rows if row[1] & 15 in _KINDS and row[3] and row[4]), texts
+    return (
+        (row[4], row[5], row[0] + first)
+        for row in rows
+        if row[1] & 15 in _KINDS and row[3] and row[4]
+    ), texts
 
 
 class Files:
@@ -89,7 +95,9 @@ class Files:
             self._known.move_to_end(_key(status))
         return found
 
-    def get(self, path: str, status: os.stat_result, time: Allowance, mode: int = 0) -> Known | None:
+    def get(
+        self, path: str, status: os.stat_result, time: Allowance, mode: int = 0
+    ) -> Known | None:
         """Of any; None: there is no time left to read it.  mode: as elf.File."""
         if status.st_mode & mode != mode:
             return NOTHING

@@ -27,7 +27,9 @@ Function = tuple[int, int, str]  # address as linked, size, name
 
 def chosen_functions(file: File, inode: int, processes: Iterable[int]) -> list[Function]:
     """What the names stand for in these processes, and in this one, which the same machine has chosen for."""
-    mapped_by = [(pid, bias) for pid in (os.getpid(), *processes) for bias in _biases(pid, file, inode)]
+    mapped_by = [
+        (pid, bias) for pid in (os.getpid(), *processes) for bias in _biases(pid, file, inode)
+    ]
     if not mapped_by or not (names := file.chosen_functions()):
         return []
     choices, found = file.choices(set(names.values())), set()
@@ -46,7 +48,11 @@ def _biases(pid: int, file: File, inode: int) -> list[int]:
         lines = maps.lines(pid)
     except OSError:
         return []
-    mappings = (each for each in map(maps.mapping, lines) if each and each.inode == inode and "x" in each.access)
+    mappings = (
+        each
+        for each in map(maps.mapping, lines)
+        if each and each.inode == inode and "x" in each.access
+    )
     found = []
     for each in itertools.islice(mappings, _MAPPINGS):
         place = maps.find(pid, each, REACHABLE)

@@ -27,7 +27,11 @@ from pydtrace.untrusted.user_quota import one
 _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
 _LIMIT = 64 << 20  # bytes
 _ROWS = 1 << 19
-_ROOM, _LEAST, _ROW = 256 << 20, 512, 200  # bytes of all maps, of one that has nothing, of a row without its name
+_ROOM, _LEAST, _ROW = (
+    256 << 20,
+    512,
+    200,
+)  # bytes of all maps, of one that has nothing, of a row without its name
 _MOST = 1 << 12  # processes that were seen alive
 _OLDER = 1.0  # s by which the times of files and of processes may differ
 _AT_ONCE, _SHARE = 2.0, 20  # s, of each user's
@@ -45,8 +49,9 @@ class _Seen:
         self.path = f"/tmp/perf-{inner}.map" if same else None
         with open(f"/proc/{pid}/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
-        self._begun = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
-
+        self._begun = (
+            time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+        )
 
     @property
     def size(self) -> int:
@@ -91,7 +96,9 @@ class PerfMaps:
 
     def __init__(self) -> None:
         self.late: set[int] = set()
-        self._known: OrderedDict[int, _Map] = OrderedDict()  # by pid, the one that was asked for last behind all others
+        self._known: OrderedDict[int, _Map] = (
+            OrderedDict()
+        )  # by pid, the one that was asked for last behind all others
         self._room = _ROOM
         self._time: dict[int, Allowance] = {}  # by user
 

@@ -21,7 +21,9 @@ class Table:
 
     def __init__(self, rows: Iterable[tuple[int, int, int]] = (), texts: bytes = b"") -> None:
         """rows: (address, size, where its name is in the texts, which ends with a NUL)."""
-        packed = sorted(address << 64 | min(size, _SIZES) << 32 | name for address, size, name in rows)
+        packed = sorted(
+            address << 64 | min(size, _SIZES) << 32 | name for address, size, name in rows
+        )
         self._starts = array("Q", (each >> 64 for each in packed))
         self._sizes = array("I", (each >> 32 & _SIZES for each in packed))
         self._names = array("I", (each & _SIZES for each in packed))
@@ -41,5 +43,7 @@ class Table:
         if at < 0 or address >= self._starts[at] + max(self._sizes[at], 1):
             return None
         name = self._names[at]
-        text = self._texts[name : name + _NAME].partition(b"\0")[0] if name < len(self._texts) else b""
+        text = (
+            self._texts[name : name + _NAME].partition(b"\0")[0] if name < len(self._texts) else b""
+        )
         return (self._starts[at], text.decode("utf-8", "replace")) if text else None

@@ -123,7 +123,9 @@ class Looks:
     def _may(self, user: int) -> bool:
         """Whether there is time left for a user."""
         left = self._waiting.get(user, 0) < (_LEFT_BY_ROOT if user == ROOT else _LEFT)
-        in_time = user == ROOT or self._spent.get(user, 0.0) < _GIVEN + self.SHARE * (time.monotonic() - self._began)
+        in_time = user == ROOT or self._spent.get(user, 0.0) < _GIVEN + self.SHARE * (
+            time.monotonic() - self._began
+        )
         if not (left and in_time):
             self._tell(f"user {user}: {self.LEFT_OUT}")
         return left and in_time

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import sys
 
-_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of both packages
+_FOLDER = os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+)  # of both packages
 _BEGINNING = """import sys
 sys.path += {path!r}
 from importlib import util
@@ -29,7 +31,14 @@ import pydtrace
 def own_python(program: str, *arguments: str) -> list[str]:
     """arguments: sys.argv[1:] of the program."""
     beginning = _BEGINNING.format(path=_further_path(), folder=_FOLDER)
-    return [sys.executable, "-I", *["-B"] * sys.dont_write_bytecode, "-c", beginning + program, *arguments]
+    return [
+        sys.executable,
+        "-I",
+        *["-B"] * sys.dont_write_bytecode,
+        "-c",
+        beginning + program,
+        *arguments,
+    ]
 
 
 def _further_path() -> list[str]:

@@ -24,12 +24,52 @@ PATIENCE = 2.0  # seconds that a look may take
 _MOST = 8  # helpers that may hang; after that no path is looked at where a look could hang
 _AGAIN = 1.0  # seconds until mounts are read again
 _VIEWS = 1000  # that are remembered
-_ANSWERING = frozenset((  # file systems of this machine alone
-    "bcachefs", "binfmt_misc", "bpf", "btrfs", "cgroup", "cgroup2", "configfs", "cramfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
-    "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hugetlbfs", "iso9660", "jfs", "mqueue", "ntfs3", "nsfs", "overlay", "proc", "pstore",
-    "ramfs", "reiserfs", "romfs", "rootfs", "securityfs", "selinuxfs", "squashfs", "sysfs", "tmpfs", "tracefs", "ubifs", "udf", "vfat",
-    "xfs", "zfs",
-))
+_ANSWERING = frozenset(
+    (  # file systems of this machine alone
+        "bcachefs",
+        "binfmt_misc",
+        "bpf",
+        "btrfs",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "cramfs",
+        "debugfs",
+        "devpts",
+        "devtmpfs",
+        "efivarfs",
+        "erofs",
+        "exfat",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "hugetlbfs",
+        "iso9660",
+        "jfs",
+        "mqueue",
+        "ntfs3",
+        "nsfs",
+        "overlay",
+        "proc",
+        "pstore",
+        "ramfs",
+        "reiserfs",
+        "romfs",
+        "rootfs",
+        "securityfs",
+        "selinuxfs",
+        "squashfs",
+        "sysfs",
+        "tmpfs",
+        "tracefs",
+        "ubifs",
+        "udf",
+        "vfat",
+        "xfs",
+        "zfs",
+    )
+)
 _PROGRAM = """
 import os, stat
 def look(path):
@@ -63,7 +103,9 @@ class Reachable:
         self._helper: subprocess.Popen[bytes] | None = None
         self._hung: list[str] = []  # paths
         self._told = 0
-        self._mounts: dict[tuple[str, str], tuple[float, bool]] = {}  # by view: when they were read, whether all answer
+        self._mounts: dict[
+            tuple[str, str], tuple[float, bool]
+        ] = {}  # by view: when they were read, whether all answer
 
     def __call__(self, path: str, pid: int) -> bool:
         if os.geteuid() != 0 or (self._all_answer("self") and self._all_answer(str(pid))):
@@ -77,8 +119,14 @@ class Reachable:
         """What has not been told yet."""
         found = self._hung[self._told :]
         self._told += len(found)
-        said = [f"{path}: its file system does not answer: nothing is looked up there" for path in found]
-        return [*said, f"{_MOST} file systems did not answer: no other is asked"] if found and len(self._hung) == _MOST else said
+        said = [
+            f"{path}: its file system does not answer: nothing is looked up there" for path in found
+        ]
+        return (
+            [*said, f"{_MOST} file systems did not answer: no other is asked"]
+            if found and len(self._hung) == _MOST
+            else said
+        )
 
     def _all_answer(self, pid: str) -> bool:
         view = _view(pid)
@@ -87,7 +135,10 @@ class Reachable:
         when, found = self._mounts.get(view, (0.0, False))
         if time.monotonic() - when > _AGAIN:
             found = all(each in _ANSWERING for each in _mounted(pid))
-            self._mounts = {**(self._mounts if len(self._mounts) < _VIEWS else {}), view: (time.monotonic(), found)}
+            self._mounts = {
+                **(self._mounts if len(self._mounts) < _VIEWS else {}),
+                view: (time.monotonic(), found),
+            }
         return found
 
     def _is_below_hung(self, path: str) -> bool:
@@ -126,8 +177,14 @@ class Reachable:
 def _started() -> subprocess.Popen[bytes]:
     import subprocess
 
-    return subprocess.Popen([sys.executable, "-I", "-S", "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            bufsize=0, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,
+    )
 
 
 def _view(pid: str) -> tuple[str, str] | None:

@@ -16,4 +16,11 @@ def printable(text: str) -> str:
 def harmless(text: str) -> str:
     if text.isprintable():
         return text
-    return "".join([c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode() for c in text])
+    return "".join(
+        [
+            c
+            if c.isprintable() or "\udc80" <= c <= "\udcff"
+            else c.encode("unicode_escape").decode()
+            for c in text
+        ]
+    )

@@ -16,12 +16,21 @@ def is_ours(found: os.stat_result) -> bool:
 def changeable_by_others(path: str) -> str | None:
     """The first folder or link on the way to a path through which others than root and this user could lead it elsewhere; None: there
     is none.  In a sticky folder (/tmp) others can change nothing that is not theirs.  Raises OSError."""
-    names, at = [name for name in os.path.join(os.getcwd(), path).split("/") if name not in ("", ".")], "/"
+    names, at = (
+        [name for name in os.path.join(os.getcwd(), path).split("/") if name not in ("", ".")],
+        "/",
+    )
     links = 0
     while True:
         found = os.lstat(at)
         is_link = stat.S_ISLNK(found.st_mode)
-        if not (is_ours(found) or (found.st_uid in (0, os.geteuid()) and (is_link or (names and found.st_mode & stat.S_ISVTX)))):
+        if not (
+            is_ours(found)
+            or (
+                found.st_uid in (0, os.geteuid())
+                and (is_link or (names and found.st_mode & stat.S_ISVTX))
+            )
+        ):
             return at
         if is_link:
             links += 1

@@ -29,7 +29,9 @@ def watched(message, seconds=SECONDS):
     def beat():
         last[0] = time.monotonic()
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # else the new thread takes them, while the other one holds a thread of the process
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, _STOPS
+    )  # else the new thread takes them, while the other one holds a thread of the process
     threading.Thread(target=watch, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:

@@ -23,7 +23,9 @@ _RELATIVE = 0x10
 _REGISTERS = 128
 _STATES = 256  # that are remembered at once
 _COMMONS = 256  # that are kept
-_INSTRUCTIONS = 1 << 16  # bytes of a function's, where all functions of a file are read: each may become a row
+_INSTRUCTIONS = (
+    1 << 16
+)  # bytes of a function's, where all functions of a file are read: each may become a row
 _DEEP = 64  # values of an expression
 
 
@@ -189,11 +191,17 @@ class Tables:
         address in a part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises
         BadFile where the file has too much."""
         _, _, offset, size, _ = self._file.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
-        held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
+        held, self._file = (
+            self._file,
+            _Held(self._file, [(offset, size), (self._offset, self._size)]),
+        )
         try:
             following = self._indexed(0) if self._count else None
             for number in range(1, self._count + 1):
-                (start, entry), following = following, self._indexed(number) if number < self._count else (1 << 64, 0)
+                (start, entry), following = (
+                    following,
+                    self._indexed(number) if number < self._count else (1 << 64, 0),
+                )
                 yield self._parts(entry, start, following[0])
         finally:
             self._file = held
@@ -209,7 +217,11 @@ class Tables:
             for at, until in machine.steps(instructions):
                 begin, until = max(at, first), min(until, end)
                 if begin < until:
-                    yield begin, until, Row(dict(machine.rules), common.returns, common.signal, start)
+                    yield (
+                        begin,
+                        until,
+                        Row(dict(machine.rules), common.returns, common.signal, start),
+                    )
                 if until >= end:
                     break
         except (BadFile, IndexError, KeyError, ValueError, struct.error):
@@ -234,7 +246,9 @@ class Tables:
                 if distance:
                     entry = self._address + at
                     common = self._common(entry, distance)
-                    found.append((_Bytes(data[at + 8 : at + 24], entry + 8).pointer(common.encoding), entry))
+                    found.append(
+                        (_Bytes(data[at + 8 : at + 24], entry + 8).pointer(common.encoding), entry)
+                    )
                 at += 4 + size
                 if len(found) > _ENTRIES:
                     raise BadFile("it has too many tables of frames")
@@ -247,7 +261,9 @@ class Tables:
     def _indexed(self, number):
         if self._made is not None:
             return self._made[number]
-        start, entry = _INDEX.unpack(self._file.read(self._first + number * _INDEX.size, _INDEX.size))
+        start, entry = _INDEX.unpack(
+            self._file.read(self._first + number * _INDEX.size, _INDEX.size)
+        )
         return self._index_address + start, self._index_address + entry
 
     def _entry(self, address):
@@ -337,7 +353,12 @@ class _Machine:
         factor = self._common.data
         if code == 0x00:  # nothing, to fill up
             return
-        if code in (0x05, 0x11, 0x14, 0x15):  # saved at, or is, the frame's begin and a distance; 0x11, 0x15: signed
+        if code in (
+            0x05,
+            0x11,
+            0x14,
+            0x15,
+        ):  # saved at, or is, the frame's begin and a distance; 0x11, 0x15: signed
             register, number = data.register(), data.uleb(signed=code in (0x11, 0x15))
             self.rules[register] = (OFFSET if code in (0x05, 0x11) else VALUE, number * factor)
         elif code == 0x06:
@@ -379,11 +400,32 @@ _ADVANCES = {0x02: "B", 0x03: "H", 0x04: "I"}
 # --- expressions ---------------------------------------------------------------------------
 
 _TWO = {
-    0x1A: lambda a, b: a & b, 0x1C: lambda a, b: a - b, 0x1E: lambda a, b: a * b, 0x21: lambda a, b: a | b, 0x22: lambda a, b: a + b,
-    0x24: lambda a, b: a << min(b, 64), 0x25: lambda a, b: a >> b, 0x27: lambda a, b: a ^ b, 0x29: lambda a, b: a == b,
-    0x2A: lambda a, b: a >= b, 0x2B: lambda a, b: a > b, 0x2C: lambda a, b: a <= b, 0x2D: lambda a, b: a < b, 0x2E: lambda a, b: a != b,
+    0x1A: lambda a, b: a & b,
+    0x1C: lambda a, b: a - b,
+    0x1E: lambda a, b: a * b,
+    0x21: lambda a, b: a | b,
+    0x22: lambda a, b: a + b,
+    0x24: lambda a, b: a << min(b, 64),
+    0x25: lambda a, b: a >> b,
+    0x27: lambda a, b: a ^ b,
+    0x29: lambda a, b: a == b,
+    0x2A: lambda a, b: a >= b,
+    0x2B: lambda a, b: a > b,
+    0x2C: lambda a, b: a <= b,
+    0x2D: lambda a, b: a < b,
+    0x2E: lambda a, b: a != b,
 }
-_NUMBERS = {0x03: "Q", 0x08: "B", 0x09: "b", 0x0A: "H", 0x0B: "h", 0x0C: "I", 0x0D: "i", 0x0E: "Q", 0x0F: "q"}
+_NUMBERS = {
+    0x03: "Q",
+    0x08: "B",
+    0x09: "b",
+    0x0A: "H",
+    0x0B: "h",
+    0x0C: "I",
+    0x0D: "i",
+    0x0E: "Q",
+    0x0F: "q",
+}
 
 
 def value(expression, registers, word, first=None):

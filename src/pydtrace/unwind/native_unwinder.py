@@ -29,7 +29,9 @@ if os.uname().machine == "aarch64":
     SP, PC, FP, _LINK = 31, 32, 29, 30
 else:
     SP, PC, FP, _LINK = 7, 16, 6, None
-_ADDRESS = (1 << 48) - 1 if _LINK else (1 << 64) - 1  # aarch64 signs addresses to return to in the bits above
+_ADDRESS = (
+    (1 << 48) - 1 if _LINK else (1 << 64) - 1
+)  # aarch64 signs addresses to return to in the bits above
 
 
 class NativeFrame:
@@ -92,8 +94,11 @@ class _Module:
 
 def mapped_code(pid):
     """[(Mapping, whether it is a file's)] of the machine code that a process has mapped, ascending.  Raises OSError."""
-    parts = [(maps.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
-             for each in (line.rstrip("\n").split(None, 5) for line in maps.lines(pid)) if len(each) >= 5]
+    parts = [
+        (maps.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
+        for each in (line.rstrip("\n").split(None, 5) for line in maps.lines(pid))
+        if len(each) >= 5
+    ]
     return sorted((each for each in parts if "x" in each[0].access), key=lambda each: each[0].start)
 
 
@@ -106,7 +111,9 @@ class Code:
 
     def read_maps(self):
         """The process has loaded, or unloaded, files.  Raises OSError."""
-        self._parts = [(each.start, each.end, each, of_file) for each, of_file in mapped_code(self._pid)]
+        self._parts = [
+            (each.start, each.end, each, of_file) for each, of_file in mapped_code(self._pid)
+        ]
         self._starts = [start for start, *_ in self._parts]
 
     def part(self, pc):
@@ -146,7 +153,11 @@ class Code:
             module, address = None, pc
         if module is None:
             return NativeFrame(f"{pc:#x}", mapping.path or "[made at run time]", pc, pc), None, True
-        return NativeFrame(module.name(address), module.path, address + called, pc), module.row(address), True
+        return (
+            NativeFrame(module.name(address), module.path, address + called, pc),
+            module.row(address),
+            True,
+        )
 
 
 class Unwinder:
@@ -165,7 +176,11 @@ class Unwinder:
             if not has_code:
                 return found, "it leads to where no code is"
             try:
-                further = _by_table(registers, row, copy.word) if row else _by_pointer(registers, copy.word)
+                further = (
+                    _by_table(registers, row, copy.word)
+                    if row
+                    else _by_pointer(registers, copy.word)
+                )
             except KeyError:
                 return found, "a register is not known"
             except _WRONG:
@@ -182,7 +197,11 @@ class Unwinder:
 def _by_table(registers, row, word):
     """The registers of the caller, as far as they are known."""
     rule = row.rules[dwarf_cfi.CFA]
-    begin = dwarf_cfi.value(rule[1], registers, word) if rule[0] is dwarf_cfi.EXPRESSION else registers[rule[0]] + rule[1]
+    begin = (
+        dwarf_cfi.value(rule[1], registers, word)
+        if rule[0] is dwarf_cfi.EXPRESSION
+        else registers[rule[0]] + rule[1]
+    )
     found = dict(registers)
     found.pop(PC, None)
     for register, rule in row.rules.items():

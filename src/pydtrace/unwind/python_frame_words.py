@@ -25,19 +25,41 @@ REASONS = {LOST: "lost", CUT: "cut", UNSEEN: "not looked at yet"}
 
 # The number of frames of a record that asks: what the process is, where its code is.
 ASK_INTERPRETER, ASK_CODE = 0, 1 << 30
-FORKED = ASK_CODE + 1  # in its place: the process is a child of the one that follows, whose code it has
+FORKED = (
+    ASK_CODE + 1
+)  # in its place: the process is a child of the one that follows, whose code it has
 
 # The value of the map of processes; by pid.  STAMP: of the address space that it is about, 0: of the one that is there; UNTIL: when to ask
 # again where RUNTIME, the address of the pointer to the first interpreter, is 0: it is no Python, or PENDING: it is not known yet.
 STAMP, UNTIL, RUNTIME = 0, 8, 16
 PENDING = 1
-_FIELDS = ("interp_next", "interp_threads", "thread_next", "thread_match", "thread_frame", "has_cframe", "cframe_frame", "frame_size",
-           "frame_previous", "frame_code", "frame_instr", "frame_owner", "frame_entry", "code_instructions", "code_tag", "is_old", "shift",
-           "pad")
+_FIELDS = (
+    "interp_next",
+    "interp_threads",
+    "thread_next",
+    "thread_match",
+    "thread_frame",
+    "has_cframe",
+    "cframe_frame",
+    "frame_size",
+    "frame_previous",
+    "frame_code",
+    "frame_instr",
+    "frame_owner",
+    "frame_entry",
+    "code_instructions",
+    "code_tag",
+    "is_old",
+    "shift",
+    "pad",
+)
 FIELD = {name: 24 + 4 * index for index, name in enumerate(_FIELDS)}  # their offsets, u32 each
 SIZE = 24 + 4 * len(_FIELDS)
 FRAME_MOST = 248  # bytes of a frame that are looked at
-_OLD, _TAGGED = 11, 14  # 3.11: positions are addresses; 3.14: two bits of a code object's address say what kind it is of
+_OLD, _TAGGED = (
+    11,
+    14,
+)  # 3.11: positions are addresses; 3.14: two bits of a code object's address say what kind it is of
 
 
 class Misfit(Exception):
@@ -47,13 +69,24 @@ class Misfit(Exception):
 def pack(layout: Mapping[str, int], runtime: int, stamp: int, by_id: bool) -> bytes:
     """The map's value for a Python; by_id: its threads are known by pthread_self(), not gettid().  Raises Misfit."""
     old = layout["minor"] < _OLD
-    size = 8 + max(layout[name] for name in ("frame_previous", "frame_code", "frame_instr", "frame_owner", "frame_entry"))
+    size = 8 + max(
+        layout[name]
+        for name in ("frame_previous", "frame_code", "frame_instr", "frame_owner", "frame_entry")
+    )
     match = layout["thread_id" if by_id else "thread_native"]
     if size > FRAME_MOST or not match:
         raise Misfit
-    values = {**{name: layout[name] for name in _FIELDS if name in layout}, "thread_match": match, "frame_size": size, "is_old": int(old),
-              "thread_frame": layout["thread_cframe"] or layout["thread_frame"], "has_cframe": int(layout["thread_cframe"] != 0),
-              "code_tag": 3 if layout["minor"] >= _TAGGED else 0, "shift": 0 if layout["minor"] == 10 else 1, "pad": 0}
+    values = {
+        **{name: layout[name] for name in _FIELDS if name in layout},
+        "thread_match": match,
+        "frame_size": size,
+        "is_old": int(old),
+        "thread_frame": layout["thread_cframe"] or layout["thread_frame"],
+        "has_cframe": int(layout["thread_cframe"] != 0),
+        "code_tag": 3 if layout["minor"] >= _TAGGED else 0,
+        "shift": 0 if layout["minor"] == 10 else 1,
+        "pad": 0,
+    }
     head = struct.pack("=QQQ", stamp, 0, runtime + layout["runtime_interpreters"] & (1 << 64) - 1)
     return head + struct.pack(f"={len(_FIELDS)}I", *[values[name] for name in _FIELDS])
 
@@ -73,7 +106,9 @@ def is_first(word: int) -> bool:
 
 def reason(word: int) -> str | None:
     """Why no frame is there; None: one is."""
-    return REASONS.get(word & UNPLACED, "?") if not word >> CODE_SHIFT & (1 << CODE_BITS) - 1 else None
+    return (
+        REASONS.get(word & UNPLACED, "?") if not word >> CODE_SHIFT & (1 << CODE_BITS) - 1 else None
+    )
 
 
 def place(word: int, layout: Mapping[str, int]) -> tuple[int, int]:

@@ -19,7 +19,17 @@ LARGEST = 1 << 20  # bytes of a stack
 ALL = 1 << 28  # of all stacks together
 _STEP = 1 << 16
 # Those that give EINTR when a thread was stopped in them (man 7 signal), epoll_wait for one, are not among them.
-_STARTS_AGAIN = {"futex", "select", "pselect6", "poll", "ppoll", "nanosleep", "clock_nanosleep", "wait4", "waitid"}
+_STARTS_AGAIN = {
+    "futex",
+    "select",
+    "pselect6",
+    "poll",
+    "ppoll",
+    "nanosleep",
+    "clock_nanosleep",
+    "wait4",
+    "waitid",
+}
 
 
 class Copy:
@@ -68,21 +78,36 @@ class Capture:
     def copies(self, tids, waiting, read):
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
         No copy is of a thread that went on before all was read."""
-        told = {tid: ["running"] if tid in self._late else self._told(tid) for tid in {*tids, *self._late}}
-        waits = {tid: words for tid, words in told.items() if words and words[0].lstrip("-").isdigit()}
+        told = {
+            tid: ["running"] if tid in self._late else self._told(tid)
+            for tid in {*tids, *self._late}
+        }
+        waits = {
+            tid: words for tid, words in told.items() if words and words[0].lstrip("-").isdigit()
+        }
         stopped, stood = {}, set()
         try:
             stopped = self._stop([tid for tid, words in told.items() if words and tid not in waits])
             registers = dict(stopped)
             if waiting:
-                registers.update((tid, {SP: int(words[-2], 16), PC: int(words[-1], 16)}) for tid, words in waits.items())
+                registers.update(
+                    (tid, {SP: int(words[-2], 16), PC: int(words[-1], 16)})
+                    for tid, words in waits.items()
+                )
             found = read()
             most = min(LARGEST, ALL // max(len(registers), 1))
-            kept = {tid: Copy(each, self._stack(each[SP], most), waits.get(tid)) for tid, each in registers.items()}
+            kept = {
+                tid: Copy(each, self._stack(each[SP], most), waits.get(tid))
+                for tid, each in registers.items()
+            }
         finally:
             if stopped:
                 stood = _tracer.go_on(stopped)
-        return {tid: copy for tid, copy in kept.items() if (tid in stood if copy.told is None else copy.told == self._told(tid))}, found
+        return {
+            tid: copy
+            for tid, copy in kept.items()
+            if (tid in stood if copy.told is None else copy.told == self._told(tid))
+        }, found
 
     def _stop(self, tids):
         """{thread that stands still: its registers}."""
@@ -112,7 +137,10 @@ class Capture:
         stopped = self._stop([tid])
         _tracer.go_on(stopped)
         registers = stopped.get(tid)
-        if registers is None or (registers[SP], registers[PC]) != (copy.registers[SP], copy.registers[PC]):
+        if registers is None or (registers[SP], registers[PC]) != (
+            copy.registers[SP],
+            copy.registers[PC],
+        ):
             return None
         return Copy(registers, copy.data, copy.told)
 
@@ -121,7 +149,9 @@ class Capture:
         if call != "read":
             return call in _STARTS_AGAIN
         try:
-            return not os.readlink(f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}").startswith(("socket:", "anon_inode:"))
+            return not os.readlink(
+                f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}"
+            ).startswith(("socket:", "anon_inode:"))
         except (OSError, LookupError, ValueError):
             return False
 

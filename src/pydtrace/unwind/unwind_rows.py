@@ -47,8 +47,15 @@ def rule(kind: int, begin: int = 0, saved: int = 0) -> int:
     return kind | saved << KIND_BITS | begin << KIND_BITS + SAVED_BITS
 
 
-def parts(stamp: int, delay: int, is_whole: bool, found: Sequence[tuple[int, int, int, int, int]]) -> bytes:
+def parts(
+    stamp: int, delay: int, is_whole: bool, found: Sequence[tuple[int, int, int, int, int]]
+) -> bytes:
     """The map's value.  delay: ns; found: (start, base, size, table, rows), ascending, at most MOST."""
     value = _HEAD.pack(stamp, delay, len(found), is_whole)
-    return (value + b"".join(_PART.pack(start, base & (1 << 64) - 1, min(size, (1 << 32) - 1), table, rows)
-                             for start, base, size, table, rows in found)).ljust(VALUE_SIZE, b"\0")
+    return (
+        value
+        + b"".join(
+            _PART.pack(start, base & (1 << 64) - 1, min(size, (1 << 32) - 1), table, rows)
+            for start, base, size, table, rows in found
+        )
+    ).ljust(VALUE_SIZE, b"\0")

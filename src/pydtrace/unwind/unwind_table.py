@@ -45,7 +45,9 @@ class Table:
         return len(self.rows) // unwind_rows.ROW.size
 
 
-def compiled(file: Any, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None) -> Table:
+def compiled(
+    file: Any, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
+) -> Table:
     """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
     words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE
     known: dict[object, int] = {}
@@ -60,7 +62,13 @@ def compiled(file: Any, most: int = unwind_rows.ROWS, beat: Callable[[], None] =
             if begin > end and words and last != unwind_rows.POINTER:
                 words.extend((end - base, unwind_rows.POINTER))
                 last = unwind_rows.POINTER
-            key = row.rules.get(dwarf_cfi.CFA), row.rules.get(_BP), row.rules.get(row.returns, 0), row.returns, row.signal
+            key = (
+                row.rules.get(dwarf_cfi.CFA),
+                row.rules.get(_BP),
+                row.rules.get(row.returns, 0),
+                row.returns,
+                row.signal,
+            )
             rule = known.get(key)
             if rule is None:
                 if len(known) == _RULES:  # a stranger's file may have millions
@@ -82,7 +90,11 @@ def rule_of(row: dwarf_cfi.Row) -> int:
     """What a row says, for a program."""
     rules, begin = row.rules, row.rules.get(dwarf_cfi.CFA)
     if row.signal:
-        return unwind_rows.SIGNAL if begin == _kept(unwind_rows.SIGNAL_SP) and _are_a_signal_s(row) else unwind_rows.POINTER
+        return (
+            unwind_rows.SIGNAL
+            if begin == _kept(unwind_rows.SIGNAL_SP) and _are_a_signal_s(row)
+            else unwind_rows.POINTER
+        )
     if row.returns == _PC and rules.get(_PC, _RETURNS) is None:
         return unwind_rows.OUTERMOST
     if begin is None or row.returns != _PC or rules.get(_PC) != _RETURNS:
@@ -91,12 +103,18 @@ def rule_of(row: dwarf_cfi.Row) -> int:
     if saved is None:
         return unwind_rows.POINTER
     if begin[0] is dwarf_cfi.EXPRESSION:
-        return unwind_rows.rule(unwind_rows.JUMP, 0, saved) if begin[1] == _JUMP else unwind_rows.POINTER
+        return (
+            unwind_rows.rule(unwind_rows.JUMP, 0, saved)
+            if begin[1] == _JUMP
+            else unwind_rows.POINTER
+        )
     register, distance = begin
     if register not in (_SP, _BP) or distance % _WORD:
         return unwind_rows.POINTER
     try:
-        return unwind_rows.rule(unwind_rows.BY_SP if register == _SP else unwind_rows.BY_BP, distance // _WORD, saved)
+        return unwind_rows.rule(
+            unwind_rows.BY_SP if register == _SP else unwind_rows.BY_BP, distance // _WORD, saved
+        )
     except ValueError:
         return unwind_rows.POINTER
 
@@ -106,7 +124,12 @@ def _saved(rule: Any) -> int | None:
     if rule is None:
         return 0
     kind, where = rule
-    if kind is not dwarf_cfi.OFFSET or where >= 0 or where % _WORD or -where // _WORD > unwind_rows.SAVED_MOST:
+    if (
+        kind is not dwarf_cfi.OFFSET
+        or where >= 0
+        or where % _WORD
+        or -where // _WORD > unwind_rows.SAVED_MOST
+    ):
         return None
     return -where // _WORD
 
@@ -118,9 +141,13 @@ def _kept(offset: int) -> tuple[str, bytes]:
 
 def _above(offset: int) -> bytes:
     """An expression: rsp, and so much more, as the C library writes it."""
-    return bytes((0x77, offset & 0x7F | 0x80, offset >> 7)) if offset > 63 else bytes((0x77, offset))
+    return (
+        bytes((0x77, offset & 0x7F | 0x80, offset >> 7)) if offset > 63 else bytes((0x77, offset))
+    )
 
 
 def _are_a_signal_s(row: dwarf_cfi.Row) -> bool:
-    return all(row.rules.get(register) == (dwarf_cfi.AT, _above(offset)) for register, offset in (
-        (_BP, unwind_rows.SIGNAL_BP), (_PC, unwind_rows.SIGNAL_PC)))
+    return all(
+        row.rules.get(register) == (dwarf_cfi.AT, _above(offset))
+        for register, offset in ((_BP, unwind_rows.SIGNAL_BP), (_PC, unwind_rows.SIGNAL_PC))
+    )

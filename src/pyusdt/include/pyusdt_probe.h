@@ -20,15 +20,16 @@
 #define PYUSDT_TEST_CAPSULE "pyusdt.test.1" /* the number changes with the struct */
 
 struct pyusdt_test {
-    const uint16_t *attached;       /* how many USDT tracers there are */
-    uint64_t *const *words;         /* the sessions that want each probe of the process, */
-    uint64_t index;                 /* of which this is one */
+    const uint16_t *attached; /* how many USDT tracers there are */
+    uint64_t *const *words;   /* the sessions that want each probe of the process, */
+    uint64_t index;           /* of which this is one */
 };
 
 static inline int pyusdt_is_on(const struct pyusdt_test *test)
 {
     return (__atomic_load_n(test->attached, __ATOMIC_RELAXED) |
-            __atomic_load_n(&__atomic_load_n(test->words, __ATOMIC_RELAXED)[test->index], __ATOMIC_RELAXED)) != 0;
+            __atomic_load_n(&__atomic_load_n(test->words, __ATOMIC_RELAXED)[test->index],
+                            __ATOMIC_RELAXED)) != 0;
 }
 
 /* 0; -1 with an exception where the object is no probe, or one of another version of pyusdt. */

@@ -61,7 +61,9 @@ def enable(*parts: str) -> None:
     """Hooks in these frameworks, in all of PARTS where none is named.  Again: nothing more.  ValueError for what is no part."""
     names = {_ALIASES.get(part, part) for part in parts} or set(PARTS)
     if wrong := names - set(PARTS):
-        raise ValueError(f"no part of pyusdt.instrument: {', '.join(sorted(wrong))} (there are {', '.join([*PARTS, *_ALIASES])})")
+        raise ValueError(
+            f"no part of pyusdt.instrument: {', '.join(sorted(wrong))} (there are {', '.join([*PARTS, *_ALIASES])})"
+        )
     for module, (part, function) in _HOOKS.items():
         if part in names:
             import_hooks.when_imported(module, f"{__name__}.{part}", function)

@@ -22,7 +22,9 @@ class _Served:
 
     def __init__(self, request: Any) -> None:
         self.request = request
-        self.seen = http.Request(request.method, request.path, request.headers.get("traceparent", ""))
+        self.seen = http.Request(
+            request.method, request.path, request.headers.get("traceparent", "")
+        )
 
     @harmless
     def done(self, result: Any, error: BaseException | None = None) -> None:
@@ -53,7 +55,11 @@ def _served(_protocol: Any, request: Any, *_more: Any, **_named: Any) -> _Served
 @harmless
 def _sent(session: Any, method: Any, url: Any, **_named: Any) -> Any:
     """The session may have a base for its addresses."""
-    return http_clients.begin(method, session._build_url(url), "status") if http_clients.is_traced() else None
+    return (
+        http_clients.begin(method, session._build_url(url), "status")
+        if http_clients.is_traced()
+        else None
+    )
 
 
 def see_server(protocol: Any) -> None:

@@ -27,7 +27,11 @@ def _name(handle: Any, callback: Any) -> str:
     if scope is not None and scope.get("endpoint") is not None:
         return f"{function_name(scope['endpoint'])} {route_of(scope)}".rstrip()
     coroutine = getattr(getattr(callback, "__self__", None), "get_coro", None)
-    return getattr(coroutine(), "__qualname__", "") if coroutine is not None else function_name(callback)
+    return (
+        getattr(coroutine(), "__qualname__", "")
+        if coroutine is not None
+        else function_name(callback)
+    )
 
 
 @harmless
@@ -44,7 +48,10 @@ def _around(run: Any) -> Any:
     def _run(self: Any) -> Any:
         if not (_done or _slow):
             return run(self)
-        callback, began = self._callback, perf_counter_ns()  # a callback may cancel its handle, which forgets it then
+        callback, began = (
+            self._callback,
+            perf_counter_ns(),
+        )  # a callback may cancel its handle, which forgets it then
         try:
             return run(self)
         finally:
@@ -58,5 +65,8 @@ def see_callbacks(events: Any) -> None:
 
 
 def tell_of_foreign_loop(module: Any) -> None:
-    remark("loop", " ".join(TABLE["loop"]),
-           f"{module.__name__} is loaded, whose event loop tells nothing of its callbacks: only those of asyncio's own loops are seen")
+    remark(
+        "loop",
+        " ".join(TABLE["loop"]),
+        f"{module.__name__} is loaded, whose event loop tells nothing of its callbacks: only those of asyncio's own loops are seen",
+    )

@@ -62,10 +62,18 @@ def _of_prepared(prepared: Any, _arguments: Any, _named: Any) -> Any:
 def see_queries(connection: Any) -> None:
     for name in ("execute", "executemany", *_ROWS):
         if name in connection.Connection.__dict__:
-            wrap_method(connection.Connection, name, _around(name in ("execute", "fetch", "fetchmany"), _of_call))
+            wrap_method(
+                connection.Connection,
+                name,
+                _around(name in ("execute", "fetch", "fetchmany"), _of_call),
+            )
 
 
 def see_prepared_queries(prepared: Any) -> None:
     for name in ("executemany", *_ROWS):
         if name in prepared.PreparedStatement.__dict__:
-            wrap_method(prepared.PreparedStatement, name, _around(name in ("fetch", "fetchmany"), _of_prepared))
+            wrap_method(
+                prepared.PreparedStatement,
+                name,
+                _around(name in ("fetch", "fetchmany"), _of_prepared),
+            )

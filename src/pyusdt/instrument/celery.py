@@ -17,8 +17,10 @@ _running: dict[str, int] = {}  # when each traced task of this process began, by
 
 
 def _arguments(request: Any) -> str:
-    """"(1, 'a') {'n': 2}": as the sender has written them, "" without."""
-    texts = (getattr(request, name, None) for name in ("argsrepr", "kwargsrepr"))  # a task that is called in place has none
+    """ "(1, 'a') {'n': 2}": as the sender has written them, "" without."""
+    texts = (
+        getattr(request, name, None) for name in ("argsrepr", "kwargsrepr")
+    )  # a task that is called in place has none
     return " ".join(text for text in texts if isinstance(text, str))
 
 

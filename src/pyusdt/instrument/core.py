@@ -25,7 +25,10 @@ def note(where: str, error: Exception) -> None:
 
 def trouble() -> str:
     """Which hooks failed in this process, how often and with what, for a person; or ''."""
-    return "; ".join(f"{where}: failed {times} times, last with {error}" for where, (times, error) in _faults.items())
+    return "; ".join(
+        f"{where}: failed {times} times, last with {error}"
+        for where, (times, error) in _faults.items()
+    )
 
 
 def function_name(function: Any) -> str:

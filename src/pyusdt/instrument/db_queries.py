@@ -31,7 +31,9 @@ class Query:
     __slots__ = ("began", "statement", "token")
 
     def __init__(self, statement: Any, cursor: Any) -> None:
-        self.statement = statement if isinstance(statement, (str, bytes)) else _text(statement, cursor)
+        self.statement = (
+            statement if isinstance(statement, (str, bytes)) else _text(statement, cursor)
+        )
         _start(self.statement)
         self.began = perf_counter_ns()
         self.token = _inside.set(True)  # last: what fails before leaves nothing behind
@@ -64,7 +66,9 @@ def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **n
     return result
 
 
-async def around_query_async(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+async def around_query_async(
+    cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any
+) -> Any:
     """The same of a coroutine."""
     query = begin(statement, cursor) if _start or _done else None
     if query is None:

@@ -27,7 +27,11 @@ def _executing(execute: Any) -> Any:
 
 def cursor(kind: type) -> Any:
     """A class of cursors like this one, which fires."""
-    return type(kind.__name__, (kind,), {name: _executing(getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)})
+    return type(
+        kind.__name__,
+        (kind,),
+        {name: _executing(getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)},
+    )
 
 
 def _by_a_cursor(name: str) -> Any:
@@ -48,5 +52,9 @@ def connection(kind: type, cursors: type) -> Any:
     def make_cursor(self: Any, factory: type = cursors) -> Any:
         return kind.cursor(self, factory)  # type: ignore[attr-defined]
 
-    shortcuts = {name: update_wrapper(_by_a_cursor(name), getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)}
+    shortcuts = {
+        name: update_wrapper(_by_a_cursor(name), getattr(kind, name))
+        for name in _EXECUTES
+        if hasattr(kind, name)
+    }
     return type(kind.__name__, (kind,), {"cursor": make_cursor, **shortcuts})

@@ -16,7 +16,12 @@ from .core import function_name, harmless, name_of, wrap_method
 from .probes import probes
 
 _start, _done = probes("pool")
-_HANDS_OVER = ("apply_async", "_map_async", "imap", "imap_unordered")  # of multiprocessing's pools; the others call these
+_HANDS_OVER = (
+    "apply_async",
+    "_map_async",
+    "imap",
+    "imap_unordered",
+)  # of multiprocessing's pools; the others call these
 
 
 class _Call:

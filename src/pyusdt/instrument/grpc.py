@@ -154,10 +154,18 @@ def _answering_async(method: str, behaviour: Any, streams: bool, codes: Any) -> 
 def _watched(grpc: Any, handler: Any, method: str, answering: Any = _answering) -> Any:
     """The handler of a method, which fires."""
     if handler.response_streaming:
-        make = grpc.stream_stream_rpc_method_handler if handler.request_streaming else grpc.unary_stream_rpc_method_handler
+        make = (
+            grpc.stream_stream_rpc_method_handler
+            if handler.request_streaming
+            else grpc.unary_stream_rpc_method_handler
+        )
         behaviour = handler.stream_stream or handler.unary_stream
     else:
-        make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
+        make = (
+            grpc.stream_unary_rpc_method_handler
+            if handler.request_streaming
+            else grpc.unary_unary_rpc_method_handler
+        )
         behaviour = handler.stream_unary or handler.unary_unary
     answer = answering(method, behaviour, handler.response_streaming, grpc.StatusCode)
     return make(answer, handler.request_deserializer, handler.response_serializer)
@@ -167,7 +175,9 @@ def _server_interceptor(grpc: Any) -> Any:
     class Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
         def intercept_service(self, continuation: Any, details: Any) -> Any:
             handler = continuation(details)
-            return handler if handler is None else _watched(grpc, handler, details.method) or handler
+            return (
+                handler if handler is None else _watched(grpc, handler, details.method) or handler
+            )
 
     return Interceptor()
 
@@ -176,7 +186,11 @@ def _async_server_interceptor(grpc: Any, aio: Any) -> Any:
     class Interceptor(aio.ServerInterceptor):  # type: ignore[misc]
         async def intercept_service(self, continuation: Any, details: Any) -> Any:
             handler = await continuation(details)
-            return handler if handler is None else _watched(grpc, handler, details.method, _answering_async) or handler
+            return (
+                handler
+                if handler is None
+                else _watched(grpc, handler, details.method, _answering_async) or handler
+            )
 
     return Interceptor()
 
@@ -202,7 +216,13 @@ def _client_interceptor(grpc: Any, target: Any) -> Any:
 
 def _around_server(interceptor: Any) -> Any:
     def around_server(make: Any) -> Any:
-        def make_server(thread_pool: Any = None, handlers: Any = None, interceptors: Any = None, *more: Any, **named: Any) -> Any:
+        def make_server(
+            thread_pool: Any = None,
+            handlers: Any = None,
+            interceptors: Any = None,
+            *more: Any,
+            **named: Any,
+        ) -> Any:
             return make(thread_pool, handlers, (interceptor, *(interceptors or ())), *more, **named)
 
         return make_server
@@ -240,7 +260,11 @@ def _around_kind(make: Any) -> Any:
 
 def _around_call(begin: Any) -> Any:
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
-        traced = _called(*getattr(self, _TARGET)) if (_call_start or _call_done) and hasattr(self, _TARGET) else None
+        traced = (
+            _called(*getattr(self, _TARGET))
+            if (_call_start or _call_done) and hasattr(self, _TARGET)
+            else None
+        )
         begun = begin(self, *arguments, **named)
         if traced is not None:
             traced.watch(begun)

@@ -19,20 +19,45 @@ from pyusdt.tags import tag
 from .core import harmless
 from .probes import probes
 
-__all__ = ["ASGI", "WSGI", "Request", "add_mount", "around_asgi", "around_wsgi", "current_scope", "is_traced", "route_of", "set_route"]
+__all__ = [
+    "ASGI",
+    "WSGI",
+    "Request",
+    "add_mount",
+    "around_asgi",
+    "around_wsgi",
+    "current_scope",
+    "is_traced",
+    "route_of",
+    "set_route",
+]
 
 _start, _done = probes("http")
 _callback_done, _slow_callback = probes("loop")  # they name the request whose callback is slow
-current_scope: ContextVar[Any] = ContextVar("pyusdt.scope")  # of the request for which an ASGI application works
+current_scope: ContextVar[Any] = ContextVar(
+    "pyusdt.scope"
+)  # of the request for which an ASGI application works
 _KEY = "pyusdt.request"  # in the environ or scope of a request that is seen
 _MOUNTS = "pyusdt.mounts"  # in such a scope: the application that was chosen last, and the paths of all that lead to it
-_TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # what each version of it begins with
+_TRACEPARENT = re.compile(
+    "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+)  # what each version of it begins with
 
 
 class Request:
     """One request that is traced, until it is done; W3C's traceparent, if it has one, is the tag of its context so long."""
 
-    __slots__ = ("began", "length", "method", "path", "route", "sent", "status", "tag", "traceparent")
+    __slots__ = (
+        "began",
+        "length",
+        "method",
+        "path",
+        "route",
+        "sent",
+        "status",
+        "tag",
+        "traceparent",
+    )
 
     def __init__(self, method: str, path: str, traceparent: str = "") -> None:
         known = _TRACEPARENT.match(traceparent)  # whoever asks has written it
@@ -65,7 +90,15 @@ class Request:
             took, self.began = perf_counter_ns() - self.began, None
             if self.tag is not None:
                 self.tag.__exit__(None, None, None)
-            _done(self.route, self.status, self.sent or self.length, took, self.method, self.path, self.traceparent)
+            _done(
+                self.route,
+                self.status,
+                self.sent or self.length,
+                took,
+                self.method,
+                self.path,
+                self.traceparent,
+            )
 
 
 def is_traced() -> bool:
@@ -92,7 +125,11 @@ def add_mount(scope: dict[str, Any], mount: Any) -> None:
 def _seen_in_environ(environ: dict[str, Any]) -> Request | None:
     if _KEY in environ:
         return None
-    request = environ[_KEY] = Request(environ.get("REQUEST_METHOD", ""), environ.get("PATH_INFO", ""), environ.get("HTTP_TRACEPARENT", ""))
+    request = environ[_KEY] = Request(
+        environ.get("REQUEST_METHOD", ""),
+        environ.get("PATH_INFO", ""),
+        environ.get("HTTP_TRACEPARENT", ""),
+    )
     return request
 
 
@@ -183,7 +220,9 @@ def around_wsgi(call: Any) -> Any:
         if request is None:
             return call(self, environ, start_response)
         try:
-            return _answer(request, environ, call(self, environ, _starting(request, start_response)))
+            return _answer(
+                request, environ, call(self, environ, _starting(request, start_response))
+            )
         except BaseException:
             request.fails()
             raise
@@ -210,7 +249,9 @@ def _seen_in_scope(scope: dict[str, Any]) -> Request | None:
     if scope["type"] != "http" or _KEY in scope:
         return None
     traceparent = _header(scope.get("headers", ()), b"traceparent")
-    request = scope[_KEY] = Request(scope["method"], scope["path"], traceparent.decode("latin-1") if traceparent else "")
+    request = scope[_KEY] = Request(
+        scope["method"], scope["path"], traceparent.decode("latin-1") if traceparent else ""
+    )
     return request
 
 
@@ -242,7 +283,9 @@ def route_of(scope: dict[str, Any]) -> str:
     mount, mounted = scope.get(_MOUNTS, (None, ""))
     route, path = scope.get("route"), ""
     if route is not None and route is not mount:
-        context = scope.get("fastapi", {}).get("effective_route_context")  # FastAPI keeps a router's prefix there
+        context = scope.get("fastapi", {}).get(
+            "effective_route_context"
+        )  # FastAPI keeps a router's prefix there
         path = str((context if getattr(context, "original_route", None) is route else route).path)
     return mounted + path
 

@@ -27,7 +27,11 @@ class _Sent:
 
     def __init__(self, method: Any, url: Any, status: str) -> None:
         parts = urlsplit(str(url))
-        self.method, self.url, self.status = str(method), f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}", status
+        self.method, self.url, self.status = (
+            str(method),
+            f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
+            status,
+        )
         _start(self.method, self.url)
         self.began = perf_counter_ns()
 
@@ -35,7 +39,9 @@ class _Sent:
     def done(self, answer: Any, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
         status = -1 if error is not None else getattr(answer, self.status)
-        _done(self.url, status, took, self.method, name_of(type(error)) if error is not None else "")
+        _done(
+            self.url, status, took, self.method, name_of(type(error)) if error is not None else ""
+        )
 
 
 @harmless

@@ -21,7 +21,9 @@ _asked: set[str] = set()
 def when_imported(module: str, hook: str, function: str) -> None:
     if module not in _asked:
         _asked.add(module)
-        call_when_imported(module, partial(_arrived, hook, function), partial(note, "arrival.observe"))
+        call_when_imported(
+            module, partial(_arrived, hook, function), partial(note, "arrival.observe")
+        )
 
 
 @harmless

@@ -13,7 +13,9 @@ from .probes import probes
 from .wrap_calls import before
 
 (_record,) = probes("log")
-_last = threading.local()  # .time: of the record that this thread fired last; all handlers of a record see the same object
+_last = (
+    threading.local()
+)  # .time: of the record that this thread fired last; all handlers of a record see the same object
 
 
 @harmless

@@ -22,13 +22,21 @@ class _Process:
     __slots__ = ("began", "function", "name")
 
     def __init__(self, process: Any) -> None:
-        self.name, self.function = str(process.name), function_name(process._target or type(process).run)
+        self.name, self.function = (
+            str(process.name),
+            function_name(process._target or type(process).run),
+        )
         _start(self.name, self.function)
         self.began = perf_counter_ns()
 
     @harmless
     def done(self, status: Any, _error: BaseException | None = None) -> None:
-        _done(self.name, -1 if status is None else status, perf_counter_ns() - self.began, self.function)
+        _done(
+            self.name,
+            -1 if status is None else status,
+            perf_counter_ns() - self.began,
+            self.function,
+        )
 
 
 @harmless

@@ -21,15 +21,28 @@ _KEY = "_pyusdt"  # a tracer provider that has our processor
 @harmless
 def _note_start(span: Any) -> None:
     context, parent = span.context, span.parent
-    _start(span.name, span.instrumentation_scope.name, span.kind.name, f"{context.trace_id:032x}", f"{context.span_id:016x}",
-           f"{parent.span_id:016x}" if parent else "")
+    _start(
+        span.name,
+        span.instrumentation_scope.name,
+        span.kind.name,
+        f"{context.trace_id:032x}",
+        f"{context.span_id:016x}",
+        f"{parent.span_id:016x}" if parent else "",
+    )
 
 
 @harmless
 def _note_end(span: Any) -> None:
     context = span.context
-    _end(span.name, span.instrumentation_scope.name, span.end_time - span.start_time, span.status.status_code.name,
-         f"{context.trace_id:032x}", f"{context.span_id:016x}", json.dumps(dict(span.attributes or {}), default=repr))
+    _end(
+        span.name,
+        span.instrumentation_scope.name,
+        span.end_time - span.start_time,
+        span.status.status_code.name,
+        f"{context.trace_id:032x}",
+        f"{context.span_id:016x}",
+        json.dumps(dict(span.attributes or {}), default=repr),
+    )
 
 
 class _Processor:

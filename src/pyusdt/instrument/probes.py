@@ -21,5 +21,7 @@ def probes(provider: str) -> tuple[Probe, ...]:
     """All probes of a provider of the table, in its order."""
     if provider not in _made:
         own = Provider(provider)
-        _made[provider] = {name: own.probe(name, **arguments) for name, arguments in TABLE[provider].items()}
+        _made[provider] = {
+            name: own.probe(name, **arguments) for name, arguments in TABLE[provider].items()
+        }
     return tuple(_made[provider].values())

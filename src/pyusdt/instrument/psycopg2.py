@@ -24,8 +24,16 @@ def _cursors(kind: type) -> Any:
 def _connections(kind: type, cursors: type) -> Any:
     """A class of connections like this one, all of whose cursors fire."""
 
-    def cursor(self: Any, name: Any = None, cursor_factory: Any = None, *arguments: Any, **named: Any) -> Any:
-        return kind.cursor(self, name, _traced(cursor_factory or self.cursor_factory or cursors), *arguments, **named)  # type: ignore[attr-defined]
+    def cursor(
+        self: Any, name: Any = None, cursor_factory: Any = None, *arguments: Any, **named: Any
+    ) -> Any:
+        return kind.cursor(
+            self,
+            name,
+            _traced(cursor_factory or self.cursor_factory or cursors),
+            *arguments,
+            **named,
+        )  # type: ignore[attr-defined]
 
     return type(kind.__name__, (kind,), {"cursor": cursor})
 
@@ -44,7 +52,9 @@ def _factory(asked: Any, extensions: Any) -> Any:
 def see_queries(psycopg2: Any) -> None:
     connect = psycopg2.connect
 
-    def connecting(dsn: Any = None, connection_factory: Any = None, *arguments: Any, **named: Any) -> Any:
+    def connecting(
+        dsn: Any = None, connection_factory: Any = None, *arguments: Any, **named: Any
+    ) -> Any:
         factory = _factory(connection_factory, psycopg2.extensions) or connection_factory
         return connect(dsn, factory, *arguments, **named)
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _start, _done = probes("cache")
-_READS = frozenset(("GET", "GETDEL", "GETEX", "HGET"))  # None is their answer where there is nothing
+_READS = frozenset(
+    ("GET", "GETDEL", "GETEX", "HGET")
+)  # None is their answer where there is nothing
 _SECRETS = frozenset(("AUTH", "HELLO"))
 
 
@@ -62,6 +64,9 @@ def _seer(client: str, pipeline: str, wrapped: Callable[[Any], Any]) -> Callable
     return see
 
 
-see_commands, see_async_commands = (_seer("Redis", "Pipeline", each) for each in (around, around_async))
+see_commands, see_async_commands = (
+    _seer("Redis", "Pipeline", each) for each in (around, around_async)
+)
 see_commands_of_clusters, see_async_commands_of_clusters = (
-    _seer("RedisCluster", "ClusterPipeline", each) for each in (around, around_async))
+    _seer("RedisCluster", "ClusterPipeline", each) for each in (around, around_async)
+)

@@ -28,7 +28,12 @@ class _Job:
 
     @harmless
     def done(self, _result: Any, error: BaseException | None = None) -> None:
-        _done(self.name, "SUCCESS" if error is None else "FAILURE", perf_counter_ns() - self.began, self.id)
+        _done(
+            self.name,
+            "SUCCESS" if error is None else "FAILURE",
+            perf_counter_ns() - self.began,
+            self.id,
+        )
 
 
 @harmless

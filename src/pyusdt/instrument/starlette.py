@@ -17,6 +17,7 @@ def see_requests(applications: Any) -> None:
 
 def see_mounts(routing: Any) -> None:
     """A route's path begins where its application is mounted."""
+
     def around(handle: Any) -> Any:
         async def handling(self: Any, scope: Any, receive: Any, send: Any) -> Any:
             add_mount(scope, self)

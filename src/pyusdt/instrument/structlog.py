@@ -14,7 +14,18 @@ from .probes import probes
 from .wrap_calls import around
 
 (_record,) = probes("log")
-_LEVELS = {"critical": 50, "fatal": 50, "exception": 40, "error": 40, "err": 40, "warn": 30, "warning": 30, "info": 20, "msg": 20, "debug": 10}
+_LEVELS = {
+    "critical": 50,
+    "fatal": 50,
+    "exception": 40,
+    "error": 40,
+    "err": 40,
+    "warn": 30,
+    "warning": 30,
+    "info": 20,
+    "msg": 20,
+    "debug": 10,
+}
 
 
 class _Event:
@@ -36,7 +47,11 @@ class _Event:
 
 @harmless
 def _begin(bound: Any, method: str, event: Any, values: Any) -> _Event | None:
-    return _Event(bound, method, event, values) if _record and not isinstance(bound._logger, logging.Logger) else None
+    return (
+        _Event(bound, method, event, values)
+        if _record and not isinstance(bound._logger, logging.Logger)
+        else None
+    )
 
 
 def see_records(base: Any) -> None:

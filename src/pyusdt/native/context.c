@@ -76,8 +76,9 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type)
     self->get_name = PyUnicode_InternFromString("get_name");
     self->greenlet_name = PyUnicode_InternFromString("greenlet");
     self->task_numbers = PyDict_New();
-    if (self->tag_variable == NULL || self->modules == NULL || self->events_name == NULL || self->tasks_name == NULL ||
-        self->get_name == NULL || self->greenlet_name == NULL || self->task_numbers == NULL)
+    if (self->tag_variable == NULL || self->modules == NULL || self->events_name == NULL ||
+        self->tasks_name == NULL || self->get_name == NULL || self->greenlet_name == NULL ||
+        self->task_numbers == NULL)
         Py_CLEAR(self);
     return self;
 }
@@ -132,7 +133,8 @@ static void find_modules(struct pyusdt_context *context)
 {
     Py_ssize_t loaded;
 
-    if ((known(&context->current_task) != NULL && known(&context->current_greenlet) != NULL) || context->modules == NULL)
+    if ((known(&context->current_task) != NULL && known(&context->current_greenlet) != NULL) ||
+        context->modules == NULL)
         return; /* all are known, or the interpreter is being taken down */
     loaded = PyDict_GET_SIZE(context->modules);
     if (__atomic_load_n(&context->modules_seen, __ATOMIC_RELAXED) == loaded)
@@ -168,7 +170,8 @@ void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *tas
         task->number = pyusdt_task_number(context, running);
         if (task->number != NULL)
             task->name = PyObject_CallMethodNoArgs(running, context->get_name);
-    } else if (context->task_numbers != NULL && known(&context->current_greenlet) != NULL && !PyErr_Occurred()) {
+    } else if (context->task_numbers != NULL && known(&context->current_greenlet) != NULL &&
+               !PyErr_Occurred()) {
         running = PyObject_CallNoArgs(context->current_greenlet);
         if (running != NULL)
             pyusdt_greenlet_number(context, running, task);

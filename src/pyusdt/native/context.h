@@ -10,17 +10,17 @@
 
 /* One interpreter's; every callable of native/fast.c has it as its self. */
 struct pyusdt_context {
-    PyObject_HEAD
-    PyObject *tag_variable;     /* contextvars.ContextVar: bytes or None */
-    PyTypeObject *probe_type;   /* what probe() makes */
-    PyTypeObject *wrapped_type; /* what Probe.wrap() makes */
+    PyObject_HEAD PyObject *tag_variable; /* contextvars.ContextVar: bytes or None */
+    PyTypeObject *probe_type;             /* what probe() makes */
+    PyTypeObject *wrapped_type;           /* what Probe.wrap() makes */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
     PyObject *current_greenlet; /* greenlet.getcurrent, once it is loaded; else NULL */
-    PyObject *modules;          /* the dict of loaded modules, the same as long as the interpreter lives */
-    Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio or greenlet was not among them */
+    PyObject *modules; /* the dict of loaded modules, the same as long as the interpreter lives */
+    Py_ssize_t
+        modules_seen; /* how many modules were loaded when asyncio or greenlet was not among them */
     PyObject *events_name, *tasks_name, *get_name, *greenlet_name; /* interned */
-    PyObject *task_numbers;     /* dict: tasks.c */
+    PyObject *task_numbers;                                        /* dict: tasks.c */
 };
 
 /* The asyncio task or the greenlet that fires; both NULL: the thread itself does. */

@@ -146,7 +146,8 @@ void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_so
     PyObject *text = source->text;
 
     if (source->view.obj != NULL)
-        set_bytes(string, source->view.len > 0 ? source->view.buf : "", (size_t)source->view.len, 0);
+        set_bytes(string, source->view.len > 0 ? source->view.buf : "", (size_t)source->view.len,
+                  0);
     else if (text == NULL)
         set_absent(string);
     else if (PyBytes_Check(text))

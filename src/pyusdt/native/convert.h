@@ -75,7 +75,7 @@ void pyusdt_text_source_close(struct pyusdt_text_source *source);
 
 /* A text in form.  Large, so none stands on the stack while code of the application runs, which may fire again. */
 struct pyusdt_string {
-    const char *address;                /* NULL: absent */
+    const char *address; /* NULL: absent */
     uint32_t length;
     char buffer[PYUSDT_MAX_STRING + 1]; /* the text where no object has it as it is needed */
 };
@@ -84,7 +84,8 @@ struct pyusdt_string {
 void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_source *source);
 
 /* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if nobody wants it. */
-void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, const struct pyusdt_task *task);
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted,
+                           const struct pyusdt_task *task);
 
 /* Drops the pending exception; a Ctrl-C that it stands for is raised again, outside of the probe. */
 void pyusdt_swallow_exception(void);

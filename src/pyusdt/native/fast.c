@@ -13,7 +13,8 @@
 
 static PyObject *too_many(const char *function, Py_ssize_t most, Py_ssize_t given)
 {
-    return PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function, most, given);
+    return PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function,
+                        most, given);
 }
 
 static PyObject *fast_p(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -67,13 +68,15 @@ static PyObject *fast_s1(PyObject *self, PyObject *message)
 }
 
 /* A tag, then the eight values, each in its own place; what is not given is absent. */
-static PyObject *offer_in_place(PyObject *self, unsigned probe, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *offer_in_place(PyObject *self, unsigned probe, PyObject *const *args,
+                                Py_ssize_t nargs)
 {
     PyObject *values[PYUSDT_VALUES] = {NULL};
 
     if (nargs > 1)
         memcpy(values, args + 1, (size_t)(nargs - 1) * sizeof *values);
-    return pyusdt_offer((struct pyusdt_context *)self, probe, nargs > 0 ? args[0] : Py_None, values);
+    return pyusdt_offer((struct pyusdt_context *)self, probe, nargs > 0 ? args[0] : Py_None,
+                        values);
 }
 
 static PyObject *fast_i4s4(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -239,11 +242,13 @@ int pyusdt_fast_add(PyObject *module)
     context->wrapped_type = pyusdt_wrapped_type();
     if (context->probe_type == NULL || context->wrapped_type == NULL)
         goto out;
-    numbers = PyDictProxy_New(context->task_numbers); /* for who reads them from outside; nobody writes by it */
+    numbers = PyDictProxy_New(
+        context->task_numbers); /* for who reads them from outside; nobody writes by it */
     Py_INCREF(context->probe_type);
     Py_INCREF(context->tag_variable);
     if (numbers == NULL || add(module, "Probe", (PyObject *)context->probe_type) < 0 ||
-        add(module, "tag_variable", context->tag_variable) < 0 || add(module, "task_numbers", numbers) < 0)
+        add(module, "tag_variable", context->tag_variable) < 0 ||
+        add(module, "task_numbers", numbers) < 0)
         goto out;
     result = add_callables(module, (PyObject *)context, public_name);
 out:

@@ -18,13 +18,14 @@ static void put(struct pyusdt_firing *firing, unsigned arg, const struct pyusdt_
 /* A text that an object has as it is needed.  0: this one has to be made. */
 static int set_plain(struct pyusdt_firing *firing, unsigned arg, PyObject *object)
 {
-    return pyusdt_string_plain(pyusdt_firing_reads(firing, arg) ? object : NULL, &firing->args.value[arg],
-                               &firing->args.length[arg]);
+    return pyusdt_string_plain(pyusdt_firing_reads(firing, arg) ? object : NULL,
+                               &firing->args.value[arg], &firing->args.length[arg]);
 }
 
 /* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
  * noinline: the frame is large, and must not stand below what the application runs for other events. */
-__attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing, const struct pyusdt_task *task, PyObject *tag,
+__attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing,
+                                                const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)
 {
     struct pyusdt_string who;
@@ -48,7 +49,8 @@ struct sources {
 };
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing, const struct pyusdt_task *task,
+__attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing,
+                                                const struct pyusdt_task *task,
                                                 const struct sources *sources)
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
@@ -66,20 +68,24 @@ __attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing, co
 }
 
 /* Opening the sources is all that may run the application's code. */
-static void fire_general(struct pyusdt_firing *firing, const struct pyusdt_task *task, PyObject *tag, PyObject *const *strings)
+static void fire_general(struct pyusdt_firing *firing, const struct pyusdt_task *task,
+                         PyObject *tag, PyObject *const *strings)
 {
     struct sources sources;
 
     pyusdt_text_source_open(&sources.tag, pyusdt_firing_reads(firing, PYUSDT_ARG_TAG) ? tag : NULL);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_text_source_open(&sources.strings[i], pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i) ? strings[i] : NULL);
+        pyusdt_text_source_open(&sources.strings[i],
+                                pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i) ? strings[i]
+                                                                                   : NULL);
     fire_made(firing, task, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_text_source_close(&sources.strings[i]);
     pyusdt_text_source_close(&sources.tag);
 }
 
-__attribute__((noinline)) static void fire_message(struct pyusdt_firing *firing, const struct pyusdt_text_source *message)
+__attribute__((noinline)) static void fire_message(struct pyusdt_firing *firing,
+                                                   const struct pyusdt_text_source *message)
 {
     struct pyusdt_string text;
 
@@ -102,7 +108,8 @@ static int check_strict(PyObject *const *values)
         if (value == NULL || value == Py_None)
             continue;
         if (i < PYUSDT_INTEGERS && !PyLong_Check(value)) {
-            PyErr_Format(PyExc_TypeError, "integer %u must be int or None, not %.200s", i + 1, Py_TYPE(value)->tp_name);
+            PyErr_Format(PyExc_TypeError, "integer %u must be int or None, not %.200s", i + 1,
+                         Py_TYPE(value)->tp_name);
             return -1;
         }
         if (i >= PYUSDT_INTEGERS && !PyUnicode_Check(value) && !PyObject_CheckBuffer(value)) {
@@ -162,7 +169,8 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
     Py_RETURN_TRUE;
 }
 
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs)
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args,
+                            Py_ssize_t nargs)
 {
     PyObject *values[PYUSDT_VALUES];
 
@@ -177,8 +185,10 @@ PyObject *pyusdt_offer_message(PyObject *message)
     struct pyusdt_text_source source;
     struct pyusdt_pending pending;
 
-    if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
-        return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
+    if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) &&
+        !PyObject_CheckBuffer(message))
+        return PyErr_Format(PyExc_TypeError,
+                            "the message must be str, bytes-like or None, not %.200s",
                             Py_TYPE(message)->tp_name);
     if (!pyusdt_firing_begin(&firing, PYUSDT_USER_TRACE_S1, pyusdt_attached(PYUSDT_USER_TRACE_S1)))
         Py_RETURN_FALSE;

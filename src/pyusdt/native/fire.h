@@ -35,7 +35,8 @@ static inline int pyusdt_has_work(unsigned probe)
 
 /* The general and the numbered probes, with the arguments of p(): up to four integers, then up to four strings.  None
  * counts as what it stands among.  A fifth string is dropped, or an exception in strict mode. */
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs);
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args,
+                            Py_ssize_t nargs);
 
 /* The same with each value in its place.  tag: NULL for the context's.  values: NULL for absent ones. */
 PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,

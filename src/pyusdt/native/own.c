@@ -68,8 +68,8 @@ static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_
         else
             wanted = PyIndex_Check(arg) ? NULL : "int";
         if (wanted != NULL) {
-            PyErr_Format(PyExc_TypeError, "argument %zd must be %s or None, not %.200s", i + 1, wanted,
-                         Py_TYPE(arg)->tp_name);
+            PyErr_Format(PyExc_TypeError, "argument %zd must be %s or None, not %.200s", i + 1,
+                         wanted, Py_TYPE(arg)->tp_name);
             return -1;
         }
     }
@@ -86,9 +86,12 @@ struct own_firing {
 };
 
 /* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
-static PyObject *read_value(const struct own_firing *own_firing, unsigned i, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *read_value(const struct own_firing *own_firing, unsigned i, PyObject *const *args,
+                            Py_ssize_t nargs)
 {
-    return i < (size_t)nargs && pyusdt_firing_reads(&own_firing->firing, i) && args[i] != Py_None ? args[i] : NULL;
+    return i < (size_t)nargs && pyusdt_firing_reads(&own_firing->firing, i) && args[i] != Py_None
+               ? args[i]
+               : NULL;
 }
 
 /* A value that needs no code of the application's.  0: this one may. */
@@ -122,8 +125,8 @@ static int fire_plain(struct own_firing *own_firing, PyObject *const *args, Py_s
 }
 
 /* All that may run the application's code.  Strings stay in their sources. */
-static void open_values(struct own_firing *own_firing, struct pyusdt_text_source *sources, PyObject *const *args,
-                        Py_ssize_t nargs)
+static void open_values(struct own_firing *own_firing, struct pyusdt_text_source *sources,
+                        PyObject *const *args, Py_ssize_t nargs)
 {
     for (unsigned i = 0; i < own_firing->own->nargs; i++) {
         PyObject *given = read_value(own_firing, i, args, nargs);
@@ -132,13 +135,15 @@ static void open_values(struct own_firing *own_firing, struct pyusdt_text_source
         if (type == PYUSDT_STRING)
             pyusdt_text_source_open(&sources[i], given);
         else if (!plain_value(own_firing, i, given))
-            own_firing->firing.args.value[i] =
-                (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
+            own_firing->firing.args.value[i] = (type & PYUSDT_KIND) == PYUSDT_FLOAT
+                                                   ? float_value(given, type)
+                                                   : integer_value(given, type);
     }
 }
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct own_firing *own_firing, const struct pyusdt_text_source *sources)
+__attribute__((noinline)) static void fire_made(struct own_firing *own_firing,
+                                                const struct pyusdt_text_source *sources)
 {
     struct pyusdt_string strings[PYUSDT_MAX_ARGS];
 
@@ -150,7 +155,8 @@ __attribute__((noinline)) static void fire_made(struct own_firing *own_firing, c
     pyusdt_firing_offer_at(&own_firing->firing, &own_firing->own->site);
 }
 
-__attribute__((noinline)) static void fire_general(struct own_firing *own_firing, PyObject *const *args, Py_ssize_t nargs)
+__attribute__((noinline)) static void fire_general(struct own_firing *own_firing,
+                                                   PyObject *const *args, Py_ssize_t nargs)
 {
     struct pyusdt_text_source sources[PYUSDT_MAX_ARGS];
 
@@ -173,7 +179,8 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
         Py_RETURN_FALSE;
     pyusdt_notice_tasks();
     if ((own_firing.firing.reads & EVERY_ARGUMENT) >> own->nargs != 0)
-        pyusdt_firing_no_more(&own_firing.firing, own->nargs); /* seldom: who reads more than a probe has? */
+        pyusdt_firing_no_more(&own_firing.firing,
+                              own->nargs); /* seldom: who reads more than a probe has? */
     if (!fire_plain(&own_firing, args, nargs)) {
         pyusdt_pending_save(&pending);
         fire_general(&own_firing, args, nargs);
@@ -203,7 +210,8 @@ static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
     Py_ssize_t n;
 
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a probe is a tuple of its name, its types and their names");
+        PyErr_SetString(PyExc_TypeError,
+                        "a probe is a tuple of its name, its types and their names");
         return -1;
     }
     if (!PyArg_ParseTuple(item, "sy#O!", &probe->name, &types, &n, &PyTuple_Type, &names))
@@ -217,7 +225,8 @@ static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
     return read_names(names, probe);
 }
 
-static PyObject *new_object(PyObject *context, const char *provider, const struct pyusdt_probe_def *probe,
+static PyObject *new_object(PyObject *context, const char *provider,
+                            const struct pyusdt_probe_def *probe,
                             const struct pyusdt_probe_site *site, const char *path, PyObject *names)
 {
     struct pyusdt_own *own = PyMem_Calloc(1, sizeof *own);
@@ -242,8 +251,9 @@ static PyObject *new_object(PyObject *context, const char *provider, const struc
 }
 
 /* NULL with an exception. */
-static PyObject *define(PyObject *context, const char *provider, PyObject *list, struct pyusdt_probe_def *probes,
-                        struct pyusdt_probe_site *sites, Py_ssize_t n)
+static PyObject *define(PyObject *context, const char *provider, PyObject *list,
+                        struct pyusdt_probe_def *probes, struct pyusdt_probe_site *sites,
+                        Py_ssize_t n)
 {
     char path[4096];
     struct pyusdt_error why;
@@ -254,10 +264,8 @@ static PyObject *define(PyObject *context, const char *provider, PyObject *list,
         if (read_probe(PyList_GET_ITEM(list, i), &probes[i]) < 0)
             return NULL;
     Py_BEGIN_ALLOW_THREADS /* it writes a file */
-    r = pyusdt_provider_define(provider, probes, (unsigned)n, sites, path, sizeof path, &why);
-    Py_END_ALLOW_THREADS
-    if (r == -ENOMEM)
-        return PyErr_NoMemory();
+        r = pyusdt_provider_define(provider, probes, (unsigned)n, sites, path, sizeof path, &why);
+    Py_END_ALLOW_THREADS if (r == -ENOMEM) return PyErr_NoMemory();
     if (r < 0)
         return PyErr_Format(PyExc_ValueError, "%s", why.message);
     objects = PyList_New(n);
@@ -286,7 +294,8 @@ PyObject *pyusdt_own_define(PyObject *context, PyObject *args)
         return NULL;
     n = PyList_GET_SIZE(list);
     if (n > PYUSDT_MAX_PROBES)
-        return PyErr_Format(PyExc_ValueError, "a provider has at most %d probes", PYUSDT_MAX_PROBES);
+        return PyErr_Format(PyExc_ValueError, "a provider has at most %d probes",
+                            PYUSDT_MAX_PROBES);
     probes = PyMem_Calloc((size_t)n + 1, sizeof *probes);
     sites = PyMem_Calloc((size_t)n + 1, sizeof *sites);
     if (probes == NULL || sites == NULL)

@@ -13,7 +13,7 @@
 /* One probe of one; shared by the Python objects that stand for it. */
 struct pyusdt_own {
     PyObject *provider, *name, *path; /* path: str or None */
-    PyObject *names; /* a tuple, of the arguments: str or None */
+    PyObject *names;                  /* a tuple, of the arguments: str or None */
     struct pyusdt_probe_site site;
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];

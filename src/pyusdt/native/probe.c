@@ -16,13 +16,13 @@
 #define NAME_SIZE 64 /* longer than every name in include/user_trace.d */
 
 struct probe {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     struct pyusdt_context *context;
-    struct pyusdt_probe_site site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
-    struct pyusdt_test test;       /* for who asks in C */
-    unsigned most;                 /* arguments of a call; what is more is an error, on or off */
-    struct pyusdt_own *own;        /* NULL: a user-trace probe */
+    struct pyusdt_probe_site
+        site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
+    struct pyusdt_test test; /* for who asks in C */
+    unsigned most;           /* arguments of a call; what is more is an error, on or off */
+    struct pyusdt_own *own;  /* NULL: a user-trace probe */
 };
 
 static const struct pyusdt_probe_desc families[] = {PYUSDT_USER_TRACE_FAMILIES(NULL)};
@@ -81,9 +81,10 @@ static PyObject *probe_test(PyObject *object, PyObject *unused)
     struct probe *self = (struct probe *)object;
 
     (void)unused;
-    self->test = (struct pyusdt_test){.attached = self->site.semaphore ? self->site.semaphore : &perhaps,
-                                      .words = &pyusdt_enabled_words,
-                                      .index = self->site.index};
+    self->test =
+        (struct pyusdt_test){.attached = self->site.semaphore ? self->site.semaphore : &perhaps,
+                             .words = &pyusdt_enabled_words,
+                             .index = self->site.index};
     return PyCapsule_New(&self->test, PYUSDT_TEST_CAPSULE, NULL);
 }
 
@@ -97,7 +98,8 @@ static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_
 }
 
 /* Of an own provider's probe with names: puts what keywords gave into the values' places. The number of values, -1 with an exception. */
-static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords, PyObject **values)
+static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords, PyObject **values)
 {
     PyObject *names = self->own != NULL ? self->own->names : NULL;
     Py_ssize_t most = nargs;
@@ -109,7 +111,10 @@ static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args
         Py_ssize_t i = names != NULL ? PySequence_Index(names, keyword) : -1;
         if (i < 0 || i < nargs) {
             PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, i < 0 ? "this probe takes no argument '%U' by name" : "this probe has two values for '%U'", keyword);
+            PyErr_Format(PyExc_TypeError,
+                         i < 0 ? "this probe takes no argument '%U' by name"
+                               : "this probe has two values for '%U'",
+                         keyword);
             return -1;
         }
         values[i] = args[nargs + k];
@@ -119,7 +124,8 @@ static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args
     return most;
 }
 
-static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
+static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
+                                  PyObject *keywords)
 {
     const struct probe *self = (struct probe *)object;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
@@ -153,7 +159,8 @@ static PyObject *fire_result(const struct probe *self, PyObject *result)
     }
     if (nargs > max_arguments(self)) {
         if (pyusdt_is_strict())
-            return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd returned)",
+            return PyErr_Format(PyExc_TypeError,
+                                "a probe call takes at most %zd arguments (%zd returned)",
                                 max_arguments(self), nargs);
         nargs = max_arguments(self);
     }
@@ -168,7 +175,8 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
     PyObject *result, *fired;
 
     if (!PyCallable_Check(function)) {
-        PyErr_Format(PyExc_TypeError, "lazy() takes a function that returns the arguments, not %.200s",
+        PyErr_Format(PyExc_TypeError,
+                     "lazy() takes a function that returns the arguments, not %.200s",
                      Py_TYPE(function)->tp_name);
         return NULL;
     }
@@ -260,7 +268,8 @@ static PyObject *probe_reduce(PyObject *object, PyObject *unused)
     if (maker == NULL)
         return NULL;
     if (own)
-        reduced = Py_BuildValue("(O(OOy#O))", maker, own->provider, own->name, own->type, (Py_ssize_t)own->nargs, own->names);
+        reduced = Py_BuildValue("(O(OOy#O))", maker, own->provider, own->name, own->type,
+                                (Py_ssize_t)own->nargs, own->names);
     else
         reduced = Py_BuildValue("(O(N))", maker, probe_name(object, NULL));
     Py_DECREF(maker);
@@ -309,14 +318,16 @@ PyTypeObject *pyusdt_probe_type(void)
          "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
          "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
          "one test more."},
-        {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Probe[int, str]: for annotations."},
+        {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS,
+         "Probe[int, str]: for annotations."},
         {"__reduce__", probe_reduce, METH_NOARGS, NULL},
         {"_test", probe_test, METH_NOARGS, "For pyusdt_test_of() of pyusdt_probe.h."},
         {NULL, NULL, 0, NULL},
     };
     static PyGetSetDef attributes[] = {
         {"name", probe_name, NULL, "The probe's name as D writes it.", NULL},
-        {"provider", probe_provider, NULL, "The name of the probe's provider, without the process id.", NULL},
+        {"provider", probe_provider, NULL,
+         "The name of the probe's provider, without the process id.", NULL},
         {"max_arguments", probe_max_arguments, NULL, "How many values a call takes at most.", NULL},
         {"path", probe_path, NULL,
          "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.",
@@ -352,7 +363,8 @@ PyTypeObject *pyusdt_probe_type(void)
     return (PyTypeObject *)PyType_FromSpec(&spec);
 }
 
-static struct probe *new_probe(struct pyusdt_context *context, struct pyusdt_probe_site site, unsigned most)
+static struct probe *new_probe(struct pyusdt_context *context, struct pyusdt_probe_site site,
+                               unsigned most)
 {
     struct probe *probe = (struct probe *)context->probe_type->tp_alloc(context->probe_type, 0);
 
@@ -379,13 +391,16 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
     if (pyusdt_probe_name(given, d_name, sizeof d_name) >= 0)
         index = find_probe(d_name);
     if (index < 0)
-        return PyErr_Format(PyExc_ValueError, "no such probe: %R (user_trace-s1, user_trace-i4s4, "
-                            "user_trace-n0 to user_trace-n%d)", name, PYUSDT_NUMBERED - 1);
+        return PyErr_Format(PyExc_ValueError,
+                            "no such probe: %R (user_trace-s1, user_trace-i4s4, "
+                            "user_trace-n0 to user_trace-n%d)",
+                            name, PYUSDT_NUMBERED - 1);
     site.index = (unsigned)index;
 #if !defined(PYUSDT_SITES_DTRACE)
     site.semaphore = &pyusdt_semaphores[index];
 #endif
-    return (PyObject *)new_probe(self, site, site.index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES);
+    return (PyObject *)new_probe(self, site,
+                                 site.index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES);
 }
 
 PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own)

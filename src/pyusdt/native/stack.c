@@ -44,7 +44,8 @@ static struct known *known_add(struct pyusdt_vm_place *place, PyCodeObject *code
     if (known == NULL)
         return NULL;
     known->units = units;
-    if (__atomic_compare_exchange_n(&place->stack, &there, known, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(&place->stack, &there, known, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
         return known;
     free(known);
     return there;
@@ -80,13 +81,15 @@ __attribute__((noinline, cold)) static uint32_t place_ask(struct known *known, P
     for (int i = 0; i < 2; i++)
         pyusdt_string_set(&strings[i], &sources[i]);
     known->place = pyusdt_place("", strings[0].address != NULL ? strings[0].address : "",
-                                strings[1].address != NULL ? strings[1].address : "", (uint32_t)code->co_firstlineno);
+                                strings[1].address != NULL ? strings[1].address : "",
+                                (uint32_t)code->co_firstlineno);
     for (int i = 0; i < 2; i++)
         pyusdt_text_source_close(&sources[i]);
     return known->place;
 }
 
-__attribute__((noinline, cold)) static uint32_t line_ask(struct known *known, PyCodeObject *code, uint32_t unit)
+__attribute__((noinline, cold)) static uint32_t line_ask(struct known *known, PyCodeObject *code,
+                                                         uint32_t unit)
 {
     int line = PyCode_Addr2Line(code, (int)(2 * unit));
 
@@ -106,7 +109,8 @@ static uint64_t frame_of(PyCodeObject *code, int64_t unit)
     if (unit < 0)
         line = (uint32_t)code->co_firstlineno;
     else if (unit < known->units)
-        line = known->line[unit] != 0 ? known->line[unit] - 1 : line_ask(known, code, (uint32_t)unit);
+        line =
+            known->line[unit] != 0 ? known->line[unit] - 1 : line_ask(known, code, (uint32_t)unit);
     return pyusdt_frame(place, line);
 }
 
@@ -123,7 +127,8 @@ static inline char *pointer_at(const char *address, uint32_t offset)
 static const char *innermost(const PyThreadState *thread)
 {
     if (layout.thread_cframe)
-        return pointer_at(pointer_at((const char *)thread, layout.thread_cframe), layout.cframe_frame);
+        return pointer_at(pointer_at((const char *)thread, layout.thread_cframe),
+                          layout.cframe_frame);
     return pointer_at((const char *)thread, layout.thread_frame);
 }
 
@@ -132,7 +137,8 @@ static PyCodeObject *code_of(const char *frame)
 {
     uintptr_t code = (uintptr_t)pointer_at(frame, layout.frame_code);
 
-    if (layout.frame_owner != 0 && (unsigned char)frame[layout.frame_owner] >= PYUSDT_PYTHON_NO_CODE)
+    if (layout.frame_owner != 0 &&
+        (unsigned char)frame[layout.frame_owner] >= PYUSDT_PYTHON_NO_CODE)
         return NULL;
 #if PY_VERSION_HEX >= 0x030e0000
     code &= ~(uintptr_t)3;
@@ -143,7 +149,9 @@ static PyCodeObject *code_of(const char *frame)
 static int64_t unit_of(const char *frame, const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
-    return (pointer_at(frame, layout.frame_instr) - (const char *)code - (int64_t)layout.code_instructions) >> 1;
+    return (pointer_at(frame, layout.frame_instr) - (const char *)code -
+            (int64_t)layout.code_instructions) >>
+           1;
 #else
     int index;
 
@@ -161,8 +169,10 @@ static PyThreadState *own_thread(void)
 #else
     PyThreadState *thread = _PyThreadState_UncheckedGet();
 #endif
-    return thread != NULL && thread->thread_id == PyThread_get_thread_ident() && thread->interp == PyInterpreterState_Main() ? thread
-                                                                                                                           : NULL;
+    return thread != NULL && thread->thread_id == PyThread_get_thread_ident() &&
+                   thread->interp == PyInterpreterState_Main()
+               ? thread
+               : NULL;
 }
 
 /* Whether C called the interpreter for it; from 3.12 on a frame of no function says so. */
@@ -189,14 +199,16 @@ static uint32_t take(uint64_t *words, uint32_t most)
         PyCodeObject *code = code_of(frame);
         if (code == NULL) {
             if (n > 0)
-                words[n - 1] |= PYUSDT_FRAME_ENTRY; /* what C put there when it called the interpreter */
+                words[n - 1] |=
+                    PYUSDT_FRAME_ENTRY; /* what C put there when it called the interpreter */
             continue;
         }
         if (n == most) {
             words[n++] = PYUSDT_FRAME_MORE;
             break;
         }
-        words[n++] = frame_of(code, unit_of(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
+        words[n++] =
+            frame_of(code, unit_of(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
     }
     return n;
 }

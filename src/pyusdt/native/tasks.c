@@ -26,7 +26,8 @@ static uint64_t next_number(void)
 
     do
         number = now > before ? now : before + 1;
-    while (!__atomic_compare_exchange_n(&last, &before, number, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    while (!__atomic_compare_exchange_n(&last, &before, number, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
     return number;
 }
 
@@ -47,7 +48,9 @@ static PyObject *add(PyObject *numbers, PyObject *address, PyObject *task, PyObj
 {
     PyObject *number = PyBytes_FromFormat("%zu", (size_t)next_number());
     PyObject *reference = number != NULL ? reference_of(numbers, address, task) : NULL;
-    PyObject *entry = reference != NULL ? PyTuple_Pack(3, number, reference, name != NULL ? name : Py_None) : NULL;
+    PyObject *entry = reference != NULL
+                          ? PyTuple_Pack(3, number, reference, name != NULL ? name : Py_None)
+                          : NULL;
 
     if (entry == NULL || PyDict_SetItem(numbers, address, entry) < 0)
         Py_CLEAR(entry);
@@ -114,7 +117,8 @@ static PyObject *add_greenlet(PyObject *numbers, PyObject *address, PyObject *gr
     return entry;
 }
 
-void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, struct pyusdt_task *task)
+void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
+                            struct pyusdt_task *task)
 {
     PyObject *address = PyLong_FromVoidPtr(greenlet), *entry;
 
@@ -142,7 +146,8 @@ static PyObject *call_loaded(const char *module_name, const char *function_name,
     PyObject *function = name != NULL ? pyusdt_loaded_attribute(name, function_name) : NULL;
 
     if (function != NULL)
-        result = argument != NULL ? PyObject_CallOneArg(function, argument) : PyObject_CallNoArgs(function);
+        result = argument != NULL ? PyObject_CallOneArg(function, argument)
+                                  : PyObject_CallNoArgs(function);
     Py_XDECREF(function);
     Py_XDECREF(name);
     return result;
@@ -188,9 +193,11 @@ static void look(int with_tasks)
     Py_XDECREF(greenlet);
     pyusdt_pending_restore(&pending);
     if (are_several &&
-        pyusdt_remark_set(PYUSDT_TASKS_SHARE, "", "",
-                          "fires probes in several asyncio tasks or greenlets of a thread, which share self->x; of user_trace probes task->x is a "
-                          "variable of each", PYUSDT_REMARK_SHARED) == 0)
+        pyusdt_remark_set(
+            PYUSDT_TASKS_SHARE, "", "",
+            "fires probes in several asyncio tasks or greenlets of a thread, which share self->x; of user_trace probes task->x is a "
+            "variable of each",
+            PYUSDT_REMARK_SHARED) == 0)
         __atomic_store_n(&pyusdt_task_looks, PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
 }
 

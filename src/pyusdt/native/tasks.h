@@ -10,7 +10,8 @@
 #include "native/context.h"
 
 #define PYUSDT_FIRST_TASK_LOOKS 64
-#define PYUSDT_TASK_LOOK_EACH 1024 /* of the firings behind them: a look costs as much as three firings */
+#define PYUSDT_TASK_LOOK_EACH \
+    1024 /* of the firings behind them: a look costs as much as three firings */
 #define PYUSDT_TASKS_TOLD UINT32_MAX
 
 /* New reference to bytes, or NULL with an exception. */
@@ -18,7 +19,8 @@ PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task);
 
 /* Fills in the number and the name of a greenlet.  The first greenlet of a thread is the thread itself: nothing is filled in.
  * An exception may be pending. */
-void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, struct pyusdt_task *task);
+void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
+                            struct pyusdt_task *task);
 
 /* Once two asyncio tasks or greenlets of one thread have fired, tells so those tracers whose scripts have self-> variables, which are
  * the thread's.  Called at each firing: looks at the first ones and at a few of the others, until it is told. */

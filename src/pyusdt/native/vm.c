@@ -16,7 +16,8 @@
 
 #define TEXT(n) (1u << (n))
 
-#define SITES "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
+#define SITES \
+    "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
 
 /* file, function, line, and what comes behind */
 #define CODE (TEXT(0) | TEXT(1))
@@ -59,11 +60,12 @@ uint32_t pyusdt_vm_attached;
 /* Of the main interpreter. */
 static const char *lacks[PYUSDT_VM_LACK_PARTS]; /* what can not be had now, for a person; or NULL */
 static struct pyusdt_watch watch;
-static int enabled;  /* by the program, which forks may interrupt */
+static int enabled; /* by the program, which forks may interrupt */
 static int watching;
 static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
-static unsigned leaves; /* of them those that do not end: the program has set seccomp filters for one thread */
-static int is_pending;  /* start_again() */
+static unsigned
+    leaves; /* of them those that do not end: the program has set seccomp filters for one thread */
+static int is_pending; /* start_again() */
 static __thread int is_forking, has_turn;
 
 /* ---- publishing ---- */
@@ -75,8 +77,12 @@ static int can(enum pyusdt_pyvm_probe probe, int with_audit)
 
 static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
 {
-    return (struct pyusdt_probe_desc){.provider = "python", .module = "", .function = "", .name = probes[probe].name,
-                                      .strings = probes[probe].strings, .nargs = probes[probe].nargs,
+    return (struct pyusdt_probe_desc){.provider = "python",
+                                      .module = "",
+                                      .function = "",
+                                      .name = probes[probe].name,
+                                      .strings = probes[probe].strings,
+                                      .nargs = probes[probe].nargs,
                                       .places = probe < PYUSDT_VM_PLACE_PROBES};
 }
 
@@ -98,7 +104,8 @@ static void make_sites(const struct pyusdt_probe_def *defs)
     static const uint16_t nobody;
     struct pyusdt_error why;
 
-    if (pyusdt_sites_define(SITES, defs, first, published, sites, sites_path, sizeof sites_path, &why) == 0)
+    if (pyusdt_sites_define(SITES, defs, first, published, sites, sites_path, sizeof sites_path,
+                            &why) == 0)
         return;
     for (unsigned i = 0; i < published; i++)
         sites[i] = (struct pyusdt_probe_site){.index = first + i, .semaphore = &nobody};
@@ -143,7 +150,8 @@ static uint32_t attached_now(void)
     uint32_t attached = 0;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (pyusdt_vm_indexes[probe] != 0 && __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
+        if (pyusdt_vm_indexes[probe] != 0 &&
+            __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
             attached |= PYUSDT_VM_BIT(probe);
     return attached;
 }
@@ -191,7 +199,8 @@ static void names_of(uint32_t set, char *names, size_t size)
     names[0] = '\0';
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
         if ((set & PYUSDT_VM_BIT(probe)) != 0 && used < size)
-            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "", probes[probe].name);
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "",
+                                     probes[probe].name);
 }
 
 /* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
@@ -228,15 +237,17 @@ static void report_sub_interpreters(void)
     if ((applied & CODE_PROBES) == 0)
         pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES, NULL);
     else if (has_sub_interpreters())
-        pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES,
-                       "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES,
+            "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
 }
 
 /* On the watcher's thread. */
 static int must_look(void)
 {
     int are_on = (__atomic_load_n(&applied, __ATOMIC_RELAXED) & CODE_PROBES) != 0;
-    int is_reported = __atomic_load_n(&lacks[PYUSDT_VM_LACK_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
+    int is_reported =
+        __atomic_load_n(&lacks[PYUSDT_VM_LACK_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
 
     return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_look();
 }
@@ -263,7 +274,7 @@ static void apply(uint32_t wanted, uint32_t attached)
  * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
  * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
  * So both are done while the thread that starts or stops the watcher waits. */
-static PyThreadState *own_state; /* of the watcher's thread */
+static PyThreadState *own_state;   /* of the watcher's thread */
 static _Atomic uint32_t has_begun; /* it has its state */
 
 /* Held by the watcher's thread while it waits for the GIL or has it, and around fork(). */
@@ -313,7 +324,8 @@ static int watch_start(void)
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = must_look, .ended = ended};
+    watch = (struct pyusdt_watch){
+        .changed = changed, .n = published, .sites = sites, .must_look = must_look, .ended = ended};
     atomic_store(&has_begun, 0);
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
@@ -321,19 +333,16 @@ static int watch_start(void)
         __atomic_store_n(&watching, 0, __ATOMIC_RELEASE);
         return r;
     }
-    Py_BEGIN_ALLOW_THREADS
-    if (atomic_load(&has_begun) == 0)
+    Py_BEGIN_ALLOW_THREADS if (atomic_load(&has_begun) == 0)
         pyusdt_os_word_wait(&has_begun, 0, BEGIN_MS);
-    Py_END_ALLOW_THREADS
-    return 0;
+    Py_END_ALLOW_THREADS return 0;
 }
 
 static void watch_stop(void)
 {
     if (!__atomic_exchange_n(&watching, 0, __ATOMIC_ACQ_REL))
         return;
-    Py_BEGIN_ALLOW_THREADS
-    pyusdt_watch_stop(&watch);
+    Py_BEGIN_ALLOW_THREADS pyusdt_watch_stop(&watch);
     Py_END_ALLOW_THREADS
 }
 
@@ -358,10 +367,12 @@ static void before_fork(void)
     PyThreadState *holder;
     struct timespec end;
 
-    is_forking = __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
+    is_forking =
+        __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
     if (!is_forking)
         return;
-    if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) && Py_AddPendingCall(start_again, NULL) < 0)
+    if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) &&
+        Py_AddPendingCall(start_again, NULL) < 0)
         is_pending = 0;
     has_turn = pthread_mutex_trylock(&turn) == 0;
     if (has_turn)
@@ -388,7 +399,8 @@ static void after_fork_in_child(void)
     if (!is_forking)
         return;
     pthread_mutex_init(&turn, NULL);
-    own_state = NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
+    own_state =
+        NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
     watching = 0;
 }
 
@@ -396,19 +408,23 @@ static int handle_forks(void)
 {
     static int r = -1;
 
-    return r == 0 ? 0 : (r = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child));
+    return r == 0 ? 0
+                  : (r = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child));
 }
 
 /* ---- for pyusdt.vm ---- */
 
-static const char has_filter[] = "the program has set a seccomp filter for one thread, so pyusdt's watcher has ended";
+static const char has_filter[] =
+    "the program has set a seccomp filter for one thread, so pyusdt's watcher has ended";
 
 /* Remarks for the tracers, by parts so that the names fit. */
 static void set_lack_of_all(const char *why)
 {
-    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1, code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
-    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) | PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) |
-                            PYUSDT_VM_BIT(PYUSDT_VM_FREE) | PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
+    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1,
+                   code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
+    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) | PYUSDT_VM_BIT(PYUSDT_VM_FREE) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
 
     pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
     pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
@@ -421,13 +437,16 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
     int with_audit = PyObject_IsTrue(audit), r;
 
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_RuntimeError, "the provider python is of the main interpreter, not of a sub-interpreter");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the provider python is of the main interpreter, not of a sub-interpreter");
         return NULL;
     }
     if (with_audit < 0 || pyusdt_vm_code_start() < 0 || (!published && publish(with_audit) < 0))
         return NULL;
     if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
-        PyErr_SetString(PyExc_RuntimeError, "audit events are there only where the first enable() of a process asks for them");
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "audit events are there only where the first enable() of a process asks for them");
         return NULL;
     }
     enabled = 1;
@@ -461,7 +480,8 @@ static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 {
     if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_ACQ_REL) != 0)
         Py_RETURN_NONE;
-    if (Py_AddPendingCall(start_again, NULL) < 0) /* there are 32 already: this one is as good as they are */
+    if (Py_AddPendingCall(start_again, NULL) <
+        0) /* there are 32 already: this one is as good as they are */
         start_again(NULL);
     Py_RETURN_NONE;
 }
@@ -531,16 +551,21 @@ static PyMethodDef callables[] = {
     {"vm_leave", vm_leave, METH_NOARGS,
      "vm_leave()\n--\n\nvm_pause() for good, with remarks for the tracers."},
     {"vm_return", vm_return, METH_NOARGS, "vm_return()\n--\n\nTakes vm_leave() back."},
-    {"vm_end", vm_end, METH_NOARGS, "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
+    {"vm_end", vm_end, METH_NOARGS,
+     "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
-    {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
-    {"vm_sites", vm_sites, METH_NOARGS, "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
+    {"vm_stop", vm_stop, METH_NOARGS,
+     "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
+    {"vm_sites", vm_sites, METH_NOARGS,
+     "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
     {"vm_follow", pyusdt_vm_follow, METH_VARARGS,
      "vm_follow(asked, folder, /)\n--\n\n"
      "The provider goes on into programs that this one starts, or becomes.  asked: the value of PYUSDT_VM_INTO; folder: where the\n"
      "sitecustomize is that reads it."},
-    {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
-    {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
+    {"vm_trouble", vm_trouble, METH_NOARGS,
+     "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
+    {"vm_probes", vm_probes, METH_NOARGS,
+     "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -58,8 +58,10 @@ enum pyusdt_vm_how { PYUSDT_VM_CALL, PYUSDT_VM_RESUME, PYUSDT_VM_THROW };
 enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND };
 
 #define PYUSDT_VM_BIT(probe) (1u << (probe))
-#define PYUSDT_VM_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN))
-#define PYUSDT_VM_C_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
+#define PYUSDT_VM_FUNCTIONS \
+    (PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN))
+#define PYUSDT_VM_C_FUNCTIONS \
+    (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
 
 /* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it would be every call. */
 #define PYUSDT_VM_TRACERS ((1ull << PYUSDT_MAX_SESSIONS) - 1)
@@ -87,7 +89,8 @@ void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe 
 /* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
 void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
 
-extern const char pyusdt_vm_code_names[] __attribute__((visibility("hidden"))); /* of the probes that have places, with blanks between them */
+extern const char pyusdt_vm_code_names[] __attribute__((
+    visibility("hidden"))); /* of the probes that have places, with blanks between them */
 
 /* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
 void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t probes, const char *why);
@@ -108,11 +111,13 @@ struct pyusdt_vm_place {
     uint32_t generation;
     uint32_t number; /* the core's; 0: not asked for yet, or its table is full */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
-    struct pyusdt_vm_texts *texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
-    char keeping;                  /* a thread changes generation and sessions */
-    char has_lines;                /* vm_monitor.c has set LINE for this code alone */
-    PyObject *module;              /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
-    void *stack;                   /* stack.c's: one block of memory, too */
+    struct pyusdt_vm_texts *
+        texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
+    char keeping;   /* a thread changes generation and sessions */
+    char has_lines; /* vm_monitor.c has set LINE for this code alone */
+    PyObject *
+        module; /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
+    void *stack; /* stack.c's: one block of memory, too */
 };
 
 /* The place of a code object that is alive; NULL: no memory. */
@@ -128,11 +133,13 @@ struct pyusdt_vm_entry {
     struct pyusdt_vm_place place;
 };
 
-extern struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS] __attribute__((visibility("hidden")));
+extern struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS]
+    __attribute__((visibility("hidden")));
 
 static inline struct pyusdt_vm_entry **pyusdt_vm_bucket(const PyCodeObject *code)
 {
-    return &pyusdt_vm_buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >> (64 - PYUSDT_VM_BUCKET_BITS)];
+    return &pyusdt_vm_buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >>
+                              (64 - PYUSDT_VM_BUCKET_BITS)];
 }
 
 /* The same where it is the first of its bucket; else NULL. */
@@ -140,7 +147,10 @@ static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *c
 {
     struct pyusdt_vm_entry *entry = __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE);
 
-    return __builtin_expect(entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1) ? &entry->place : NULL;
+    return __builtin_expect(
+               entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1)
+               ? &entry->place
+               : NULL;
 }
 
 #endif
@@ -151,7 +161,8 @@ static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *c
 void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module);
 
 /* Calls with each code that has a place. */
-void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place), void *arg);
+void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place),
+                         void *arg);
 
 /* Whether some tracer wants one of these probes of this code, whose module is known. */
 int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes);
@@ -181,10 +192,10 @@ struct pyusdt_pyvm_event {
     PyCodeObject *code;
     struct pyusdt_vm_place *place; /* NULL: it is looked up. Set by pyusdt_vm_wants(), as is */
     uint64_t sessions;             /* who wants it, bit s: session s */
-    int line, offset;              /* offset: of the instruction, where line is 0 and is to be found out */
-    PyObject *at;                  /* the same as an int object, in the place of offset; or NULL */
-    uint64_t how;                  /* function-entry, function-return */
-    PyObject *exception;           /* exception-raise, exception-handled */
+    int line, offset;    /* offset: of the instruction, where line is 0 and is to be found out */
+    PyObject *at;        /* the same as an int object, in the place of offset; or NULL */
+    uint64_t how;        /* function-entry, function-return */
+    PyObject *exception; /* exception-raise, exception-handled */
 };
 
 /* Whether some session wants this probe of this code. */
@@ -200,11 +211,13 @@ enum pyusdt_pyvm_line { PYUSDT_VM_LINE_FIRST, PYUSDT_VM_LINE_GIVEN, PYUSDT_VM_LI
 struct pyusdt_pyvm_kind {
     enum pyusdt_pyvm_probe probe;
     uint64_t how;
-    enum pyusdt_pyvm_line line; /* that of the function, or given by the second argument: itself, or as an instruction's offset */
+    enum pyusdt_pyvm_line
+        line; /* that of the function, or given by the second argument: itself, or as an instruction's offset */
 };
 
 /* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or where nobody wants it `nobody`. */
-PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody);
+PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                         PyObject *nobody);
 
 #endif
 
@@ -212,7 +225,8 @@ PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *a
 int pyusdt_vm_offset(PyObject *offset);
 
 /* A call of a function of C, by the code that calls. */
-void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller, int offset, uint64_t left);
+void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
+                         int offset, uint64_t left);
 
 /* Whether an exception, seen in a frame of this code at this instruction, was raised there and does not just pass. */
 int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset);

@@ -35,7 +35,9 @@ static void forget(struct pyusdt_vm_entry *entry)
 
 static int code_event(PyCodeEvent event, PyCodeObject *code)
 {
-    struct pyusdt_vm_entry *entry = event == PY_CODE_EVENT_DESTROY ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE) : NULL;
+    struct pyusdt_vm_entry *entry = event == PY_CODE_EVENT_DESTROY
+                                        ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE)
+                                        : NULL;
 
     while ((entry = find(entry, code)) != NULL) /* two, where two threads have met it first */
         forget(entry);
@@ -49,7 +51,8 @@ static struct pyusdt_vm_entry *add(PyCodeObject *code)
 
     for (entry = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
         PyCodeObject *nobody = NULL;
-        if (__atomic_compare_exchange_n(&entry->code, &nobody, code, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&entry->code, &nobody, code, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
             return entry;
     }
     entry = calloc(1, sizeof *entry);
@@ -57,7 +60,8 @@ static struct pyusdt_vm_entry *add(PyCodeObject *code)
         return NULL;
     entry->code = code;
     entry->next = __atomic_load_n(bucket, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(bucket, &entry->next, entry, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    while (!__atomic_compare_exchange_n(bucket, &entry->next, entry, 1, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
         ;
     return entry;
 }
@@ -66,18 +70,23 @@ void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module)
 {
     PyObject *none = NULL;
 
-    if (module == NULL || !PyUnicode_Check(module) || __atomic_load_n(&place->module, __ATOMIC_ACQUIRE) != NULL)
+    if (module == NULL || !PyUnicode_Check(module) ||
+        __atomic_load_n(&place->module, __ATOMIC_ACQUIRE) != NULL)
         return;
     Py_INCREF(module);
-    if (!__atomic_compare_exchange_n(&place->module, &none, module, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (!__atomic_compare_exchange_n(&place->module, &none, module, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
         Py_DECREF(module);
 }
 
 /* With the GIL: no code goes meanwhile but by what fn does. */
-void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place), void *arg)
+void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place),
+                         void *arg)
 {
     for (size_t i = 0; i < sizeof pyusdt_vm_buckets / sizeof pyusdt_vm_buckets[0]; i++)
-        for (struct pyusdt_vm_entry *entry = __atomic_load_n(&pyusdt_vm_buckets[i], __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
+        for (struct pyusdt_vm_entry *entry =
+                 __atomic_load_n(&pyusdt_vm_buckets[i], __ATOMIC_ACQUIRE);
+             entry != NULL; entry = entry->next) {
             PyCodeObject *code = __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE);
             if (code != NULL)
                 fn(arg, code, &entry->place);
@@ -95,7 +104,8 @@ static int is_started(void)
 
 struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
 {
-    struct pyusdt_vm_entry *entry = find(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
+    struct pyusdt_vm_entry *entry =
+        find(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
 
     if (entry == NULL && is_started())
         entry = add(code);
@@ -134,7 +144,8 @@ int pyusdt_vm_code_start(void)
         extra = PyUnstable_Eval_RequestCodeExtraIndex(place_free);
     if (extra >= 0)
         return 0;
-    PyErr_SetString(PyExc_RuntimeError, "no room in code objects: too many tools have asked the interpreter for some");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "no room in code objects: too many tools have asked the interpreter for some");
     return -1;
 }
 
@@ -153,7 +164,8 @@ struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
 {
     void *place = NULL;
 
-    if (pyusdt_vm_code_start() < 0 || PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0) {
+    if (pyusdt_vm_code_start() < 0 ||
+        PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0) {
         PyErr_Clear();
         return NULL;
     }

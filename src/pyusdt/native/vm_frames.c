@@ -76,7 +76,8 @@ static int only_makes_generator(const frame_type *frame)
 
 static int is_resumed(const frame_type *frame)
 {
-    return pyusdt_vm_is_generator(frame->f_code) && _Py_OPCODE(*frame->prev_instr) != RETURN_GENERATOR;
+    return pyusdt_vm_is_generator(frame->f_code) &&
+           _Py_OPCODE(*frame->prev_instr) != RETURN_GENERATOR;
 }
 
 static int has_yielded(const frame_type *frame)
@@ -148,7 +149,8 @@ static enum pyusdt_vm_left how_left(const frame_type *frame, PyCodeObject *code,
 {
     if (result == NULL)
         return PYUSDT_VM_UNWOUND;
-    return pyusdt_vm_is_generator(code) && has_yielded(frame) ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
+    return pyusdt_vm_is_generator(code) && has_yielded(frame) ? PYUSDT_VM_YIELDED
+                                                              : PYUSDT_VM_RETURNED;
 }
 
 /* Whether somebody wants to know when it ends. */

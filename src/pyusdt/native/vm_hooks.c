@@ -61,7 +61,8 @@ static uint64_t number_in(PyObject *dict, const char *key)
 static PyObject *collects(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self;
-    if (n == 2 && PyUnicode_Check(args[0]) && PyUnicode_CompareWithASCIIString(args[0], "start") == 0)
+    if (n == 2 && PyUnicode_Check(args[0]) &&
+        PyUnicode_CompareWithASCIIString(args[0], "start") == 0)
         fire_number(PYUSDT_VM_GC_START, number_in(args[1], "generation"));
     else if (n == 2)
         fire_number(PYUSDT_VM_GC_DONE, number_in(args[1], "collected"));
@@ -125,9 +126,19 @@ static PyObject *begins(PyObject *before, PyObject *const *args, Py_ssize_t n)
 }
 
 static struct pyusdt_vm_hook import_hook = {
-    "_frozen_importlib", NULL, "_find_and_load", {"_find_and_load", PYUSDT_VM_FASTCALL(imports), METH_FASTCALL, NULL}, NULL, NULL};
+    "_frozen_importlib",
+    NULL,
+    "_find_and_load",
+    {"_find_and_load", PYUSDT_VM_FASTCALL(imports), METH_FASTCALL, NULL},
+    NULL,
+    NULL};
 static struct pyusdt_vm_hook thread_hook = {
-    "threading", "Thread", "_bootstrap_inner", {"_bootstrap_inner", PYUSDT_VM_FASTCALL(begins), METH_FASTCALL, NULL}, NULL, NULL};
+    "threading",
+    "Thread",
+    "_bootstrap_inner",
+    {"_bootstrap_inner", PYUSDT_VM_FASTCALL(begins), METH_FASTCALL, NULL},
+    NULL,
+    NULL};
 
 /* What has the attribute; new reference, or NULL: the module is not loaded. */
 static PyObject *holder_of(const struct pyusdt_vm_hook *hook)
@@ -144,7 +155,8 @@ static PyObject *holder_of(const struct pyusdt_vm_hook *hook)
 /* Borrowed. */
 static PyObject *attribute(PyObject *holder, const char *name)
 {
-    PyObject *dict = PyModule_Check(holder) ? PyModule_GetDict(holder) : ((PyTypeObject *)holder)->tp_dict;
+    PyObject *dict =
+        PyModule_Check(holder) ? PyModule_GetDict(holder) : ((PyTypeObject *)holder)->tp_dict;
 
     return PyDict_GetItemString(dict, name);
 }
@@ -153,7 +165,8 @@ static void hook_in(struct pyusdt_vm_hook *hook, PyObject *holder)
 {
     PyObject *before = attribute(holder, hook->name);
     PyObject *function = before != NULL ? PyCFunction_New(&hook->method, before) : NULL;
-    PyObject *ours = function != NULL && hook->holder != NULL ? PyInstanceMethod_New(function) : NULL;
+    PyObject *ours =
+        function != NULL && hook->holder != NULL ? PyInstanceMethod_New(function) : NULL;
 
     if (hook->holder == NULL)
         Py_XINCREF(ours = function);
@@ -238,7 +251,9 @@ void pyusdt_vm_hooks_set(uint32_t wanted)
     collector_set((wanted & GC_PROBES) != 0);
     pyusdt_vm_hook_set(&import_hook, (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_await());
     /* before 3.12 a thread has to be told, when it begins, that its code is traced */
-    pyusdt_vm_hook_set(&thread_hook, (wanted & THREAD_PROBES) != 0 ||
-                               (PY_VERSION_HEX < 0x030c0000 && (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
+    pyusdt_vm_hook_set(&thread_hook,
+                       (wanted & THREAD_PROBES) != 0 ||
+                           (PY_VERSION_HEX < 0x030c0000 &&
+                            (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
     audit_set((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
 }

@@ -22,7 +22,8 @@ static void fire(enum pyusdt_pyvm_probe probe, PyObject *object)
     if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_vm_begin(&firing, probe))
         return;
     pyusdt_firing_no_more(&firing, 0);
-    pyusdt_firing_text(&firing, 0, type->tp_name, pyusdt_text_length(type->tp_name, strlen(type->tp_name)));
+    pyusdt_firing_text(&firing, 0, type->tp_name,
+                       pyusdt_text_length(type->tp_name, strlen(type->tp_name)));
     firing.args.value[1] = (uint64_t)type->tp_basicsize;
     firing.args.value[2] = (uintptr_t)object;
     pyusdt_vm_offer(&firing, probe);
@@ -46,9 +47,13 @@ void pyusdt_vm_memory_set(uint32_t wanted)
     int other = there != NULL && there != tells;
 
     now_wanted = wanted & MEMORY_PROBES;
-    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, MEMORY_PROBES,
-                   other && now_wanted != 0 ? "another tool traces the interpreter's objects: there are no events of alloc and free" : NULL);
-    if (!other && (there == tells) != (now_wanted != 0) && PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
+    pyusdt_vm_lack(
+        PYUSDT_VM_LACK_MEMORY, MEMORY_PROBES,
+        other && now_wanted != 0
+            ? "another tool traces the interpreter's objects: there are no events of alloc and free"
+            : NULL);
+    if (!other && (there == tells) != (now_wanted != 0) &&
+        PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
         PyErr_Clear();
 }
 

@@ -47,7 +47,8 @@ static inline PyObject *met(PyObject *const *args, int kind)
  * resumed.  With one set a callback can not succeed, so ours fails by this one, which goes on from there as it would have. */
 typedef PyObject *answering(PyObject *const *args, int which);
 
-__attribute__((noinline, cold)) static PyObject *answer_to_thrown(answering *answer, PyObject *const *args, int which)
+__attribute__((noinline, cold)) static PyObject *answer_to_thrown(answering *answer,
+                                                                  PyObject *const *args, int which)
 {
     struct pyusdt_pending pending;
 
@@ -59,7 +60,8 @@ __attribute__((noinline, cold)) static PyObject *answer_to_thrown(answering *ans
 
 static inline PyObject *answer_to(answering *answer, PyObject *const *args, int which)
 {
-    return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which) : answer(args, which);
+    return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which)
+                                                         : answer(args, which);
 }
 
 /* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START (PY_RESUME) is on there, too: so it stays
@@ -71,7 +73,9 @@ static struct pyusdt_vm_place *wants_line(PyObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)code};
 
-    return (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event) ? event.place : NULL;
+    return (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event)
+               ? event.place
+               : NULL;
 }
 
 /* Of sys.monitoring.events. -1 with an exception. */
@@ -107,63 +111,76 @@ static PyObject *met_first(PyObject *const *args, int kind)
 
     if (place != NULL && beside && !place->has_lines)
         set_lines(place, (PyCodeObject *)args[0], 1);
-    return place != NULL && LINE_NEEDS_START ? pyusdt_vm_meet(&kinds[kind], args, Py_None) : met(args, kind);
+    return place != NULL && LINE_NEEDS_START ? pyusdt_vm_meet(&kinds[kind], args, Py_None)
+                                             : met(args, kind);
 }
 
-static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     return answer_to(met_first, args, START);
 }
 
-static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     return answer_to(met_first, args, RESUME);
 }
 
-static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     return answer_to(met, args, THROW);
 }
 
-static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     return answer_to(met, args, RETURN);
 }
 
-static PyObject *on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     return answer_to(met, args, YIELD);
 }
 
-static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                           PyObject *Py_UNUSED(names))
 {
     return answer_to(met, args, UNWIND);
 }
 
-static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                         PyObject *Py_UNUSED(names))
 {
     return answer_to(met, args, LINE);
 }
 
 static PyObject *exception_event(PyObject *const *args, int probe)
 {
-    struct pyusdt_pyvm_event event = {.probe = (enum pyusdt_pyvm_probe)probe, .code = (PyCodeObject *)args[0], .exception = args[2]};
+    struct pyusdt_pyvm_event event = {.probe = (enum pyusdt_pyvm_probe)probe,
+                                      .code = (PyCodeObject *)args[0],
+                                      .exception = args[2]};
 
     if (!pyusdt_vm_wants(&event))
         Py_RETURN_NONE;
     event.offset = pyusdt_vm_offset(args[1]);
     if (probe == PYUSDT_VM_EXCEPTION_HANDLED ||
-        pyusdt_vm_is_new(((PyBaseExceptionObject *)event.exception)->traceback, event.code, event.offset))
+        pyusdt_vm_is_new(((PyBaseExceptionObject *)event.exception)->traceback, event.code,
+                         event.offset))
         pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
 }
 
-static PyObject *on_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                          PyObject *Py_UNUSED(names))
 {
     return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
 }
 
-static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                            PyObject *Py_UNUSED(names))
 {
     return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_HANDLED);
 }
@@ -173,25 +190,30 @@ enum called { CALLED, RETURNED, RAISED };
 /* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
 static PyObject *call_event(PyObject *const *args, int which)
 {
-    enum pyusdt_pyvm_probe probe = which == CALLED ? PYUSDT_VM_C_FUNCTION_ENTRY : PYUSDT_VM_C_FUNCTION_RETURN;
+    enum pyusdt_pyvm_probe probe =
+        which == CALLED ? PYUSDT_VM_C_FUNCTION_ENTRY : PYUSDT_VM_C_FUNCTION_RETURN;
 
-    if (now_wanted & PYUSDT_VM_BIT(probe)) /* CALL is on since those of its end come with it alone, too */
+    if (now_wanted &
+        PYUSDT_VM_BIT(probe)) /* CALL is on since those of its end come with it alone, too */
         pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_offset(args[1]),
                             which == RAISED ? PYUSDT_VM_UNWOUND : PYUSDT_VM_RETURNED);
     Py_RETURN_NONE;
 }
 
-static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                         PyObject *Py_UNUSED(names))
 {
     return answer_to(call_event, args, CALLED);
 }
 
-static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                             PyObject *Py_UNUSED(names))
 {
     return answer_to(call_event, args, RETURNED);
 }
 
-static PyObject *on_c_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
+static PyObject *on_c_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
+                            PyObject *Py_UNUSED(names))
 {
     return answer_to(call_event, args, RAISED);
 }
@@ -223,8 +245,7 @@ enum { EVENTS = sizeof events / sizeof events[0] };
 /* What the interpreter calls: an object that is nothing but its function, to which a call of it goes at once.  (A builtin function
  * counts the depth of recursion on the way, which takes a tenth of an event.) */
 struct callback {
-    PyObject_HEAD
-    vectorcallfunc function;
+    PyObject_HEAD vectorcallfunc function;
 };
 
 static void callback_dealloc(PyObject *self)
@@ -238,7 +259,8 @@ static void callback_dealloc(PyObject *self)
 static PyTypeObject *callback_type(void)
 {
     static PyMemberDef members[] = {
-        {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct callback, function), Py_READONLY, NULL},
+        {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct callback, function), Py_READONLY,
+         NULL},
         {NULL, 0, 0, 0, NULL},
     };
     static PyType_Slot slots[] = {
@@ -250,7 +272,8 @@ static PyTypeObject *callback_type(void)
     static PyType_Spec spec = {
         .name = "pyusdt._core._Callback",
         .basicsize = sizeof(struct callback),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                 Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
         .slots = slots,
     };
     static PyTypeObject *type; /* the main interpreter's, as all of this is */
@@ -282,7 +305,8 @@ static int told(PyObject *result)
 static int is_needed(int i, uint32_t wanted)
 {
     int enters = events[i].function == on_start || events[i].function == on_resume;
-    uint32_t probes = events[i].probes | (enters && (LINE_NEEDS_START || beside) ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0);
+    uint32_t probes = events[i].probes |
+                      (enters && (LINE_NEEDS_START || beside) ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0);
 
     return (probes & wanted) != 0;
 }
@@ -291,9 +315,13 @@ static int is_needed(int i, uint32_t wanted)
 static int register_callback(int i, uint32_t wanted)
 {
     long bit = event_bit(events[i].name);
-    PyObject *function = bit < 0 ? NULL : is_needed(i, wanted) ? callback_new(events[i].function) : Py_NewRef(Py_None);
+    PyObject *function = bit < 0                ? NULL
+                         : is_needed(i, wanted) ? callback_new(events[i].function)
+                                                : Py_NewRef(Py_None);
 
-    return function != NULL ? told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool, bit, function)) : -1;
+    return function != NULL ? told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool,
+                                                       bit, function))
+                            : -1;
 }
 
 /* The set of events for all code. -1 with an exception. */
@@ -303,7 +331,9 @@ static long event_set(uint32_t wanted)
 
     for (int i = 0; i < EVENTS; i++) {
         int is_local = beside && events[i].function == on_line;
-        long bit = is_needed(i, wanted) && !events[i].with_call && !is_local ? event_bit(events[i].name) : 0;
+        long bit = is_needed(i, wanted) && !events[i].with_call && !is_local
+                       ? event_bit(events[i].name)
+                       : 0;
         if (bit < 0)
             return -1;
         set |= bit;
@@ -326,7 +356,8 @@ static int load(void)
 static int has_tool(void)
 {
     PyObject *name = tool != 0 ? PyObject_CallMethod(monitoring, "get_tool", "i", tool) : NULL;
-    int ours = name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, TOOL) == 0;
+    int ours =
+        name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, TOOL) == 0;
 
     Py_XDECREF(name);
     PyErr_Clear();
@@ -377,17 +408,20 @@ static int has_company(void)
 /* Events of one code alone: setting them has its instructions looked at again, at once, for what all tools want of it now. */
 static int set_local(PyCodeObject *code, long set)
 {
-    return told(PyObject_CallMethod(monitoring, "set_local_events", "iOl", tool, (PyObject *)code, set));
+    return told(
+        PyObject_CallMethod(monitoring, "set_local_events", "iOl", tool, (PyObject *)code, set));
 }
 
 /* While none of our events is set for all code: one that nobody uses comes and goes, and the code has none of ours any more, so what was
  * disabled is armed when they are set again. */
 static void disarm(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
-    long lines = place->has_lines ? event_bit("LINE") : 0; /* which stay: none of them is disabled */
+    long lines =
+        place->has_lines ? event_bit("LINE") : 0; /* which stay: none of them is disabled */
 
     Py_INCREF(code);
-    if (pyusdt_vm_asks_again(place, code, ~0u) && (lines < 0 || set_local(code, lines | *(long *)other) < 0 || set_local(code, lines) < 0))
+    if (pyusdt_vm_asks_again(place, code, ~0u) &&
+        (lines < 0 || set_local(code, lines | *(long *)other) < 0 || set_local(code, lines) < 0))
         PyErr_Clear();
     Py_DECREF(code);
 }
@@ -412,7 +446,8 @@ static void meet_running(void)
         PyFrameObject *frame = PyThreadState_GetFrame(thread);
         while (frame != NULL) {
             PyCodeObject *code = PyFrame_GetCode(frame);
-            PyObject *globals = PyFrame_GetGlobals(frame), *name = PyDict_GetItemString(globals, "__name__");
+            PyObject *globals = PyFrame_GetGlobals(frame),
+                     *name = PyDict_GetItemString(globals, "__name__");
             struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
             PyFrameObject *caller = PyFrame_GetBack(frame);
             if (place != NULL)
@@ -443,7 +478,8 @@ static int rearm_ours(uint32_t wanted)
 
 static int rearm(uint32_t wanted)
 {
-    return beside ? rearm_ours(wanted) : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
+    return beside ? rearm_ours(wanted)
+                  : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
 }
 
 /* Others have come, or are gone. */
@@ -461,7 +497,8 @@ static void give_back(void)
 {
     if (tool != 0 && beside)
         pyusdt_vm_code_each(settle_lines, NULL);
-    if (tool != 0 && (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
+    if (tool != 0 &&
+        (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
         PyErr_Clear();
     tool = 0;
 }
@@ -482,7 +519,8 @@ static const char *set(uint32_t wanted, int refresh)
         PyErr_Clear();
         return "sys.monitoring's tool ids 3 and 4 are taken by other tools: there are no events of functions, lines and exceptions";
     }
-    if (((has_changed_company() || wanted != before) && set_events(wanted) < 0) || (refresh && rearm(wanted) < 0)) {
+    if (((has_changed_company() || wanted != before) && set_events(wanted) < 0) ||
+        (refresh && rearm(wanted) < 0)) {
         PyErr_Clear();
         give_back();
         return "sys.monitoring refused: there are no events of functions, lines and exceptions";
@@ -492,7 +530,8 @@ static const char *set(uint32_t wanted, int refresh)
 
 void pyusdt_vm_code_set(uint32_t wanted, int refresh)
 {
-    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1, set(wanted, refresh));
+    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1,
+                   set(wanted, refresh));
 }
 
 int pyusdt_vm_code_must_look(void)

@@ -17,7 +17,8 @@ static int is_small_number(PyObject *value)
 {
     int overflow = 0;
 
-    return PyLong_CheckExact(value) && (PyLong_AsLongLongAndOverflow(value, &overflow), overflow == 0);
+    return PyLong_CheckExact(value) &&
+           (PyLong_AsLongLongAndOverflow(value, &overflow), overflow == 0);
 }
 
 /* Whether str() and repr() of a value are C alone, and short. */
@@ -46,12 +47,15 @@ static int reads_plain(PyObject *exception)
 {
     reprfunc text = Py_TYPE(exception)->tp_str;
 
-    if (text == ((PyTypeObject *)PyExc_BaseException)->tp_str || text == ((PyTypeObject *)PyExc_KeyError)->tp_str ||
-        text == ((PyTypeObject *)PyExc_ImportError)->tp_str) /* its message only where that is a str */
+    if (text == ((PyTypeObject *)PyExc_BaseException)->tp_str ||
+        text == ((PyTypeObject *)PyExc_KeyError)->tp_str ||
+        text ==
+            ((PyTypeObject *)PyExc_ImportError)->tp_str) /* its message only where that is a str */
         return 1;
     if (text == ((PyTypeObject *)PyExc_OSError)->tp_str) {
         const PyOSErrorObject *error = (PyOSErrorObject *)exception;
-        return is_plain(error->myerrno) && is_plain(error->strerror) && is_plain(error->filename) && is_plain(error->filename2);
+        return is_plain(error->myerrno) && is_plain(error->strerror) && is_plain(error->filename) &&
+               is_plain(error->filename2);
     }
     if (text == ((PyTypeObject *)PyExc_SyntaxError)->tp_str) {
         const PySyntaxErrorObject *error = (PySyntaxErrorObject *)exception;
@@ -106,7 +110,8 @@ static PyTypeObject *class_of(PyObject *callable)
     self = PyCFunction_GET_SELF(callable);
     if (self == NULL || PyModule_Check(self))
         return NULL;
-    return defining_class(PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self), ((PyCFunctionObject *)callable)->m_ml);
+    return defining_class(PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self),
+                          ((PyCFunctionObject *)callable)->m_ml);
 }
 
 /* The module and the qualified name of a class made at run time, as the class statement has left them; new references, or
@@ -124,17 +129,20 @@ static void static_class_names(const PyTypeObject *type, PyObject **module, PyOb
 {
     const char *dot = strrchr(type->tp_name, '.');
 
-    *module = dot != NULL ? PyUnicode_FromStringAndSize(type->tp_name, dot - type->tp_name) : PyUnicode_FromString("builtins");
+    *module = dot != NULL ? PyUnicode_FromStringAndSize(type->tp_name, dot - type->tp_name)
+                          : PyUnicode_FromString("builtins");
     *name = PyUnicode_FromString(dot != NULL ? dot + 1 : type->tp_name);
 }
 
 static const char *name_of(PyObject *callable)
 {
-    return Py_TYPE(callable) == &PyMethodDescr_Type ? ((PyMethodDescrObject *)callable)->d_method->ml_name
-                                                    : ((PyCFunctionObject *)callable)->m_ml->ml_name;
+    return Py_TYPE(callable) == &PyMethodDescr_Type
+               ? ((PyMethodDescrObject *)callable)->d_method->ml_name
+               : ((PyCFunctionObject *)callable)->m_ml->ml_name;
 }
 
-static void method_names(PyObject *callable, PyTypeObject *type, PyObject **module, PyObject **function)
+static void method_names(PyObject *callable, PyTypeObject *type, PyObject **module,
+                         PyObject **function)
 {
     PyObject *name;
 
@@ -142,7 +150,9 @@ static void method_names(PyObject *callable, PyTypeObject *type, PyObject **modu
         made_class_names(type, module, &name);
     else
         static_class_names(type, module, &name);
-    *function = name != NULL && PyUnicode_Check(name) ? PyUnicode_FromFormat("%U.%s", name, name_of(callable)) : NULL;
+    *function = name != NULL && PyUnicode_Check(name)
+                    ? PyUnicode_FromFormat("%U.%s", name, name_of(callable))
+                    : NULL;
     Py_XDECREF(name);
 }
 

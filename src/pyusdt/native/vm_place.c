@@ -15,7 +15,8 @@
 #include "native/tasks.h"
 
 #define HINTS_MAX 3
-#define FUNCTION_TABLE 4096 /* functions of C that are remembered; more are looked up at each call */
+#define FUNCTION_TABLE \
+    4096 /* functions of C that are remembered; more are looked up at each call */
 
 /* ---- names ---- */
 
@@ -67,19 +68,23 @@ static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
     texts->function = text_copy(&at, &names->function);
     texts->file = text_copy(&at, &names->file);
     texts->module = text_copy(&at, &names->module);
-    if (!__atomic_compare_exchange_n(&place->texts, &there, texts, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (!__atomic_compare_exchange_n(&place->texts, &there, texts, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
         free(texts); /* another thread has made the same */
     return 1;
 }
 
 /* What an event needs besides the sessions that want it; only theirs needs a number. 0 where there is no memory. */
-static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line, int numbered)
+static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line,
+                          int numbered)
 {
     if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !texts_make(place, names))
         return 0;
-    if (numbered && __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
+    if (numbered &&
+        __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
         __atomic_store_n(&place->number,
-                         pyusdt_place(names->module.address, names->function.address, names->file.address, (uint32_t)line),
+                         pyusdt_place(names->module.address, names->function.address,
+                                      names->file.address, (uint32_t)line),
                          __ATOMIC_RELAXED);
     return 1;
 }
@@ -93,11 +98,13 @@ static uint64_t wanted_by_tracers(unsigned index, const struct names *names)
 }
 
 /* An answer, kept with the place, unless another thread does that just now. */
-static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, uint32_t generation, unsigned first, unsigned end)
+static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, uint32_t generation,
+                       unsigned first, unsigned end)
 {
     if (__atomic_exchange_n(&place->keeping, 1, __ATOMIC_ACQUIRE))
         return;
-    if (place->generation == 0 || (int32_t)(generation - place->generation) >= 0) { /* else a younger answer is there */
+    if (place->generation == 0 ||
+        (int32_t)(generation - place->generation) >= 0) { /* else a younger answer is there */
         for (unsigned probe = first; probe < end; probe++)
             __atomic_store_n(&place->sessions[probe], sessions[probe], __ATOMIC_RELAXED);
         __atomic_store_n(&place->generation, generation, __ATOMIC_RELEASE);
@@ -106,10 +113,11 @@ static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, 
 }
 
 /* Asks which sessions want the probes [first, end) at this place; those that want `asked`. */
-static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *names, int line, unsigned first, unsigned end,
-                          enum pyusdt_pyvm_probe asked)
+static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *names, int line,
+                          unsigned first, unsigned end, enum pyusdt_pyvm_probe asked)
 {
-    uint32_t generation = pyusdt_places_generation(); /* before: what changes meanwhile is asked for again */
+    uint32_t generation =
+        pyusdt_places_generation(); /* before: what changes meanwhile is asked for again */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES] = {0}, any = 0;
 
     for (unsigned probe = first; probe < end; probe++)
@@ -128,7 +136,8 @@ static int is_offered(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_prob
 }
 
 /* The answer that is kept; 0: it is an old one, or was given before a USDT tracer came. */
-static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
+static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe,
+                   uint64_t *sessions)
 {
     if (__atomic_load_n(&place->generation, __ATOMIC_ACQUIRE) != pyusdt_places_generation())
         return 0;
@@ -153,7 +162,8 @@ static PyObject *qualified_name(const PyCodeObject *code)
 static PyObject *running_module(void)
 {
     PyObject *globals = PyEval_GetGlobals();
-    PyObject *key = PyUnicode_InternFromString("__name__"); /* PyDict_GetItemString prints where there is no memory */
+    PyObject *key = PyUnicode_InternFromString(
+        "__name__"); /* PyDict_GetItemString prints where there is no memory */
     PyObject *name = globals != NULL && key != NULL ? PyDict_GetItemWithError(globals, key) : NULL;
 
     Py_XDECREF(key);
@@ -162,20 +172,24 @@ static PyObject *running_module(void)
 }
 
 /* A tracer that misspelt this one sees nothing fire: it is told then.  Few, since each is kept for the life of the process. */
-__attribute__((noinline)) static void hint_at(const struct names *names, enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static void hint_at(const struct names *names,
+                                              enum pyusdt_pyvm_probe probe)
 {
     static int hints;
     char asked[128], text[PYUSDT_PLACE_FILE + 1];
 
     if (__atomic_load_n(&hints, __ATOMIC_RELAXED) >= HINTS_MAX ||
-        !pyusdt_place_is_near(pyusdt_vm_index(probe), names->module.address, names->function.address, asked, sizeof asked))
+        !pyusdt_place_is_near(pyusdt_vm_index(probe), names->module.address,
+                              names->function.address, asked, sizeof asked))
         return;
     __atomic_fetch_add(&hints, 1, __ATOMIC_RELAXED);
-    snprintf(text, sizeof text, "has run %.80s:%.120s: is that what is meant by %s?", names->module.address, names->function.address, asked);
+    snprintf(text, sizeof text, "has run %.80s:%.120s: is that what is meant by %s?",
+             names->module.address, names->function.address, asked);
     pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
 }
 
-__attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place,
+                                                   PyCodeObject *code, enum pyusdt_pyvm_probe probe)
 {
     struct names names;
     uint64_t sessions;
@@ -205,7 +219,8 @@ int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint
         return 0; /* nobody has asked for it yet */
     names_set(&names, module, qualified_name(code), code->co_filename);
     for (unsigned probe = 0; probe < PYUSDT_VM_CODE_PROBES && sessions == 0; probe++)
-        if ((probes & PYUSDT_VM_BIT(probe)) != 0 && pyusdt_vm_index(probe) != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
+        if ((probes & PYUSDT_VM_BIT(probe)) != 0 && pyusdt_vm_index(probe) != 0 &&
+            pyusdt_wanted(pyusdt_vm_index(probe)))
             sessions = wanted_by_tracers(pyusdt_vm_index(probe), &names);
     names_close(&names);
     return sessions != 0;
@@ -214,7 +229,8 @@ int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint
 #endif
 
 /* Whether some session wants it here, or a USDT tracer. */
-static inline int wants(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
+static inline int wants(struct pyusdt_vm_place *place, PyCodeObject *code,
+                        enum pyusdt_pyvm_probe probe, uint64_t *sessions)
 {
     if (place == NULL)
         return 0;
@@ -252,7 +268,8 @@ static int raises(PyCodeObject *code, int offset)
     if (bytes == NULL)
         PyErr_Clear();
     else if (offset >= 0 && offset + 1 < PyBytes_GET_SIZE(bytes))
-        found = (unsigned char)PyBytes_AS_STRING(bytes)[offset] == RAISE_VARARGS && PyBytes_AS_STRING(bytes)[offset + 1] != 0;
+        found = (unsigned char)PyBytes_AS_STRING(bytes)[offset] == RAISE_VARARGS &&
+                PyBytes_AS_STRING(bytes)[offset + 1] != 0;
     Py_XDECREF(bytes);
     return found;
 }
@@ -297,7 +314,8 @@ static uint64_t line_of(PyCodeObject *code, int offset)
 }
 
 /* Offers an event whose arguments are all set. */
-static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t number, const char *module, uint64_t sessions)
+static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t number,
+                     const char *module, uint64_t sessions)
 {
     if (firing->attached)
         pyusdt_vm_hit(firing, probe, module);
@@ -310,13 +328,16 @@ static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
 }
 
 /* The same at a place in code. */
-static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
+static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                  const struct pyusdt_vm_place *place, uint64_t sessions)
 {
-    offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED), place->texts->module.address, sessions);
+    offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED),
+             place->texts->module.address, sessions);
 }
 
 /* Those who only want to know of it do from here on.  Leaves the others in *sessions, and returns what they want. */
-static inline uint32_t tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t *sessions)
+static inline uint32_t tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place,
+                            uint64_t *sessions)
 {
     uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
@@ -338,10 +359,12 @@ static inline int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe pro
 }
 
 /* The large frame, for the text. */
-__attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firing, const struct pyusdt_vm_place *place,
+__attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firing,
+                                                     const struct pyusdt_vm_place *place,
                                                      const struct pyusdt_pyvm_event *event)
 {
-    PyObject *text = pyusdt_firing_reads(firing, 4) ? pyusdt_vm_exception_text(event->exception) : NULL;
+    PyObject *text =
+        pyusdt_firing_reads(firing, 4) ? pyusdt_vm_exception_text(event->exception) : NULL;
     const char *type = Py_TYPE(event->exception)->tp_name;
     struct pyusdt_text_source source;
     struct pyusdt_string string;
@@ -362,7 +385,9 @@ static void set_where(struct pyusdt_firing *firing, const struct pyusdt_pyvm_eve
     set_text(firing, 0, &event->place->texts->file);
     set_text(firing, 1, &event->place->texts->function);
     if (event->line == 0 && pyusdt_firing_reads(firing, 2))
-        set_number(firing, 2, line_of(event->code, event->at != NULL ? pyusdt_vm_offset(event->at) : event->offset));
+        set_number(
+            firing, 2,
+            line_of(event->code, event->at != NULL ? pyusdt_vm_offset(event->at) : event->offset));
     else
         set_number(firing, 2, (uint64_t)event->line);
 }
@@ -394,11 +419,15 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
 #if PY_VERSION_HEX >= 0x030c0000
 
 /* Finds the place once more: what would be kept for this costs the many that do without. */
-__attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, uint64_t sessions,
+__attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *kind,
+                                                PyObject *const *args, uint64_t sessions,
                                                 uint32_t demand)
 {
-    struct pyusdt_pyvm_event event = {.probe = kind->probe, .code = (PyCodeObject *)args[0], .sessions = sessions,
-                                      .at = args[1], .how = kind->how};
+    struct pyusdt_pyvm_event event = {.probe = kind->probe,
+                                      .code = (PyCodeObject *)args[0],
+                                      .sessions = sessions,
+                                      .at = args[1],
+                                      .how = kind->how};
 
     event.place = pyusdt_vm_code_place(event.code);
     if (event.place == NULL)
@@ -410,7 +439,8 @@ __attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *k
     fire_read(&event, demand);
 }
 
-static inline PyObject *meet_at(const struct pyusdt_vm_place *place, const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+static inline PyObject *meet_at(const struct pyusdt_vm_place *place,
+                                const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
                                 uint64_t sessions)
 {
     uint32_t demand = tell(kind->probe, place, &sessions);
@@ -421,15 +451,19 @@ static inline PyObject *meet_at(const struct pyusdt_vm_place *place, const struc
 }
 
 /* What is not found at once. */
-__attribute__((noinline)) static PyObject *meet_again(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody)
+__attribute__((noinline)) static PyObject *meet_again(const struct pyusdt_pyvm_kind *kind,
+                                                      PyObject *const *args, PyObject *nobody)
 {
     struct pyusdt_vm_place *place = pyusdt_vm_code_find((PyCodeObject *)args[0]);
     uint64_t sessions;
 
-    return wants(place, (PyCodeObject *)args[0], kind->probe, &sessions) ? meet_at(place, kind, args, sessions) : Py_NewRef(nobody);
+    return wants(place, (PyCodeObject *)args[0], kind->probe, &sessions)
+               ? meet_at(place, kind, args, sessions)
+               : Py_NewRef(nobody);
 }
 
-PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody)
+PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                         PyObject *nobody)
 {
     struct pyusdt_vm_place *place = pyusdt_vm_code_first((PyCodeObject *)args[0]);
     uint64_t sessions;
@@ -460,7 +494,8 @@ static const PyMethodDef *method_of(PyObject *callable)
     return NULL;
 }
 
-__attribute__((noinline)) static uint64_t function_ask(struct pyusdt_vm_place *place, PyObject *callable, enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static uint64_t
+function_ask(struct pyusdt_vm_place *place, PyObject *callable, enum pyusdt_pyvm_probe probe)
 {
     PyObject *module, *function;
     struct names names;
@@ -468,7 +503,8 @@ __attribute__((noinline)) static uint64_t function_ask(struct pyusdt_vm_place *p
 
     pyusdt_vm_function_names(callable, &module, &function);
     names_set(&names, module, function, NULL);
-    sessions = place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES, probe);
+    sessions =
+        place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES, probe);
     names_close(&names);
     Py_XDECREF(module);
     Py_XDECREF(function);
@@ -482,7 +518,8 @@ static struct pyusdt_vm_place **function_slot(const PyMethodDef *method)
 
     for (int tries = 0; tries < 64; tries++, at = (at + 1) % FUNCTION_TABLE) {
         const PyMethodDef *there = NULL;
-        if (__atomic_compare_exchange_n(&functions[at].method, &there, method, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+        if (__atomic_compare_exchange_n(&functions[at].method, &there, method, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE) ||
             there == method)
             return &functions[at].place;
     }
@@ -498,7 +535,8 @@ static struct pyusdt_vm_place *function_place(const PyMethodDef *method)
     place = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
     if (place == NULL) {
         place = calloc(1, sizeof *place);
-        if (place != NULL && !__atomic_compare_exchange_n(slot, &there, place, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (place != NULL && !__atomic_compare_exchange_n(slot, &there, place, 0, __ATOMIC_ACQ_REL,
+                                                          __ATOMIC_ACQUIRE)) {
             free(place);
             place = there;
         }
@@ -506,11 +544,13 @@ static struct pyusdt_vm_place *function_place(const PyMethodDef *method)
     return place;
 }
 
-void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller, int offset, uint64_t left)
+void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
+                         int offset, uint64_t left)
 {
     const PyMethodDef *method = method_of(callable);
     struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
-    uint64_t sessions = ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
+    uint64_t sessions =
+        ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
     const struct pyusdt_vm_texts *texts;
     uint32_t number, demand;
     struct pyusdt_string file;
@@ -524,7 +564,8 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     demand = tell(probe, place, &sessions);
     if (!begin(&firing, probe, demand))
         return;
-    texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) : NULL; /* NULL: there is no memory for more */
+    texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE)
+                          : NULL; /* NULL: there is no memory for more */
     number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
     pyusdt_firing_no_more(&firing, 3);
     pyusdt_text_source_open(&source, caller->co_filename);

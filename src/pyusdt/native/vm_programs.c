@@ -22,16 +22,17 @@
 
 #include "native/vm_hook.h"
 
-#define ARGS_MAX 32  /* that a function here is called with; _posixsubprocess.fork_exec has 23 */
-#define FRAMES_MAX 8 /* between fork_exec() and the function of the library's that the program has called */
+#define ARGS_MAX 32 /* that a function here is called with; _posixsubprocess.fork_exec has 23 */
+#define FRAMES_MAX \
+    8 /* between fork_exec() and the function of the library's that the program has called */
 #define HINTS_MAX 3
 #define INTO "PYUSDT_VM_INTO="
 #define BEFORE "PYUSDT_VM_PYTHONPATH="
 #define PATH "PYTHONPATH="
 
 static enum { NOBODY, ITSELF, WAITED_FOR, EVERYBODY } whom;
-static pid_t itself;    /* where whom is ITSELF */
-static char *into;      /* INTO and its value */
+static pid_t itself; /* where whom is ITSELF */
+static char *into;   /* INTO and its value */
 static char *folder;
 
 /* ---- which program ---- */
@@ -97,7 +98,8 @@ static int function_waits(const char *module, const char *function)
 {
     if (strcmp(module, "subprocess") == 0)
         return strcmp(function, "run") == 0 || strcmp(function, "call") == 0 ? 1 : -1;
-    if (strcmp(module, "multiprocessing.popen_spawn_posix") == 0 || strcmp(module, "multiprocessing.forkserver") == 0)
+    if (strcmp(module, "multiprocessing.popen_spawn_posix") == 0 ||
+        strcmp(module, "multiprocessing.forkserver") == 0)
         return 1;
     return strcmp(module, "multiprocessing.util") == 0 ? -1 : 0;
 }
@@ -105,7 +107,8 @@ static int function_waits(const char *module, const char *function)
 static int frame_waits(PyFrameObject *frame)
 {
     PyObject *globals = PyObject_GetAttrString((PyObject *)frame, "f_globals");
-    PyObject *module = globals != NULL && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
+    PyObject *module =
+        globals != NULL && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
     PyCodeObject *code = PyFrame_GetCode(frame);
     const char *name = module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     const char *function = PyUnicode_AsUTF8(code->co_name);
@@ -174,7 +177,8 @@ static PyObject *entries_of(PyObject *environment)
 {
     if (environment == NULL || environment == Py_None)
         return entries_of_ours();
-    return PyList_Check(environment) ? PySequence_List(environment) : entries_of_mapping(environment);
+    return PyList_Check(environment) ? PySequence_List(environment)
+                                     : entries_of_mapping(environment);
 }
 
 /* The entry's value where it is one of that name (with its =), or NULL. */
@@ -182,7 +186,9 @@ static const char *value_of(PyObject *entry, const char *name)
 {
     size_t length = strlen(name);
 
-    return PyBytes_Check(entry) && strncmp(PyBytes_AS_STRING(entry), name, length) == 0 ? PyBytes_AS_STRING(entry) + length : NULL;
+    return PyBytes_Check(entry) && strncmp(PyBytes_AS_STRING(entry), name, length) == 0
+               ? PyBytes_AS_STRING(entry) + length
+               : NULL;
 }
 
 /* A path of folders without ours; new reference. NULL: it has no other, or there is no memory. */
@@ -215,7 +221,8 @@ static int append(PyObject *entries, PyObject *entry)
 /* The entries with what brings the provider in; new reference, or NULL with an exception. */
 static PyObject *entries_with_us(PyObject *environment)
 {
-    PyObject *before = entries_of(environment), *entries = before != NULL ? PyList_New(0) : NULL, *path = NULL;
+    PyObject *before = entries_of(environment), *entries = before != NULL ? PyList_New(0) : NULL,
+             *path = NULL;
     int failed = entries == NULL;
     const char *others;
 
@@ -227,7 +234,9 @@ static PyObject *entries_with_us(PyObject *environment)
             failed = PyList_Append(entries, entry) < 0;
     }
     others = path != NULL ? PyBytes_AS_STRING(path) : "";
-    failed = failed || append(entries, PyBytes_FromFormat(PATH "%s%s%s", folder, *others ? ":" : "", others)) < 0 ||
+    failed = failed ||
+             append(entries,
+                    PyBytes_FromFormat(PATH "%s%s%s", folder, *others ? ":" : "", others)) < 0 ||
              (path != NULL && append(entries, PyBytes_FromFormat(BEFORE "%s", others)) < 0) ||
              append(entries, PyBytes_FromString(into)) < 0;
     if (failed)
@@ -243,7 +252,8 @@ static PyObject *environment_with_us(PyObject *environment)
     PyObject *entries = entries_with_us(environment), *dict = entries != NULL ? PyDict_New() : NULL;
 
     for (Py_ssize_t i = 0; dict != NULL && i < PyList_GET_SIZE(entries); i++) {
-        const char *entry = PyBytes_AsString(PyList_GET_ITEM(entries, i)), *equals = entry != NULL ? strchr(entry + (*entry == '='), '=') : NULL;
+        const char *entry = PyBytes_AsString(PyList_GET_ITEM(entries, i)),
+                   *equals = entry != NULL ? strchr(entry + (*entry == '='), '=') : NULL;
         PyObject *name, *value;
         if (equals == NULL)
             continue; /* what is no variable */
@@ -285,18 +295,21 @@ static void show_words(PyObject *words, char *text, size_t size)
     text[0] = '\0';
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(words) && used + 1 < size; i++) {
         PyObject *word = PyList_GET_ITEM(words, i);
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", PyBytes_Check(word) ? PyBytes_AS_STRING(word) : "?");
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
+                                 PyBytes_Check(word) ? PyBytes_AS_STRING(word) : "?");
     }
 }
 
 /* argv as a list of bytes; new reference, or NULL. */
 static PyObject *words_of(PyObject *argv)
 {
-    PyObject *given = PySequence_Check(argv) ? PySequence_List(argv) : NULL, *words = given != NULL ? PyList_New(0) : NULL;
+    PyObject *given = PySequence_Check(argv) ? PySequence_List(argv) : NULL,
+             *words = given != NULL ? PyList_New(0) : NULL;
 
     for (Py_ssize_t i = 0; words != NULL && i < PyList_GET_SIZE(given); i++) {
         PyObject *word = NULL;
-        if (!PyUnicode_FSConverter(PyList_GET_ITEM(given, i), &word) || PyList_Append(words, word) < 0)
+        if (!PyUnicode_FSConverter(PyList_GET_ITEM(given, i), &word) ||
+            PyList_Append(words, word) < 0)
             Py_CLEAR(words);
         Py_XDECREF(word);
     }
@@ -317,13 +330,17 @@ static void leave_hint(PyObject *argv, const char *what, int goes, int waited)
     option = deaf_option(words);
     show_words(words, command, sizeof command);
     if (option != 0)
-        snprintf(text, sizeof text, "has %s `%s`: with -%c Python takes nothing from its environment, so the provider python is not there",
-                 what, command, option);
+        snprintf(
+            text, sizeof text,
+            "has %s `%s`: with -%c Python takes nothing from its environment, so the provider python is not there",
+            what, command, option);
     else if (!goes)
-        snprintf(text, sizeof text, "has %s `%s`, another process, into which the provider python was not brought: %s", what, command,
+        snprintf(text, sizeof text,
+                 "has %s `%s`, another process, into which the provider python was not brought: %s",
+                 what, command,
                  whom == WAITED_FOR ? "-x pychildren brings it into every Python that is started"
-                 : waited           ? "name python* in the place of python$target"
-                                    : "name python* in the place of python$target, with -x pychildren");
+                 : waited ? "name python* in the place of python$target"
+                          : "name python* in the place of python$target, with -x pychildren");
     if (option != 0 || !goes) {
         hints++;
         pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
@@ -334,7 +351,8 @@ static void leave_hint(PyObject *argv, const char *what, int goes, int waited)
 /* ---- what starts programs ---- */
 
 /* One of these, called with another argument in the place of one of its own (stolen; NULL: as it was called). */
-static PyObject *call_with(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names, int at, PyObject *other)
+static PyObject *call_with(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names,
+                           int at, PyObject *other)
 {
     PyObject *changed[ARGS_MAX], *result;
     Py_ssize_t all = n + (names != NULL ? PyTuple_GET_SIZE(names) : 0);
@@ -367,12 +385,17 @@ static PyObject *executes_in(PyObject *before, PyObject *const *args, Py_ssize_t
 }
 
 static struct pyusdt_vm_hook execve_hook = {
-    "os", NULL, "execve", {"execve", PYUSDT_VM_FASTCALL(executes_in), METH_FASTCALL | METH_KEYWORDS, NULL}, NULL, NULL};
+    "os",     NULL,
+    "execve", {"execve", PYUSDT_VM_FASTCALL(executes_in), METH_FASTCALL | METH_KEYWORDS, NULL},
+    NULL,     NULL};
 
 /* os.execv(path, argv): the same with our own environment */
 static PyObject *executes(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *environment = n == 2 && execve_hook.before != NULL && becomes_another() ? environment_with_us(NULL) : NULL, *result;
+    PyObject *environment = n == 2 && execve_hook.before != NULL && becomes_another()
+                                ? environment_with_us(NULL)
+                                : NULL,
+             *result;
 
     PyErr_Clear();
     if (environment == NULL)
@@ -411,9 +434,24 @@ static PyObject *forks_and_executes(PyObject *before, PyObject *const *args, Py_
 
 static struct pyusdt_vm_hook hooks[] = {
     {"os", NULL, "execv", {"execv", PYUSDT_VM_FASTCALL(executes), METH_FASTCALL, NULL}, NULL, NULL},
-    {"os", NULL, "posix_spawn", {"posix_spawn", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL}, NULL, NULL},
-    {"os", NULL, "posix_spawnp", {"posix_spawnp", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL}, NULL, NULL},
-    {"_posixsubprocess", NULL, "fork_exec", {"fork_exec", PYUSDT_VM_FASTCALL(forks_and_executes), METH_FASTCALL, NULL}, NULL, NULL},
+    {"os",
+     NULL,
+     "posix_spawn",
+     {"posix_spawn", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL},
+     NULL,
+     NULL},
+    {"os",
+     NULL,
+     "posix_spawnp",
+     {"posix_spawnp", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL},
+     NULL,
+     NULL},
+    {"_posixsubprocess",
+     NULL,
+     "fork_exec",
+     {"fork_exec", PYUSDT_VM_FASTCALL(forks_and_executes), METH_FASTCALL, NULL},
+     NULL,
+     NULL},
 };
 
 /* 0 or -1 with an exception. */
@@ -435,11 +473,13 @@ PyObject *pyusdt_vm_follow(PyObject *Py_UNUSED(self), PyObject *args)
 {
     const char *asked, *start;
 
-    if (!PyArg_ParseTuple(args, "ss", &asked, &start) || set_text(&into, INTO, asked) < 0 || set_text(&folder, start, "") < 0)
+    if (!PyArg_ParseTuple(args, "ss", &asked, &start) || set_text(&into, INTO, asked) < 0 ||
+        set_text(&folder, start, "") < 0)
         return NULL;
     itself = (pid_t)strtol(asked, NULL, 10);
     whom = strncmp(asked, "children", 8) == 0 ? EVERYBODY : itself == 0 ? WAITED_FOR : ITSELF;
-    Py_XDECREF(PyImport_ImportModule("_posixsubprocess")); /* before anybody else has its function */
+    Py_XDECREF(
+        PyImport_ImportModule("_posixsubprocess")); /* before anybody else has its function */
     PyErr_Clear();
     pyusdt_vm_hook_set(&execve_hook, 1);
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)

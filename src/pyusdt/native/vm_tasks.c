@@ -12,8 +12,9 @@
 #include "native/pending.h"
 #include "native/vm_hook.h"
 
-#define STEP_PROBES                                                                                        \
-    (PYUSDT_VM_BIT(PYUSDT_VM_TASK_RUN) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_SUSPEND) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
+#define STEP_PROBES \
+    (PYUSDT_VM_BIT(PYUSDT_VM_TASK_RUN) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_SUSPEND) | \
+     PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define CREATE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_TASK_CREATE) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define TEXTS 4
 #define DEEPEST 200 /* of a chain of awaits that is looked through */
@@ -83,7 +84,8 @@ static PyObject *name_of(PyObject *coroutine)
 {
     if (coroutine == NULL)
         return NULL;
-    return is_coroutine(coroutine) ? look(coroutine, "__qualname__") : PyUnicode_FromString(Py_TYPE(coroutine)->tp_name);
+    return is_coroutine(coroutine) ? look(coroutine, "__qualname__")
+                                   : PyUnicode_FromString(Py_TYPE(coroutine)->tp_name);
 }
 
 /* ---- asyncio's class ---- */
@@ -100,7 +102,9 @@ static PyObject *loaded(const char *name)
 static void find_type(void)
 {
     PyObject *tasks = loaded("asyncio.tasks");
-    PyObject *type = tasks != NULL && PyModule_Check(tasks) ? PyDict_GetItemString(PyModule_GetDict(tasks), "Task") : NULL;
+    PyObject *type = tasks != NULL && PyModule_Check(tasks)
+                         ? PyDict_GetItemString(PyModule_GetDict(tasks), "Task")
+                         : NULL;
 
     if (task_type == NULL && type != NULL && PyType_Check(type))
         task_type = (PyTypeObject *)Py_NewRef(type);
@@ -114,7 +118,8 @@ static PyObject *task_of(PyObject *handle)
     if (callback == NULL)
         return NULL;
     if (PyMethod_Check(callback) || PyCFunction_Check(callback))
-        Py_XINCREF(task = PyMethod_Check(callback) ? PyMethod_GET_SELF(callback) : PyCFunction_GET_SELF(callback));
+        Py_XINCREF(task = PyMethod_Check(callback) ? PyMethod_GET_SELF(callback)
+                                                   : PyCFunction_GET_SELF(callback));
     else if (strstr(Py_TYPE(callback)->tp_name, "TaskStepMethWrapper") != NULL)
         task = look(callback, "__self__");
     Py_DECREF(callback);
@@ -126,7 +131,8 @@ static PyObject *task_of(PyObject *handle)
 static int is_pending(PyObject *task)
 {
     PyObject *state = look(task, "_state");
-    int pending = state != NULL && PyUnicode_Check(state) && PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
+    int pending = state != NULL && PyUnicode_Check(state) &&
+                  PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
 
     Py_XDECREF(state);
     return pending;
@@ -145,7 +151,8 @@ static PyObject *exception_of(PyObject *task)
 static enum how how_done(PyObject *task, PyObject *exception)
 {
     PyObject *state = look(task, "_state");
-    int cancelled = state != NULL && PyUnicode_Check(state) && PyUnicode_CompareWithASCIIString(state, "CANCELLED") == 0;
+    int cancelled = state != NULL && PyUnicode_Check(state) &&
+                    PyUnicode_CompareWithASCIIString(state, "CANCELLED") == 0;
 
     Py_XDECREF(state);
     return cancelled ? CANCELLED : exception != NULL ? RAISED : RETURNED;
@@ -155,7 +162,8 @@ static enum how how_done(PyObject *task, PyObject *exception)
 static uint64_t count_waiters(PyObject *task)
 {
     PyObject *callbacks = look(task, "_callbacks");
-    uint64_t n = callbacks != NULL && PyList_Check(callbacks) ? (uint64_t)PyList_GET_SIZE(callbacks) : 0;
+    uint64_t n =
+        callbacks != NULL && PyList_Check(callbacks) ? (uint64_t)PyList_GET_SIZE(callbacks) : 0;
 
     Py_XDECREF(callbacks);
     return n;
@@ -170,7 +178,9 @@ struct told {
 };
 
 /* The large frame, for the texts. */
-__attribute__((noinline)) static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, PyObject *task, const struct told *told)
+__attribute__((noinline)) static void offer(struct pyusdt_firing *firing,
+                                            enum pyusdt_pyvm_probe probe, PyObject *task,
+                                            const struct told *told)
 {
     struct pyusdt_text_source sources[TEXTS];
     struct pyusdt_string strings[TEXTS];
@@ -181,7 +191,8 @@ __attribute__((noinline)) static void offer(struct pyusdt_firing *firing, enum p
         PyObject *text = told->texts[i];
         pyusdt_text_source_open(&sources[i], text != NULL && PyUnicode_Check(text) ? text : NULL);
         pyusdt_string_set(&strings[i], &sources[i]);
-        pyusdt_firing_text(firing, (unsigned)i + 1, text != NULL ? strings[i].address : "", text != NULL ? strings[i].length : 0);
+        pyusdt_firing_text(firing, (unsigned)i + 1, text != NULL ? strings[i].address : "",
+                           text != NULL ? strings[i].length : 0);
     }
     if (probe == PYUSDT_VM_TASK_DONE) {
         firing->args.value[3] = told->how;
@@ -262,7 +273,8 @@ static PyObject *runs(PyObject *before, PyObject *const *args, Py_ssize_t n)
     uint64_t waiters = 0;
 
     if (task != NULL) {
-        waiters = count_waiters(task); /* its end takes them away, and nobody else runs until then */
+        waiters =
+            count_waiters(task); /* its end takes them away, and nobody else runs until then */
         fire(PYUSDT_VM_TASK_RUN, task, 0);
     }
     result = PyObject_Vectorcall(before, args, (size_t)n, NULL);
@@ -288,11 +300,19 @@ static PyObject *creates(PyObject *before, PyObject *const *args, Py_ssize_t n, 
     return task;
 }
 
-static struct pyusdt_vm_hook run_hook = {
-    "asyncio.events", "Handle", "_run", {"_run", PYUSDT_VM_FASTCALL(runs), METH_FASTCALL, NULL}, NULL, NULL};
+static struct pyusdt_vm_hook run_hook = {"asyncio.events",
+                                         "Handle",
+                                         "_run",
+                                         {"_run", PYUSDT_VM_FASTCALL(runs), METH_FASTCALL, NULL},
+                                         NULL,
+                                         NULL};
 static struct pyusdt_vm_hook create_hook = {
-    "asyncio.base_events", "BaseEventLoop", "create_task",
-    {"create_task", PYUSDT_VM_FASTCALL(creates), METH_FASTCALL | METH_KEYWORDS, NULL}, NULL, NULL};
+    "asyncio.base_events",
+    "BaseEventLoop",
+    "create_task",
+    {"create_task", PYUSDT_VM_FASTCALL(creates), METH_FASTCALL | METH_KEYWORDS, NULL},
+    NULL,
+    NULL};
 
 /* ---- setting them ---- */
 
@@ -314,9 +334,11 @@ int pyusdt_vm_tasks_await(void)
 static void look_for_foreign_loop(void)
 {
     foreign_loop = now_wanted != 0 && loaded("uvloop") != NULL;
-    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, STEP_PROBES | CREATE_PROBES,
-                   foreign_loop ? "uvloop is loaded, whose event loop tells nothing of its tasks: only those of asyncio's own loops are seen"
-                                : NULL);
+    pyusdt_vm_lack(
+        PYUSDT_VM_LACK_TASKS, STEP_PROBES | CREATE_PROBES,
+        foreign_loop
+            ? "uvloop is loaded, whose event loop tells nothing of its tasks: only those of asyncio's own loops are seen"
+            : NULL);
 }
 
 void pyusdt_vm_tasks_loaded(void)

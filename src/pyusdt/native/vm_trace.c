@@ -16,7 +16,8 @@
 
 static uint32_t now_wanted; /* as last set */
 static int by_frames;       /* the frame hook is in: no profile function is needed */
-static int without_frames;  /* until nobody wants functions: the hook was too much for a thread's stack of C */
+static int
+    without_frames; /* until nobody wants functions: the hook was too much for a thread's stack of C */
 
 /* ---- frames ---- */
 
@@ -50,7 +51,8 @@ static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, Py
     if (!pyusdt_vm_is_generator(code))
         return PYUSDT_VM_RETURNED;
 #if PY_VERSION_HEX >= 0x030b0000
-    return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
+    return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED
+                                                                               : PYUSDT_VM_RETURNED;
 #else
     return frame->f_state == FRAME_SUSPENDED ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
 #endif
@@ -86,7 +88,8 @@ static int wants(enum pyusdt_pyvm_probe probe)
     return (now_wanted & PYUSDT_VM_BIT(probe)) != 0;
 }
 
-static void called(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code, int offset, enum pyusdt_vm_left how)
+static void called(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code, int offset,
+                   enum pyusdt_vm_left how)
 {
     if (wants(probe))
         pyusdt_vm_fire_call(probe, callable, code, offset, how);
@@ -114,12 +117,15 @@ static int profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg
 /* info: (type, value, traceback), the value made or not: what is not made yet, nobody has caught as an object. */
 static void raised(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = offset_of(frame)};
+    struct pyusdt_pyvm_event event = {
+        .probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = offset_of(frame)};
 
-    if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 || !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
+    if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 ||
+        !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
         return;
     event.exception = PyTuple_GET_ITEM(info, 1);
-    if (pyusdt_vm_wants(&event) && PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
+    if (pyusdt_vm_wants(&event) &&
+        PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
         pyusdt_vm_is_new(PyTuple_GET_ITEM(info, 2), code, event.offset))
         pyusdt_vm_fire_code(&event);
 }
@@ -171,7 +177,8 @@ static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *ot
     int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
     uint64_t id = PyThreadState_GetID(thread);
 
-    others->profilers |= has_lost(&had[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
+    others->profilers |=
+        has_lost(&had[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
     others->tracers |= has_lost(&had[id % 64].traced, id, traces, thread->c_tracefunc == NULL);
     if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
         others->profilers |= profiles;
@@ -180,7 +187,8 @@ static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *ot
         PyErr_Clear();
     if (thread->c_tracefunc != NULL && thread->c_tracefunc != trace)
         others->tracers |= traces;
-    else if (traces != (thread->c_tracefunc == trace) && _PyEval_SetTrace(thread, traces ? trace : NULL, NULL) < 0)
+    else if (traces != (thread->c_tracefunc == trace) &&
+             _PyEval_SetTrace(thread, traces ? trace : NULL, NULL) < 0)
         PyErr_Clear();
 }
 
@@ -195,7 +203,8 @@ static int can_use_frames(uint32_t wanted)
 {
     if ((wanted & PYUSDT_VM_FUNCTIONS) == 0)
         without_frames = 0;
-    return (wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0 && !without_frames;
+    return (wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0 &&
+           !without_frames;
 }
 
 static struct others threads_set(void)
@@ -220,17 +229,21 @@ void pyusdt_vm_by_profile(void)
 static void tell_of(const struct others *others)
 {
     if (others->profilers && others->tracers)
-        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_PROFILE | BY_TRACE,
-                       "another profiler (sys.setprofile) and a debugger or coverage (sys.settrace) are at work: there are no events of "
-                       "functions, lines and exceptions in their threads");
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_PROFILE | BY_TRACE,
+            "another profiler (sys.setprofile) and a debugger or coverage (sys.settrace) are at work: there are no events of "
+            "functions, lines and exceptions in their threads");
     else if (others->profilers)
-        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_PROFILE,
-                       "another profiler (sys.setprofile) is at work: there are no events of functions in its threads");
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_PROFILE,
+            "another profiler (sys.setprofile) is at work: there are no events of functions in its threads");
     else
-        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_TRACE,
-                       others->tracers ? "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions "
-                                         "in its threads"
-                                       : NULL);
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_TRACE,
+            others->tracers
+                ? "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions "
+                  "in its threads"
+                : NULL);
 }
 
 void pyusdt_vm_code_set(uint32_t wanted, int refresh)
@@ -258,7 +271,8 @@ int pyusdt_vm_code_must_look(void)
 void pyusdt_vm_code_end(void)
 {
     const PyThreadState *thread = PyThreadState_Get();
-    struct others others = {are_profiled() && thread->c_profilefunc != profile, (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != trace};
+    struct others others = {are_profiled() && thread->c_profilefunc != profile,
+                            (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != trace};
 
     if (others.profilers || others.tracers)
         tell_of(&others);

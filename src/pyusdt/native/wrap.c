@@ -8,8 +8,7 @@
 #include "native/probe.h"
 
 struct wrapped {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *probe;
     PyObject *function;
     PyObject *observed; /* the same with the probe fired around it (_probe_wrap.py) */
@@ -17,12 +16,14 @@ struct wrapped {
     PyObject *weak_references;
 };
 
-static PyObject *wrapped_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
+static PyObject *wrapped_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
+                                    PyObject *keywords)
 {
     const struct wrapped *self = (struct wrapped *)object;
     PyObject *callee = self->function;
 
-    if (pyusdt_probe_enabled(self->probe) && self->observed != NULL) /* NULL: it is being collected as garbage */
+    if (pyusdt_probe_enabled(self->probe) &&
+        self->observed != NULL) /* NULL: it is being collected as garbage */
         callee = self->observed;
     return PyObject_Vectorcall(callee, args, nargsf, keywords);
 }
@@ -101,7 +102,8 @@ PyTypeObject *pyusdt_wrapped_type(void)
     static PyMemberDef members[] = {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct wrapped, vectorcall), READONLY, NULL},
         {"__dictoffset__", T_PYSSIZET, offsetof(struct wrapped, dict), READONLY, NULL},
-        {"__weaklistoffset__", T_PYSSIZET, offsetof(struct wrapped, weak_references), READONLY, NULL},
+        {"__weaklistoffset__", T_PYSSIZET, offsetof(struct wrapped, weak_references), READONLY,
+         NULL},
         {NULL, 0, 0, 0, NULL},
     };
     static PyMethodDef methods[] = {
@@ -113,24 +115,18 @@ PyTypeObject *pyusdt_wrapped_type(void)
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyType_Slot slots[] = {
-        {Py_tp_call, PyVectorcall_Call},
-        {Py_tp_descr_get, wrapped_get},
-        {Py_tp_getattro, wrapped_getattro},
-        {Py_tp_setattro, PyObject_GenericSetAttr},
-        {Py_tp_repr, wrapped_repr},
-        {Py_tp_dealloc, wrapped_dealloc},
-        {Py_tp_traverse, wrapped_traverse},
-        {Py_tp_clear, wrapped_clear},
-        {Py_tp_members, members},
-        {Py_tp_methods, methods},
-        {Py_tp_getset, attributes},
-        {0, NULL},
+        {Py_tp_call, PyVectorcall_Call},    {Py_tp_descr_get, wrapped_get},
+        {Py_tp_getattro, wrapped_getattro}, {Py_tp_setattro, PyObject_GenericSetAttr},
+        {Py_tp_repr, wrapped_repr},         {Py_tp_dealloc, wrapped_dealloc},
+        {Py_tp_traverse, wrapped_traverse}, {Py_tp_clear, wrapped_clear},
+        {Py_tp_members, members},           {Py_tp_methods, methods},
+        {Py_tp_getset, attributes},         {0, NULL},
     };
     static PyType_Spec spec = {
         .name = "pyusdt._core._Wrapped",
         .basicsize = sizeof(struct wrapped),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                 Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         .slots = slots,
     };
     return (PyTypeObject *)PyType_FromSpec(&spec);

@@ -54,7 +54,9 @@ def enable_as_asked(value: str) -> None:
     except (OSError, RuntimeError) as error:
         import warnings
 
-        warnings.warn(f"no provider python (PYUSDT_VM): {error}; docs/guide/python-vm.md", RuntimeWarning, 3)
+        warnings.warn(
+            f"no provider python (PYUSDT_VM): {error}; docs/guide/python-vm.md", RuntimeWarning, 3
+        )
 
 
 def disable() -> None:

@@ -24,8 +24,22 @@ _PR_SET_SECCOMP = 22
 _SECCOMP_FILTER_FLAG_TSYNC = 1
 
 _NUMBERS = {
-    "x86_64": {126: "capset", 157: "prctl", 272: "unshare", 308: "setns", 317: "seccomp", 446: "landlock_restrict_self"},
-    "aarch64": {91: "capset", 97: "unshare", 167: "prctl", 268: "setns", 277: "seccomp", 446: "landlock_restrict_self"},
+    "x86_64": {
+        126: "capset",
+        157: "prctl",
+        272: "unshare",
+        308: "setns",
+        317: "seccomp",
+        446: "landlock_restrict_self",
+    },
+    "aarch64": {
+        91: "capset",
+        97: "unshare",
+        167: "prctl",
+        268: "setns",
+        277: "seccomp",
+        446: "landlock_restrict_self",
+    },
 }.get(os.uname().machine, {})
 
 
@@ -65,7 +79,11 @@ def _wrap_ctypes(ctypes):
     @wraps(find)
     def find_function(library, name):
         function = find(library, name)
-        if not isinstance(name, str) or name not in _NAMES or type(function) is not library._FuncPtr:
+        if (
+            not isinstance(name, str)
+            or name not in _NAMES
+            or type(function) is not library._FuncPtr
+        ):
             return function
         function = _function_type(library._FuncPtr, name)((name, library))
         function.__name__ = name
@@ -102,7 +120,11 @@ def _sets_filter(call, numbers):
     if call == "prctl":
         return numbers[:1] == [_PR_SET_SECCOMP]
     if call == "seccomp":
-        return numbers[:1] in ([0], [1]) and not (len(numbers) > 1 and isinstance(numbers[1], int) and numbers[1] & _SECCOMP_FILTER_FLAG_TSYNC)
+        return numbers[:1] in ([0], [1]) and not (
+            len(numbers) > 1
+            and isinstance(numbers[1], int)
+            and numbers[1] & _SECCOMP_FILTER_FLAG_TSYNC
+        )
     return call == "seccomp_load"
 
 

@@ -16,7 +16,11 @@ import sys
 
 OLDEST = 10  # minor version
 _NAME = re.compile(r"python(\d+(\.\d+)?t?)?$")
-_DEAF, _WITH_VALUE, _LAST = "IES", "WX", "cm"  # letters of Python's options; behind the last ones stands the program
+_DEAF, _WITH_VALUE, _LAST = (
+    "IES",
+    "WX",
+    "cm",
+)  # letters of Python's options; behind the last ones stands the program
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PATIENCE = 10  # s
 # "" is the folder that we are in, and is not the program's; sys is built in: nothing is imported before
@@ -69,7 +73,14 @@ def deaf(line: list[str]) -> str | None:
         letters = word[1:] if word.startswith("-") and not word.startswith("--") else ""
         if not letters:
             return None
-        at = next((i for i, letter in enumerate(letters) if letter in _DEAF or letter in _LAST or letter in _WITH_VALUE), None)
+        at = next(
+            (
+                i
+                for i, letter in enumerate(letters)
+                if letter in _DEAF or letter in _LAST or letter in _WITH_VALUE
+            ),
+            None,
+        )
         if at is not None and letters[at] in _DEAF:
             return f"-{letters[at]}"
         if at is not None and letters[at] in _LAST:
@@ -93,8 +104,16 @@ def interpreter(name: str) -> Interpreter:
     if path is None or os.path.realpath(path) == os.path.realpath(sys.executable):
         return Interpreter()
     try:
-        answer = subprocess.run([path, "-c", _QUESTION], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                timeout=_PATIENCE, text=True, errors="replace", check=False).stdout.split()
+        answer = subprocess.run(
+            [path, "-c", _QUESTION],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+            text=True,
+            errors="replace",
+            check=False,
+        ).stdout.split()
     except (OSError, subprocess.TimeoutExpired):
         return Interpreter()
     return _understood(path, answer)
@@ -109,5 +128,8 @@ def _understood(path: str, answer: list[str]) -> Interpreter:
     ours = os.path.exists(os.path.join(_HOME, f"_core{answer[3]}")) if answer[3:] else False
     if has_pyusdt or ours:
         return Interpreter(minor)
-    return Interpreter(minor, f"{path} is CPython 3.{minor}, and this pyusdt is for 3.{sys.version_info[1]}: "
-                              f"`{path} -m pip install .` in pyusdt's sources gives it one of its own")
+    return Interpreter(
+        minor,
+        f"{path} is CPython 3.{minor}, and this pyusdt is for 3.{sys.version_info[1]}: "
+        f"`{path} -m pip install .` in pyusdt's sources gives it one of its own",
+    )

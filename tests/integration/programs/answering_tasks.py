@@ -51,7 +51,10 @@ async def answer(path):
 
 async def serve(until):
     loop = asyncio.get_running_loop()
-    if hasattr(asyncio, "eager_task_factory") and threading.current_thread() is threading.main_thread():
+    if (
+        hasattr(asyncio, "eager_task_factory")
+        and threading.current_thread() is threading.main_thread()
+    ):
         loop.set_task_factory(asyncio.eager_task_factory)
     while time.perf_counter() < until:
         await asyncio.gather(*(answer(path) for path in PATHS * 5))

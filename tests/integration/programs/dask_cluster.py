@@ -41,9 +41,16 @@ def main(kind):
     import pyusdt.dask
 
     pids, said, joined = set(), {}, {}
-    with LocalCluster(n_workers=2 if kind == "static" else 1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2 if kind == "static" else 1, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         if kind == "adaptive":
-            cluster.adapt(minimum=1, maximum=4, interval="300ms", wait_count=3, target_duration="100ms")
+            cluster.adapt(
+                minimum=1, maximum=4, interval="300ms", wait_count=3, target_duration="100ms"
+            )
         with pyusdt.dask.trace(client, SCRIPT, hostwait="110s") as tracing:
             pids.update(burst(client, 0, 20, 0))
             tasks = 20
@@ -53,20 +60,58 @@ def main(kind):
                     tasks += 100
                     time.sleep(2)
                 os.kill(client.gather(client.submit(os.getpid, pure=False)), signal.SIGKILL)
-                command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address, "--host", "127.0.0.2", "--no-dashboard",
-                           "--nthreads", "1"]
-                with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as other:
-                    until(lambda: sum(record["host"] == "127.0.0.2" for record in seen(client, tracing, joined)) > 0)
+                command = [
+                    sys.executable,
+                    "-m",
+                    "distributed.cli.dask_worker",
+                    client.scheduler.address,
+                    "--host",
+                    "127.0.0.2",
+                    "--no-dashboard",
+                    "--nthreads",
+                    "1",
+                ]
+                with subprocess.Popen(
+                    command,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                ) as other:
+                    until(
+                        lambda: (
+                            sum(
+                                record["host"] == "127.0.0.2"
+                                for record in seen(client, tracing, joined)
+                            )
+                            > 0
+                        )
+                    )
                     until(lambda: ("127.0.0.2",) in tracing.aggregations["n"])
                     os.killpg(other.pid, signal.SIGTERM)
             records = tracing.available()
         said = {host: int(count) for (host,), count in tracing.aggregations["n"].items()}
         sums = {host: int(count) for (host,), count in tracing.aggregations["sum"].items()}
         records += tracing.available()
-    tasks_seen = sorted(record["task"] for record in [*records, *joined.get("records", [])] if record["host"] == "127.0.0.1")
+    tasks_seen = sorted(
+        record["task"]
+        for record in [*records, *joined.get("records", [])]
+        if record["host"] == "127.0.0.1"
+    )
     fired = [*range(tasks), *joined.get("tasks", [])]
-    print(json.dumps({"counts": said, "sums": sums, "fired": len(fired) * 100, "sum": 100 * sum(fired), "records": tasks_seen == sorted(fired),
-                      "workers": len(pids), "faults": list(tracing.faults), "drops": tracing.drops}))
+    print(
+        json.dumps(
+            {
+                "counts": said,
+                "sums": sums,
+                "fired": len(fired) * 100,
+                "sum": 100 * sum(fired),
+                "records": tasks_seen == sorted(fired),
+                "workers": len(pids),
+                "faults": list(tracing.faults),
+                "drops": tracing.drops,
+            }
+        )
+    )
 
 
 def seen(client, tracing, joined):

@@ -8,7 +8,16 @@ wait_for_tracer()
 COLOURS = ["red", "green", "blue"]
 for i in range(12):
     with pyusdt.tag(COLOURS[i % 3]):
-        pyusdt.p(i, 5 - i, i * 2**33, -(2**31) - i, f"item {i}", "even" if i % 2 == 0 else "odd", "", "x" * i)
+        pyusdt.p(
+            i,
+            5 - i,
+            i * 2**33,
+            -(2**31) - i,
+            f"item {i}",
+            "even" if i % 2 == 0 else "odd",
+            "",
+            "x" * i,
+        )
 pyusdt.p(1)
 pyusdt.p("only a string")
 pyusdt.pn(1, 11, "one")

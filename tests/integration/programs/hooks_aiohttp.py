@@ -36,15 +36,27 @@ async def talk(request):
 def application():
     made, inner = web.Application(), web.Application()
     inner.add_routes([web.get("/part/{number}", item)])
-    made.add_routes([web.get("/item/{number}", item), web.get("/bad", bad), web.get("/stream", stream), web.get("/talk", talk)])
+    made.add_routes(
+        [
+            web.get("/item/{number}", item),
+            web.get("/bad", bad),
+            web.get("/stream", stream),
+            web.get("/talk", talk),
+        ]
+    )
     made.add_subapp("/inner", inner)
     return made
 
 
 async def ask(session, refused):
     for number in range(COUNT):
-        for path, status in [(f"/item/{number}?token=secret", 200), ("/bad", 500), ("/stream", 200), ("/nowhere", 404),
-                             ("/inner/part/1", 200)]:
+        for path, status in [
+            (f"/item/{number}?token=secret", 200),
+            ("/bad", 500),
+            ("/stream", 200),
+            ("/nowhere", 404),
+            ("/inner/part/1", 200),
+        ]:
             async with session.get(path) as answer:
                 assert answer.status == status
                 await answer.read()

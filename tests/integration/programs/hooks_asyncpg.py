@@ -14,7 +14,9 @@ TIMES = int(sys.argv[1])
 async def main():
     async with asyncpg.create_pool(min_size=1, max_size=1) as pool, pool.acquire() as connection:
         await connection.execute("create temporary table item (number integer)")
-        await connection.executemany("insert into item values ($1)", [(number,) for number in range(TIMES)])
+        await connection.executemany(
+            "insert into item values ($1)", [(number,) for number in range(TIMES)]
+        )
         prepared = await connection.prepare("select 4")
         for number in range(TIMES):
             assert len(await connection.fetch("select number from item")) == TIMES

@@ -8,8 +8,15 @@ import sys
 from celery import Celery
 
 folder = os.environ["HOOKS_BROKER"]
-app = Celery("hooks_celery", broker="filesystem://", broker_transport_options={
-    "data_folder_in": folder, "data_folder_out": folder, "control_folder": os.path.join(folder, "control")})
+app = Celery(
+    "hooks_celery",
+    broker="filesystem://",
+    broker_transport_options={
+        "data_folder_in": folder,
+        "data_folder_out": folder,
+        "control_folder": os.path.join(folder, "control"),
+    },
+)
 app.conf.task_ignore_result = True
 
 

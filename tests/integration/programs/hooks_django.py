@@ -13,8 +13,13 @@ from django.db import connection
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="none", LOGGING_CONFIG=None,
-                   DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
+settings.configure(
+    ROOT_URLCONF=__name__,
+    ALLOWED_HOSTS=["*"],
+    SECRET_KEY="none",
+    LOGGING_CONFIG=None,
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+)
 django.setup()
 
 
@@ -37,7 +42,12 @@ def bad(_request):
         cursor.execute("select nothing")
 
 
-urlpatterns = [path("", front), path("item/<int:number>", item), path("stream", stream), path("bad", bad)]
+urlpatterns = [
+    path("", front),
+    path("item/<int:number>", item),
+    path("stream", stream),
+    path("bad", bad),
+]
 application = WSGIHandler()
 asgi = ASGIHandler()
 

@@ -31,13 +31,24 @@ application.include_router(items, prefix="/api/v1")
 application.include_router(inner, prefix="/api/v2")
 sub.include_router(items)
 application.mount("/sub/{tenant}", sub)
-application.mount("/star", Starlette(routes=[Route("/inner/{number}", lambda _: PlainTextResponse("1"))]))
+application.mount(
+    "/star", Starlette(routes=[Route("/inner/{number}", lambda _: PlainTextResponse("1"))])
+)
 application.mount("/files", StaticFiles(directory=os.path.dirname(__file__)))
 
 
 async def main(requests):
-    paths = ["/api/v1/item/3", "/api/v2/in/item/4", "/top", "/sub/shop/item/5", "/star/inner/6", f"/files/{os.path.basename(__file__)}"]
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=application), base_url="http://here") as client:
+    paths = [
+        "/api/v1/item/3",
+        "/api/v2/in/item/4",
+        "/top",
+        "/sub/shop/item/5",
+        "/star/inner/6",
+        f"/files/{os.path.basename(__file__)}",
+    ]
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=application), base_url="http://here"
+    ) as client:
         for path in paths * requests:
             assert (await client.get(path)).status_code == 200, path
 

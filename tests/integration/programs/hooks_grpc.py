@@ -69,9 +69,17 @@ with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
     for _ in range(COUNT):
         assert channel.unary_unary("/shop.Shop/Order")(b"a", timeout=60) == b"aa"
         assert channel.unary_unary("/shop.Shop/Order").future(b"a", timeout=60).result() == b"aa"
-        assert code_of(lambda: channel.unary_unary("/shop.Shop/Refuse")(b"a", timeout=60)) == "NOT_FOUND"
-        assert code_of(lambda: channel.unary_unary("/shop.Shop/Fail")(b"a", timeout=60)) == "UNKNOWN"
-        assert code_of(lambda: channel.unary_unary("/shop.Shop/Nothing")(b"a", timeout=60)) == "UNIMPLEMENTED"
+        assert (
+            code_of(lambda: channel.unary_unary("/shop.Shop/Refuse")(b"a", timeout=60))
+            == "NOT_FOUND"
+        )
+        assert (
+            code_of(lambda: channel.unary_unary("/shop.Shop/Fail")(b"a", timeout=60)) == "UNKNOWN"
+        )
+        assert (
+            code_of(lambda: channel.unary_unary("/shop.Shop/Nothing")(b"a", timeout=60))
+            == "UNIMPLEMENTED"
+        )
         assert list(channel.unary_stream("/shop.Shop/Parts")(b"a", timeout=60)) == [b"a", b"a"]
         assert channel.stream_unary("/shop.Shop/Total")(iter([b"a", b"b"]), timeout=60) == b"ab"
         echoes(channel)

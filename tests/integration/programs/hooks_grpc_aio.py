@@ -73,12 +73,18 @@ async def ask(channel):
     assert await channel.unary_unary("/shop.Shop/Twice")(b"a", timeout=60) == b"aa"
     assert await code_of(channel.unary_unary("/shop.Shop/Refuse")(b"a", timeout=60)) == "NOT_FOUND"
     assert await code_of(channel.unary_unary("/shop.Shop/Fail")(b"a", timeout=60)) == "UNKNOWN"
-    assert await code_of(channel.unary_unary("/shop.Shop/Nothing")(b"a", timeout=60)) == "UNIMPLEMENTED"
+    assert (
+        await code_of(channel.unary_unary("/shop.Shop/Nothing")(b"a", timeout=60))
+        == "UNIMPLEMENTED"
+    )
     assert await channel.stream_unary("/shop.Shop/Total")(iter([b"a", b"b"]), timeout=60) == b"ab"
     call = channel.unary_stream("/shop.Shop/Endless")(b"a", timeout=60)
     assert await call.read() == b"a" and call.cancel()
     assert await all_of(channel.unary_stream("/shop.Shop/Parts")(b"a", timeout=60)) == [b"a", b"a"]
-    assert await code_of(all_of(channel.stream_stream("/shop.Shop/Echo")(iter([b"a"]), timeout=60))) == "OUT_OF_RANGE"
+    assert (
+        await code_of(all_of(channel.stream_stream("/shop.Shop/Echo")(iter([b"a"]), timeout=60)))
+        == "OUT_OF_RANGE"
+    )
 
 
 class Interceptor(grpc.aio.UnaryUnaryClientInterceptor):
@@ -97,7 +103,9 @@ async def main():
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         for _ in range(COUNT):
             await ask(channel)
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", interceptors=[Interceptor()]) as channel:
+    async with grpc.aio.insecure_channel(
+        f"127.0.0.1:{port}", interceptors=[Interceptor()]
+    ) as channel:
         for _ in range(COUNT):
             assert await channel.unary_unary("/shop.Shop/Order")(b"b", timeout=60) == b"bb"
     await server.stop(10)

@@ -17,9 +17,14 @@ def drop(_logger, _method, event):
 logger.remove()
 logger.add(io.StringIO(), level="INFO")
 logger.add(io.StringIO(), level="INFO")
-structlog.configure([drop, structlog.processors.JSONRenderer()], logger_factory=structlog.PrintLoggerFactory(io.StringIO()))
+structlog.configure(
+    [drop, structlog.processors.JSONRenderer()],
+    logger_factory=structlog.PrintLoggerFactory(io.StringIO()),
+)
 own = structlog.get_logger().bind(logger="shop")
-standard = structlog.wrap_logger(logging.getLogger("standard"), [structlog.processors.KeyValueRenderer()])
+standard = structlog.wrap_logger(
+    logging.getLogger("standard"), [structlog.processors.KeyValueRenderer()]
+)
 for number in range(int(sys.argv[1])):
     logger.info("loguru {}", number % 1)
     logger.debug("below the level of all")

@@ -16,7 +16,9 @@ BUILT = sql.SQL("select {} + %s").format(sql.Literal(3))
 def by_connection():
     with psycopg.connect(autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("create temporary table item (number integer)")
-        cursor.executemany(query="insert into item values (%s)", params_seq=[(number,) for number in range(TIMES)])
+        cursor.executemany(
+            query="insert into item values (%s)", params_seq=[(number,) for number in range(TIMES)]
+        )
         for number in range(TIMES):
             assert connection.execute(b"select number from item").rowcount == TIMES
             assert cursor.execute(BUILT, (number,), prepare=True).fetchone() == (3 + number,)

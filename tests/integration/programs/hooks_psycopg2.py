@@ -18,7 +18,9 @@ connection = psycopg2.connect("", cursor_factory=dbapi.cursor(psycopg2.extension
 connection.autocommit = True
 cursor = connection.cursor()
 cursor.execute("create temporary table item (number integer)")
-psycopg2.extras.execute_values(cursor, "insert into item values %s", [(number,) for number in range(TIMES)])
+psycopg2.extras.execute_values(
+    cursor, "insert into item values %s", [(number,) for number in range(TIMES)]
+)
 for number in range(TIMES):
     cursor.execute(b"select number from item")
     assert len(cursor.fetchall()) == TIMES

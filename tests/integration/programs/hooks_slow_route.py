@@ -19,7 +19,9 @@ application.include_router(items, prefix="/api")
 
 
 async def main():
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=application), base_url="http://here") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=application), base_url="http://here"
+    ) as client:
         await asyncio.create_task(client.get("/api/item/3"))
 
 

@@ -16,7 +16,9 @@ provider.add_span_processor(SimpleSpanProcessor(exported))
 tracer = provider.get_tracer("shop")
 
 for number in range(int(sys.argv[1])):
-    with tracer.start_as_current_span("outer", attributes={"number": number}), \
-            tracer.start_as_current_span("inner", kind=trace.SpanKind.CLIENT) as span:
+    with (
+        tracer.start_as_current_span("outer", attributes={"number": number}),
+        tracer.start_as_current_span("inner", kind=trace.SpanKind.CLIENT) as span,
+    ):
         span.set_status(trace.StatusCode.ERROR)
 print("exported", len(exported.get_finished_spans()))

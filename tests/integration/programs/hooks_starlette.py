@@ -19,13 +19,17 @@ async def bad(_request):
 
 
 inner = Starlette(routes=[Route("/inner/{number}", item)])
-application = Starlette(routes=[Route("/item/{number}", item), Route("/bad", bad), Mount("/mounted", inner)])
+application = Starlette(
+    routes=[Route("/item/{number}", item), Route("/bad", bad), Mount("/mounted", inner)]
+)
 
 
 async def main(requests):
     import httpx
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=application), base_url="http://here") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=application), base_url="http://here"
+    ) as client:
         for number in range(requests):
             assert (await client.get(f"/item/{number}")).text == f"item {number}"
             assert (await client.get("/bad")).status_code == 503

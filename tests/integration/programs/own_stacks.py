@@ -21,7 +21,9 @@ def own_stack(frame):
     texts = []
     while frame:
         code = frame.f_code
-        texts.append(f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{frame.f_lineno})")
+        texts.append(
+            f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{frame.f_lineno})"
+        )
         frame = frame.f_back
     return texts
 
@@ -41,16 +43,15 @@ def fire():
 def recursive(depth):
     if depth <= 1:
         return step(0)
-    result = (
-        recursive(depth - 1)
-    )
+    result = recursive(depth - 1)
     return result
 
 
 def generator():
     fire()
     received = yield 1
-    pyusdt.p(*told(sys._getframe()), str(received)); rest[0] -= 1
+    pyusdt.p(*told(sys._getframe()), str(received))
+    rest[0] -= 1
     yield from (value for value in delegated())
 
 
@@ -73,7 +74,9 @@ def freed():
     """Code that is gone right after, the next of which may lie at the same address."""
     name = f"passing_{rest[0] % 500}"
     space = {"fire": fire}
-    exec(compile(f"def {name}():\n{chr(10) * (rest[0] % 7)}    fire()\n", f"<{name}>", "exec"), space)  # noqa: S102
+    exec(  # noqa: S102
+        compile(f"def {name}():\n{chr(10) * (rest[0] % 7)}    fire()\n", f"<{name}>", "exec"), space
+    )
     space[name]()
 
 
@@ -104,8 +107,20 @@ def generating():
     list(steps)
 
 
-WAYS = [fire, lambda: sorted([Shape(), Shape()]), lambda: Shape().area, freed, raising, comprehending, generating,
-        lambda: asyncio.run(awaited(3)) if rest[0] % 50 == 0 and threading.current_thread() is threading.main_thread() else fire()]
+WAYS = [
+    fire,
+    lambda: sorted([Shape(), Shape()]),
+    lambda: Shape().area,
+    freed,
+    raising,
+    comprehending,
+    generating,
+    lambda: (
+        asyncio.run(awaited(3))
+        if rest[0] % 50 == 0 and threading.current_thread() is threading.main_thread()
+        else fire()
+    ),
+]
 
 
 def step(depth):

@@ -67,7 +67,9 @@ def main(path):
         burst(30)
         until(lambda: len(hosts()) == 2, PATIENCE)
         before, killed = hosts(), carriers()
-        for pid, number in zip(killed, (signal.SIGTERM, signal.SIGKILL)):  # who ends by the first kills its children
+        for pid, number in zip(
+            killed, (signal.SIGTERM, signal.SIGKILL)
+        ):  # who ends by the first kills its children
             os.kill(pid, number)
         burst(30)
         joined = cluster.add_node(**node, node_ip_address="127.0.0.3")
@@ -81,10 +83,29 @@ def main(path):
     sums = {host: int(count) for (host,), count in tracing.aggregations["sum"].items()}
     with open(path) as file:
         fired = [int(line) for line in file]
-    said = {host: sorted(record["task"] for record in records if record["host"] == host) == sorted(fired) for host in before}
-    print(json.dumps({"refused": refused, "before": sorted(before), "counts": counted, "sums": sums, "fired": 100 * len(fired),
-                      "sum": 100 * sum(fired), "records": said, "live": live, "workers": len(pids), "killed": len(killed),
-                      "faults": list(tracing.faults), "drops": tracing.drops}))
+    said = {
+        host: sorted(record["task"] for record in records if record["host"] == host)
+        == sorted(fired)
+        for host in before
+    }
+    print(
+        json.dumps(
+            {
+                "refused": refused,
+                "before": sorted(before),
+                "counts": counted,
+                "sums": sums,
+                "fired": 100 * len(fired),
+                "sum": 100 * sum(fired),
+                "records": said,
+                "live": live,
+                "workers": len(pids),
+                "killed": len(killed),
+                "faults": list(tracing.faults),
+                "drops": tracing.drops,
+            }
+        )
+    )
     ray.shutdown()
     cluster.shutdown()
 

@@ -27,7 +27,10 @@ def hop(read, write):
 pipes = [os.pipe() for _ in range(4)]  # pipes[i] leads to hop i
 child = os.fork()
 first = 0 if child else 2
-threads = [threading.Thread(target=hop, args=(pipes[i][0], pipes[(i + 1) % 4][1])) for i in (first, first + 1)]
+threads = [
+    threading.Thread(target=hop, args=(pipes[i][0], pipes[(i + 1) % 4][1]))
+    for i in (first, first + 1)
+]
 for thread in threads:
     thread.start()
 if child:

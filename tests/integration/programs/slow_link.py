@@ -31,7 +31,9 @@ def carry(source, target, delay, rate):
 def main():
     delay, rate = int(sys.argv[1]) / 1000, int(sys.argv[2])
     process = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    there = threading.Thread(target=carry, args=(0, process.stdin.fileno(), delay, rate), daemon=True)
+    there = threading.Thread(
+        target=carry, args=(0, process.stdin.fileno(), delay, rate), daemon=True
+    )
     there.start()
     carry(process.stdout.fileno(), 1, delay, rate)
     process.wait()

@@ -11,8 +11,11 @@ was_on = False
 print(own.path, flush=True)
 deadline = time.monotonic() + 60
 while time.monotonic() < deadline:
-    fired = [pyusdt.p(1, -2, 3, -(1 << 40), "s1", "zwölf", b"s3", 4), pyusdt.pn(950, 9, 8, 7, 6, "n1", "n2"),
-             own(-5, "text", -1, -3, 2.5)]
+    fired = [
+        pyusdt.p(1, -2, 3, -(1 << 40), "s1", "zwölf", b"s3", 4),
+        pyusdt.pn(950, 9, 8, 7, 6, "n1", "n2"),
+        own(-5, "text", -1, -3, 2.5),
+    ]
     if any(fired) is not was_on:
         was_on = not was_on
         print("on" if was_on else "off", flush=True)

@@ -17,7 +17,16 @@ sys.stdin.readline()
 COLOURS = ["red", "green", "blue"]
 for i in range(12):
     with pyusdt.tag(COLOURS[i % 3]):
-        pyusdt.p(i, 5 - i, i * 2**33, -(2**31) - i, f"item {i}", "even" if i % 2 == 0 else "odd", "", "x" * i)
+        pyusdt.p(
+            i,
+            5 - i,
+            i * 2**33,
+            -(2**31) - i,
+            f"item {i}",
+            "even" if i % 2 == 0 else "odd",
+            "",
+            "x" * i,
+        )
 pyusdt.p(1, "no tag")
 pyusdt.user_trace_s1("a message")
 pyusdt.pn(1, 11, "one")

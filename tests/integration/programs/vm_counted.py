@@ -9,7 +9,9 @@ import sys
 import threading
 
 ROUNDS = int((sys.argv[1:] or [5])[0])
-count = dict.fromkeys(("plain", "Shape.area", "steps", "yields", "resumes", "failing", "lines", "len"), 0)
+count = dict.fromkeys(
+    ("plain", "Shape.area", "steps", "yields", "resumes", "failing", "lines", "len"), 0
+)
 
 
 def plain(n):

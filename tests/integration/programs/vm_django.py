@@ -19,5 +19,7 @@ def count(request):
 
 
 urlpatterns = [path("work", work), path("count", count)]
-settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="of a test", MIDDLEWARE=[])
+settings.configure(
+    ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="of a test", MIDDLEWARE=[]
+)
 application = get_wsgi_application()

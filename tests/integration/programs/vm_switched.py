@@ -16,8 +16,12 @@ import pyusdt.vm
 
 def has_frame_hook():
     python = ctypes.pythonapi
-    python.PyInterpreterState_Get.restype = python._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
-    there = python._PyInterpreterState_GetEvalFrameFunc(ctypes.c_void_p(python.PyInterpreterState_Get()))
+    python.PyInterpreterState_Get.restype = python._PyInterpreterState_GetEvalFrameFunc.restype = (
+        ctypes.c_void_p
+    )
+    there = python._PyInterpreterState_GetEvalFrameFunc(
+        ctypes.c_void_p(python.PyInterpreterState_Get())
+    )
     return there != ctypes.cast(python._PyEval_EvalFrameDefault, ctypes.c_void_p).value
 
 

@@ -48,15 +48,27 @@ def watcher():
 def rights():
     """At its start, and after the program has given up its capabilities: the watcher's."""
     before = watcher()
-    print(before["NoNewPrivs"], int(before["CapEff"], 16) & ~0xC0, before["CapInh"] == before["CapAmb"] == "0" * 16)
-    assert CAPSET_OTHERWISE(ctypes.c_long(CAPSET), struct.pack("=Ii", 0x20080522, 0), b"\0" * 24) == 0
+    print(
+        before["NoNewPrivs"],
+        int(before["CapEff"], 16) & ~0xC0,
+        before["CapInh"] == before["CapAmb"] == "0" * 16,
+    )
+    assert (
+        CAPSET_OTHERWISE(ctypes.c_long(CAPSET), struct.pack("=Ii", 0x20080522, 0), b"\0" * 24) == 0
+    )
     print(wait_for(lambda: int(watcher()["CapPrm"], 16) | int(watcher()["CapEff"], 16) == 0))
 
 
 def rights_by_ctypes():
     """They are the watcher's at once, whenever one looks."""
     assert libc.syscall(CAPSET, struct.pack("=Ii", 0x20080522, 0), b"\0" * 24) == 0
-    print([(each["CapPrm"], each["CapEff"], each["NoNewPrivs"]) for each in threads().values() if each["Name"] == "pyusdt-watch"])
+    print(
+        [
+            (each["CapPrm"], each["CapEff"], each["NoNewPrivs"])
+            for each in threads().values()
+            if each["Name"] == "pyusdt-watch"
+        ]
+    )
 
 
 def user():
@@ -75,7 +87,10 @@ def seccomp():
     code = ctypes.create_string_buffer(allow)
     program = struct.pack("=HxxxxxxQ", 1, ctypes.addressof(code))
     assert libc.prctl(38, 1, 0, 0, 0) == 0
-    print(libc.syscall(SECCOMP, 1, TSYNC, program), sorted({each["Seccomp"] for each in threads().values()}))
+    print(
+        libc.syscall(SECCOMP, 1, TSYNC, program),
+        sorted({each["Seccomp"] for each in threads().values()}),
+    )
 
 
 def alone():
@@ -94,7 +109,12 @@ def alone_by_ctypes():
     """By its name and by its number, with arguments as ctypes has them; what the function says is as ever."""
     libc.unshare.argtypes = [ctypes.c_int]
     print(libc.unshare(ctypes.c_int(NEWUSER)), wait_for(watcher) is not None)
-    print(libc.syscall(ctypes.c_long(UNSHARE), -1), os.strerror(ctypes.get_errno()), libc.unshare.__name__, wait_for(watcher) is not None)
+    print(
+        libc.syscall(ctypes.c_long(UNSHARE), -1),
+        os.strerror(ctypes.get_errno()),
+        libc.unshare.__name__,
+        wait_for(watcher) is not None,
+    )
     print(wait_for(watcher) is not None)
 
 
@@ -124,7 +144,29 @@ def landlock():
 
 def filtered(call):
     """A filter for one thread, which kills for clone() and its like: the watcher leaves, and no call is made after it."""
-    kill = struct.pack("=HBBIHBBIHBBIHBBIHBBI", 0x20, 0, 0, 0, 0x15, 1, 0, 56, 0x15, 0, 1, 435, 6, 0, 0, 0x80000000, 6, 0, 0, 0x7FFF0000)
+    kill = struct.pack(
+        "=HBBIHBBIHBBIHBBIHBBI",
+        0x20,
+        0,
+        0,
+        0,
+        0x15,
+        1,
+        0,
+        56,
+        0x15,
+        0,
+        1,
+        435,
+        6,
+        0,
+        0,
+        0x80000000,
+        6,
+        0,
+        0,
+        0x7FFF0000,
+    )
     code = ctypes.create_string_buffer(kill)
     program = struct.pack("=HxxxxxxQ", 5, ctypes.addressof(code))
     assert libc.prctl(38, 1, 0, 0, 0) == 0

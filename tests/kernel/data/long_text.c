@@ -3,7 +3,8 @@
 #include <string.h>
 #include <sys/sdt.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     size_t length = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     char *text = malloc(length + 1);
 

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
     pthread_t ids[16];
     char line[64];
     for (const char *const *word = words; word < words + 4; word++)
-        fprintf(stderr, "%s", **word ? "" : *word); /* the strings are in memory before a tracer reads them */
+        fprintf(stderr, "%s",
+                **word ? "" : *word); /* the strings are in memory before a tracer reads them */
     if (n == 0) {
         for (long i = 0; fgets(line, sizeof line, stdin); i++) {
             fire(i);

@@ -41,14 +41,13 @@ def stand(steps):
 WAITS = stand.__code__.co_firstlineno + 5
 
 
-def plain(steps): return stand(steps)
+def plain(steps):
+    return stand(steps)
 
 
 def recursive(steps, n=3):
     if n:
-        return recursive(
-            steps,
-            n - 1)
+        return recursive(steps, n - 1)
     return stand(steps)
 
 
@@ -102,8 +101,18 @@ class Klasse:
         return self.eigenschaft
 
 
-KINDS = [plain, recursive, lambda steps: list(generator(steps)), through_c, comprehension, caught, coroutine,
-         Klasse(), functools.partial(Klasse(), größe=2), lambda steps: eval("stand(steps)", {"stand": stand, "steps": steps})]
+KINDS = [
+    plain,
+    recursive,
+    lambda steps: list(generator(steps)),
+    through_c,
+    comprehension,
+    caught,
+    coroutine,
+    Klasse(),
+    functools.partial(Klasse(), größe=2),
+    lambda steps: eval("stand(steps)", {"stand": stand, "steps": steps}),
+]
 
 
 def further(steps):

@@ -3,10 +3,12 @@ which lines.  argv: none.
 """
 
 
-def leaf_a(): return 1
+def leaf_a():
+    return 1
 
 
-def leaf_b(): return leaf_a()
+def leaf_b():
+    return leaf_a()
 
 
 def one(n):

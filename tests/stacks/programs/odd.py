@@ -34,7 +34,9 @@ def generator_in_c():
 
 def called_back():
     """sort() of the C library calls Python by a pointer to a function, and list.sort() by a key."""
-    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    kind = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int)
+    )
     numbers = (ctypes.c_int * 8)(*range(8, 0, -1))
     ctypes.CDLL(None).qsort(numbers, 8, 4, kind(compare))
     sorted(range(5), key=functools.partial(lambda n: innermost()))
@@ -47,7 +49,12 @@ def freed_code():
     """Each function is gone after its only call; the next has its memory, mostly, and never the same name."""
     for n in itertools.islice(NUMBERS, 50):
         names = {"innermost": innermost}
-        exec(compile(f"def made_{n}():\n    return innermost(5000)\nmade_{n}()", f"<made_{n}>", "exec"), names)  # noqa: S102 (that is what it is about)
+        exec(  # noqa: S102 - that is what it is about
+            compile(
+                f"def made_{n}():\n    return innermost(5000)\nmade_{n}()", f"<made_{n}>", "exec"
+            ),
+            names,
+        )
 
 
 def switches():

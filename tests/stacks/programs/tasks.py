@@ -41,7 +41,11 @@ async def gathers(task):
 async def main():
     loop = asyncio.get_running_loop()
     first = loop.create_task(outer(), name="first")
-    tasks = [first, loop.create_task(iterates(), name="second"), loop.create_task(gathers(first), name="third é")]
+    tasks = [
+        first,
+        loop.create_task(iterates(), name="second"),
+        loop.create_task(gathers(first), name="third é"),
+    ]
     await asyncio.sleep(0.1)
     print("ready")
     await loop.run_in_executor(None, sys.stdin.readline)

@@ -19,6 +19,7 @@ rng = random.Random(17)
 if HOW == "usdt":
     from pyusdt import p as tell
 else:
+
     def tell(depth, checksum):
         try:
             os.getpriority(depth, checksum)
@@ -30,7 +31,9 @@ def told(frame, further=()):
     texts = list(further)
     while frame:
         code = frame.f_code
-        texts.append(f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{frame.f_lineno})")
+        texts.append(
+            f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{frame.f_lineno})"
+        )
         frame = frame.f_back
     return 1000 + len(texts), zlib.crc32("\n".join(texts).encode()) & 0x7FFFFFFF
 
@@ -39,7 +42,9 @@ def told(frame, further=()):
 INNER = []
 if HOW != "usdt":
     code = tell.__code__
-    INNER = [f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{code.co_firstlineno + 2})"]
+    INNER = [
+        f"{getattr(code, 'co_qualname', code.co_name)} ({code.co_filename}:{code.co_firstlineno + 2})"
+    ]
 
 
 def fire():
@@ -52,9 +57,7 @@ def fire():
 def recursive(depth):
     if depth <= 1:
         return step(0)
-    result = (
-        recursive(depth - 1)
-    )
+    result = recursive(depth - 1)
     return result
 
 
@@ -105,7 +108,15 @@ def a_waits():
     return asyncio.run(awaited(3))
 
 
-WAYS = [fire, lambda: sorted([Shape(), Shape()]), lambda: Shape().area, raising, comprehending, lambda: list(generator()), a_waits]
+WAYS = [
+    fire,
+    lambda: sorted([Shape(), Shape()]),
+    lambda: Shape().area,
+    raising,
+    comprehending,
+    lambda: list(generator()),
+    a_waits,
+]
 
 
 def step(depth):

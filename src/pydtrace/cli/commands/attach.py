@@ -40,10 +40,14 @@ def _checked(pid: int) -> Python:
         raise NotAttached(str(error)) from None
     theirs, ours = int(python.layout["minor"]), sys.version_info[1]
     if theirs < OLDEST:
-        raise NotAttached(f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.OF_PYTHON}")
+        raise NotAttached(
+            f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.OF_PYTHON}"
+        )
     if theirs != ours:
-        raise NotAttached(f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the "
-                          f"`pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed")
+        raise NotAttached(
+            f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the "
+            f"`pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed"
+        )
     return python
 
 
@@ -52,22 +56,31 @@ def _check_view(pid: int, paths: list[str]) -> None:
     try:
         other = next((path for path in paths if not sees_same_file(pid, path)), None)
     except OSError as error:
-        raise NotAttached(f"process {pid}: its root folder cannot be looked at: {error.strerror}") from None
+        raise NotAttached(
+            f"process {pid}: its root folder cannot be looked at: {error.strerror}"
+        ) from None
     if other:
-        raise NotAttached(f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of "
-                          f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.OF_PYTHON}")
+        raise NotAttached(
+            f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of "
+            f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.OF_PYTHON}"
+        )
 
 
 def attach(pid: int) -> None:
     """Returns once the provider is in the process.  NotAttached."""
     if has_python(pid):
         return
-    with watched(f"pyusdt: process {pid} does not let its memory or its files be read: gave up", PATIENCE + SECONDS):
+    with watched(
+        f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
+        PATIENCE + SECONDS,
+    ):
         python = _checked(pid)
         try:
             script = make_attach_file()
         except OSError as error:
-            raise NotAttached(f"process {pid}: the file that it would run cannot be made: {error.filename or ''}: {error.strerror}") from None
+            raise NotAttached(
+                f"process {pid}: the file that it would run cannot be made: {error.filename or ''}: {error.strerror}"
+            ) from None
         _check_view(pid, [script, BRING])
         try:
             sys.remote_exec(pid, script)  # type: ignore[attr-defined]
@@ -103,6 +116,8 @@ def _why_not(pid: int, taken_back: bool) -> str:
     if not alive(pid):
         return "has ended"
     if taken_back:
-        return (f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again "
-                "when it runs Python")
+        return (
+            f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again "
+            "when it runs Python"
+        )
     return f"has begun to run our statement, but has no provider after {PATIENCE:g} s: its standard error says why"

@@ -19,7 +19,9 @@ import stat
 from pydtrace._tracer import find_rundir
 from pyusdt.vm.inject_env import START
 
-_OF_ROOT = "/run/pyusdt"  # not below /tmp or /dev/shm: there everybody could make it before root does
+_OF_ROOT = (
+    "/run/pyusdt"  # not below /tmp or /dev/shm: there everybody could make it before root does
+)
 _STATEMENT = "exec('exec(compile(open(p).read(), p, \"exec\"), n); n[\"bring\"](False)', {{'p': {0!r}, 'n': {{'__file__': {0!r}}}}})\n"
 BRING = os.path.join(START, "load_provider.py")
 
@@ -50,20 +52,28 @@ def _folder() -> str:
 def _check_owner(fd: int, folder: str) -> None:
     found = os.fstat(fd)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(errno.EPERM, "others than this user can write there: chown and chmod go-w help", folder)
+        raise PermissionError(
+            errno.EPERM, "others than this user can write there: chown and chmod go-w help", folder
+        )
     if folder == _OF_ROOT and stat.S_IMODE(found.st_mode) != 0o755:
         os.fchmod(fd, 0o755)  # root's umask can be stricter
 
 
 def _is_there(folder: int, name: str, text: bytes) -> bool:
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        fd = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+        )
     except OSError:
         return False
     try:
         found = os.fstat(fd)
-        return (stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o644
-                and os.read(fd, len(text) + 1) == text)
+        return (
+            stat.S_ISREG(found.st_mode)
+            and found.st_uid == os.geteuid()
+            and stat.S_IMODE(found.st_mode) == 0o644
+            and os.read(fd, len(text) + 1) == text
+        )
     finally:
         os.close(fd)
 
@@ -73,7 +83,12 @@ def _write(folder: int, name: str, text: bytes) -> None:
     made = f".{name}.{os.getpid()}"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(made, dir_fd=folder)  # of a process with the same id that was killed here
-    fd = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    fd = os.open(
+        made,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+        dir_fd=folder,
+    )
     try:
         os.write(fd, text)
         os.fchmod(fd, 0o644)

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
 _PROBES, _PROCESSES, _OPTIONS, _WORDS = "probes", "processes", "options", "words"
 _VALUES = {"n": _PROBES, "P": _PROBES, "m": _PROBES, "f": _PROBES, "p": _PROCESSES, "x": _OPTIONS, "wait": _PROCESSES, "dump": _WORDS, "color": _WORDS}  # fmt: skip
-_PLAIN = re.compile(r"[\w:*.-]+")  # other names are not offered: a process chooses its names, and the shell would interpret them
-_CLAUSE = frozenset("{/;")  # the rest of the clause, behind one of these, is D, for which there are no offers
+_PLAIN = re.compile(
+    r"[\w:*.-]+"
+)  # other names are not offered: a process chooses its names, and the shell would interpret them
+_CLAUSE = frozenset(
+    "{/;"
+)  # the rest of the clause, behind one of these, is D, for which there are no offers
 
 
 def words(line: str) -> list[str]:
@@ -55,9 +59,14 @@ def _probes() -> Offers:
         probes = list_command.published()
     except list_command.NotFound:
         return []
-    rows = {(each.provider.rstrip("0123456789"), each.name): each.arguments for each in list_command.folded(probes)}
-    offered = sorted((f"{provider}*:::{_of_family(name)}", f"probe of {provider}{_named(arguments)}")
-                     for (provider, name), arguments in rows.items())
+    rows = {
+        (each.provider.rstrip("0123456789"), each.name): each.arguments
+        for each in list_command.folded(probes)
+    }
+    offered = sorted(
+        (f"{provider}*:::{_of_family(name)}", f"probe of {provider}{_named(arguments)}")
+        for (provider, name), arguments in rows.items()
+    )
     return [each for each in offered if _PLAIN.fullmatch(each[0])]
 
 
@@ -80,8 +89,15 @@ def _processes() -> Offers:
 
 
 def _settings() -> Offers:
-    return [(name, "option of D" if name not in ("pyusdt", "engine", "attach", "nop5", "file", "orderlag") else "pyusdt's own")
-            for name in sorted(PARSERS)]
+    return [
+        (
+            name,
+            "option of D"
+            if name not in ("pyusdt", "engine", "attach", "nop5", "file", "orderlag")
+            else "pyusdt's own",
+        )
+        for name in sorted(PARSERS)
+    ]
 
 
 _OFFERS = {_PROBES: _probes, _PROCESSES: _processes, _OPTIONS: _settings}
@@ -107,7 +123,12 @@ def _pydtrace(before: list[str], word: str) -> Offers:
         return _offers(option, word)
     if word.startswith("--") and "=" in word:
         dashed, _, value = word.partition("=")
-        return [(f"{dashed}={offer}", told) for each in OURS if each.dashed == dashed for offer, told in _offers(each, value)]
+        return [
+            (f"{dashed}={offer}", told)
+            for each in OURS
+            if each.dashed == dashed
+            for offer, told in _offers(each, value)
+        ]
     if word.startswith("-"):
         listed = [each for each in (*DTRACE, *OURS) if each.words]
         return [(each.dashed, each.words or "") for each in listed]
@@ -133,13 +154,20 @@ def _pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Of
     if before[0] not in commands:
         return []
     made = commands[before[0]].parser()
-    options = {text: each for each in made._actions for text in each.option_strings}  # argparse has no public list of them
+    options = {
+        text: each for each in made._actions for text in each.option_strings
+    }  # argparse has no public list of them
     last = options.get(before[-1])
     if last is not None and last.nargs != 0:
         return _processes() if last.dest == "pid" else []
     if word.startswith("-"):
         return [(text, each.help or "") for text, each in options.items()]
-    return [(choice, each.help or "") for each in made._actions if not each.option_strings for choice in each.choices or ()]
+    return [
+        (choice, each.help or "")
+        for each in made._actions
+        if not each.option_strings
+        for choice in each.choices or ()
+    ]
 
 
 # --- the shells -------------------------------------------------------------------------------
@@ -170,7 +198,13 @@ def offers(line: str, commands: Mapping[str, Command]) -> tuple[str, Offers]:
         return "", []
     *before, word = before
     name = os.path.basename(command)
-    known = _pydtrace(before, word) if name == "pydtrace" else _pyusdt(before, word, commands) if name == "pyusdt" else []
+    known = (
+        _pydtrace(before, word)
+        if name == "pydtrace"
+        else _pyusdt(before, word, commands)
+        if name == "pyusdt"
+        else []
+    )
     return word, [each for each in known if each[0].startswith(word)]
 
 
@@ -181,6 +215,8 @@ def text(shell: str, line: str, commands: Mapping[str, Command]) -> str:
 
 def script(shell: str) -> str:
     """The text of a shell's own script."""
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "completions", f"pyusdt.{shell}")
+    path = os.path.join(
+        os.path.dirname(os.path.dirname(__file__)), "completions", f"pyusdt.{shell}"
+    )
     with open(path, encoding="utf-8") as file:
         return file.read()

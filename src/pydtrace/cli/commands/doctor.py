@@ -62,8 +62,12 @@ def _module() -> Finding:
 
     name = os.path.basename(_core.__file__)
     if not _core.available():
-        return Finding("probes", None, f"{name} has no USDT probe sites; the embedded engine works regardless",
-                       "build it on 64-bit Linux, macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing")
+        return Finding(
+            "probes",
+            None,
+            f"{name} has no USDT probe sites; the embedded engine works regardless",
+            "build it on 64-bit Linux, macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing",
+        )
     try:
         file = elf.File(_core.__file__)
         notes = file.notes()
@@ -71,8 +75,12 @@ def _module() -> Finding:
     except (OSError, elf.BadFile) as error:
         return Finding("probes", False, f"{name}: {error}", "install pyusdt again")
     if not notes:
-        return Finding("probes", False, f"{name} has lost its .note.stapsdt section",
-                       "something has stripped more than symbols: strip --keep-section=.note.stapsdt")
+        return Finding(
+            "probes",
+            False,
+            f"{name} has lost its .note.stapsdt section",
+            "something has stripped more than symbols: strip --keep-section=.note.stapsdt",
+        )
     return Finding("probes", True, f"{len(notes)} USDT probes in {_core.__file__}")
 
 
@@ -84,11 +92,21 @@ def _run_directory() -> Finding:
     except OSError as error:
         said = error.strerror or str(error)
         advice = "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer"
-        return Finding("embedded engine", False, said, "" if "set PYUSDT_RUNDIR" in said else advice)
+        return Finding(
+            "embedded engine", False, said, "" if "set PYUSDT_RUNDIR" in said else advice
+        )
     if os.getpid() not in listed:
-        return Finding("embedded engine", False, "this process could not publish itself in the run directory",
-                       "is the file system full (df /dev/shm), or PYUSDT_RUNDIR not the program's?")
-    return Finding("embedded engine", True, f"processes of this user with pyusdt, this one among them: {len(listed)}")
+        return Finding(
+            "embedded engine",
+            False,
+            "this process could not publish itself in the run directory",
+            "is the file system full (df /dev/shm), or PYUSDT_RUNDIR not the program's?",
+        )
+    return Finding(
+        "embedded engine",
+        True,
+        f"processes of this user with pyusdt, this one among them: {len(listed)}",
+    )
 
 
 def _cache() -> Finding:
@@ -98,8 +116,12 @@ def _cache() -> Finding:
     probe = provider.probe("check", int)
     if probe.path:
         return Finding("own providers", True, f"objects in {os.path.dirname(probe.path)}")
-    return Finding("own providers", None, f"seen by the embedded engine only: {provider.reason}",
-                   "set PYUSDT_CACHE to your own directory, in which others can not write")
+    return Finding(
+        "own providers",
+        None,
+        f"seen by the embedded engine only: {provider.reason}",
+        "set PYUSDT_CACHE to your own directory, in which others can not write",
+    )
 
 
 # --- the virtual machines' own probes ----------------------------------------------------------
@@ -107,8 +129,14 @@ def _cache() -> Finding:
 
 def _python_vm() -> Finding:
     version = sys.version_info
-    how = "sys.monitoring" if version >= (3, 12) else "profile and trace functions, which cost more (CPython 3.12 has better)"
-    attach = "pyusdt attach PID works" if version >= (3, 14) else "pyusdt attach PID needs CPython 3.14"
+    how = (
+        "sys.monitoring"
+        if version >= (3, 12)
+        else "profile and trace functions, which cost more (CPython 3.12 has better)"
+    )
+    attach = (
+        "pyusdt attach PID works" if version >= (3, 14) else "pyusdt attach PID needs CPython 3.14"
+    )
     return Finding("Python's probes", True, f"the provider python, by {how}; {attach}")
 
 
@@ -116,13 +144,23 @@ def _erlang_vm() -> Finding:
     """The emulator in the PATH; its release is told by the file that it starts by."""
     path = shutil.which("erl")
     if path is None:
-        return Finding("Erlang's probes", None, "no erl in the PATH", "not needed for Python; docs/guide/erlang-vm.md")
+        return Finding(
+            "Erlang's probes",
+            None,
+            "no erl in the PATH",
+            "not needed for Python; docs/guide/erlang-vm.md",
+        )
     root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
     emulator, _, release = (_read(f"{root}/releases/start_erl.data") or "").partition(" ")
     text = f"{path}, OTP {release or 'of an unknown release'}: the provider erlang, after pyusdt_vm:enable() in a node"
     if version_of(emulator) >= (13, 2):  # OTP 25.3's
         return Finding("Erlang's probes", True, text)
-    return Finding("Erlang's probes", None, text, "before OTP 25.3 most need #{unsafe => true}: docs/guide/erlang-vm.md says which, and why")
+    return Finding(
+        "Erlang's probes",
+        None,
+        text,
+        "before OTP 25.3 most need #{unsafe => true}: docs/guide/erlang-vm.md says which, and why",
+    )
 
 
 # --- the kernel ------------------------------------------------------------------------------
@@ -135,8 +173,10 @@ def what_uprobes_do(version: tuple[int, int]) -> str:
     if version < (6, 18):
         return "a trap"
     if version < (7, 3):
-        return ("a trap at the note's nop; at the site's nop5 (+11) a call, a quarter cheaper, that kills forked "
-                "children (docs/guide/kernel.md)")
+        return (
+            "a trap at the note's nop; at the site's nop5 (+11) a call, a quarter cheaper, that kills forked "
+            "children (docs/guide/kernel.md)"
+        )
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
@@ -154,7 +194,9 @@ def _tried() -> str:
 def _uprobes() -> Finding:
     release = platform.release()
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
-        return Finding("uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS")
+        return Finding(
+            "uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS"
+        )
     counts = os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")
     text = f"Linux {release}: {what_uprobes_do(version_of(release))}{_tried()}"
     return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
@@ -165,16 +207,27 @@ def _rights() -> Finding:
     held = [name for name, bit in CAPABILITIES.items() if mask >> bit & 1]
     lockdown = re.search(r"\[(\w+)\]", _read("/sys/kernel/security/lockdown") or "")
     if lockdown and lockdown[1] == "confidentiality":
-        return Finding("kernel engine", False, "the kernel is locked down (confidentiality): no tracing of memory",
-                       "boot without lockdown=confidentiality, or use the embedded engine")
+        return Finding(
+            "kernel engine",
+            False,
+            "the kernel is locked down (confidentiality): no tracing of memory",
+            "boot without lockdown=confidentiality, or use the embedded engine",
+        )
     if "CAP_SYS_ADMIN" in held or {"CAP_BPF", "CAP_PERFMON"} <= set(held):
         if not os.path.exists("/sys/kernel/btf/vmlinux"):
-            return Finding("kernel engine", None, f"allowed ({', '.join(held)}), but the kernel has no BTF",
-                           "bpftrace and dtrace may want a kernel with CONFIG_DEBUG_INFO_BTF")
+            return Finding(
+                "kernel engine",
+                None,
+                f"allowed ({', '.join(held)}), but the kernel has no BTF",
+                "bpftrace and dtrace may want a kernel with CONFIG_DEBUG_INFO_BTF",
+            )
         return Finding("kernel engine", True, f"allowed: {', '.join(held)}")
-    return Finding("kernel engine", None,
-                   f"not allowed: this user lacks CAP_BPF and CAP_PERFMON (has {', '.join(held) or 'none'})",
-                   "run pydtrace as root, or trace what has pyusdt in it: the embedded engine needs no right")
+    return Finding(
+        "kernel engine",
+        None,
+        f"not allowed: this user lacks CAP_BPF and CAP_PERFMON (has {', '.join(held) or 'none'})",
+        "run pydtrace as root, or trace what has pyusdt in it: the embedded engine needs no right",
+    )
 
 
 def _tracefs() -> Finding:
@@ -182,22 +235,38 @@ def _tracefs() -> Finding:
         if os.path.exists(f"{path}/uprobe_events"):
             return Finding("tracefs", True, f"{path} (perf and stap use it)")
     if os.geteuid() != 0:
-        return Finding("tracefs", None, "not visible to this user", "run perf and stap, which need it, as root")
-    return Finding("tracefs", False, "not mounted: perf and stap need it",
-                   "mount -t tracefs tracefs /sys/kernel/tracing")
+        return Finding(
+            "tracefs", None, "not visible to this user", "run perf and stap, which need it, as root"
+        )
+    return Finding(
+        "tracefs",
+        False,
+        "not mounted: perf and stap need it",
+        "mount -t tracefs tracefs /sys/kernel/tracing",
+    )
 
 
 def _namespaces() -> Finding:
     spaces = [f"/proc/{who}/ns/pid" for who in ("self", "1")]
     ours, first = (os.stat(path) if os.path.exists(path) else None for path in spaces)
-    container = next((name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None)
+    container = next(
+        (name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None
+    )
     mapped = (_read("/proc/self/uid_map") or "").split()
     if mapped and mapped != ["0", "0", "4294967295"]:
-        return Finding("namespaces", None, "a user namespace: root here is not the machine's, no kernel tracer works",
-                       "trace from outside the container, or use the embedded engine inside")
+        return Finding(
+            "namespaces",
+            None,
+            "a user namespace: root here is not the machine's, no kernel tracer works",
+            "trace from outside the container, or use the embedded engine inside",
+        )
     if container or (ours and first and ours.st_ino != first.st_ino):
-        return Finding("namespaces", None, "a container: processes outside are not seen, kernel tracers need rights",
-                       "trace from outside with pydtrace -p PID; the embedded engine works inside and from outside")
+        return Finding(
+            "namespaces",
+            None,
+            "a container: processes outside are not seen, kernel tracers need rights",
+            "trace from outside with pydtrace -p PID; the embedded engine works inside and from outside",
+        )
     return Finding("namespaces", True, "those of the machine")
 
 
@@ -207,8 +276,12 @@ TOOLS = ("bpftrace", "perf", "stap", "gdb")
 def _tools() -> Finding:
     there = [name for name in TOOLS if shutil.which(name)]
     if not there:
-        return Finding("other tracers", None, "none of " + ", ".join(TOOLS),
-                       "not needed; docs/guide/tracers.md has what each can do")
+        return Finding(
+            "other tracers",
+            None,
+            "none of " + ", ".join(TOOLS),
+            "not needed; docs/guide/tracers.md has what each can do",
+        )
     return Finding("other tracers", True, ", ".join(there))
 
 
@@ -224,15 +297,21 @@ def _dtrace() -> Finding:
     with open(path, "rb") as file:
         if is_dtrace(file.read(128)):
             return Finding("dtrace(1)", True, path)
-    return Finding("dtrace(1)", None, f"{path} is SystemTap's, which makes headers and traces nothing", instead)
+    return Finding(
+        "dtrace(1)", None, f"{path} is SystemTap's, which makes headers and traces nothing", instead
+    )
 
 
 def _sip() -> Finding:
     done = subprocess.run(["csrutil", "status"], capture_output=True, text=True, check=False)
     if "disabled" in done.stdout:
         return Finding("SIP", True, "off: dtrace works")
-    return Finding("SIP", None, "on: the system's dtrace does not trace this Python, if it is Apple's or hardened",
-                   "a Python of Homebrew, pyenv or python.org; or `csrutil enable --without dtrace` in recovery mode")
+    return Finding(
+        "SIP",
+        None,
+        "on: the system's dtrace does not trace this Python, if it is Apple's or hardened",
+        "a Python of Homebrew, pyenv or python.org; or `csrutil enable --without dtrace` in recovery mode",
+    )
 
 
 def here() -> list[Finding]:
@@ -258,8 +337,12 @@ def _careful(check: Callable[[], Finding]) -> Finding:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - no state of the machine may end the diagnosis
-        return Finding(check.__name__.strip("_").replace("_", " "), False, f"can not be looked at: {error!r}",
-                       "this is a mistake in pyusdt: please report it")
+        return Finding(
+            check.__name__.strip("_").replace("_", " "),
+            False,
+            f"can not be looked at: {error!r}",
+            "this is a mistake in pyusdt: please report it",
+        )
 
 
 # --- a process -------------------------------------------------------------------------------
@@ -270,12 +353,28 @@ def process(pid: int) -> list[Finding]:
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        return [Finding(f"process {pid}", False, "no process has this id", "pgrep -f shows the ids of processes")]
+        return [
+            Finding(
+                f"process {pid}",
+                False,
+                "no process has this id",
+                "pgrep -f shows the ids of processes",
+            )
+        ]
     name = _read(f"/proc/{pid}/comm") or "?"
     findings = [Finding(f"process {pid}", True, f"{name}, of uid {owner}")]
     if owner != os.geteuid() and os.geteuid() != 0:
-        return [*findings, Finding("its owner", False, "is somebody else", "trace it as that user, or as root")]
-    return [*findings, _process_embedded(pid), *_process_watcher(pid), _process_sites(pid), *_process_namespaces(pid)]
+        return [
+            *findings,
+            Finding("its owner", False, "is somebody else", "trace it as that user, or as root"),
+        ]
+    return [
+        *findings,
+        _process_embedded(pid),
+        *_process_watcher(pid),
+        _process_sites(pid),
+        *_process_namespaces(pid),
+    ]
 
 
 def _process_embedded(pid: int) -> Finding:
@@ -284,16 +383,28 @@ def _process_embedded(pid: int) -> Finding:
     try:
         folder, is_published = find_published(pid)
         if is_published and not list_probes(None, pid):
-            return Finding("embedded engine", False, f"what the process says in {folder} of its probes is damaged",
-                           "start the program again; whoever runs it can write there")
+            return Finding(
+                "embedded engine",
+                False,
+                f"what the process says in {folder} of its probes is damaged",
+                "start the program again; whoever runs it can write there",
+            )
     except PermissionError as error:
-        return Finding("embedded engine", False, error.strerror or str(error),
-                       "a container or a security module keeps it from this user: trace from outside, or as root")
+        return Finding(
+            "embedded engine",
+            False,
+            error.strerror or str(error),
+            "a container or a security module keeps it from this user: trace from outside, or as root",
+        )
     except OSError as error:
         if error.errno == errno.EPROTONOSUPPORT:
             return Finding("embedded engine", False, error.strerror or str(error))
-        return Finding("embedded engine", False, error.strerror or str(error),
-                       "its program must `import pyusdt` (or load the NIF), and have a run directory")
+        return Finding(
+            "embedded engine",
+            False,
+            error.strerror or str(error),
+            "its program must `import pyusdt` (or load the NIF), and have a run directory",
+        )
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
 
 
@@ -302,14 +413,22 @@ def _process_watcher(pid: int) -> Iterator[Finding]:
     from . import list_command
 
     try:
-        has_provider = any(each.provider.startswith("pyvm") for each in list_command.in_process(pid))
-        threads = [_read(f"/proc/{pid}/task/{thread}/comm") for thread in os.listdir(f"/proc/{pid}/task")]
+        has_provider = any(
+            each.provider.startswith("pyvm") for each in list_command.in_process(pid)
+        )
+        threads = [
+            _read(f"/proc/{pid}/task/{thread}/comm") for thread in os.listdir(f"/proc/{pid}/task")
+        ]
     except (OSError, EngineError):
         return
     if has_provider and _WATCHER not in threads:
-        yield Finding("provider python", None, f"nothing fires: its thread {_WATCHER} is not there",
-                      "the process was forked in C, by another thread than the main one or without running Python code since; or "
-                      "pyusdt.vm.paused() is under way")
+        yield Finding(
+            "provider python",
+            None,
+            f"nothing fires: its thread {_WATCHER} is not there",
+            "the process was forked in C, by another thread than the main one or without running Python code since; or "
+            "pyusdt.vm.paused() is under way",
+        )
 
 
 def _process_sites(pid: int) -> Finding:
@@ -317,14 +436,32 @@ def _process_sites(pid: int) -> Finding:
     from .semaphore_reader import LISTENERS
 
     try:
-        probes = [each for each in list_command.in_process(pid) if each.state != "-" and not each.provider.endswith(str(pid))]  # the others have no site
+        probes = [
+            each
+            for each in list_command.in_process(pid)
+            if each.state != "-" and not each.provider.endswith(str(pid))
+        ]  # the others have no site
     except list_command.NotFound as error:
-        return Finding("USDT probes", False, str(error), "pyusdt list FILE shows those of a program or a library")
+        return Finding(
+            "USDT probes",
+            False,
+            str(error),
+            "pyusdt list FILE shows those of a program or a library",
+        )
     if told := LISTENERS.news():
-        return Finding("USDT probes", False, "; ".join(told), "its memory is not to be had at once: a file system that does not answer")
+        return Finding(
+            "USDT probes",
+            False,
+            "; ".join(told),
+            "its memory is not to be had at once: a file system that does not answer",
+        )
     if not probes:
-        return Finding("USDT probes", None, "none with a semaphore that can be read",
-                       "pyusdt list -p shows those without one; ask as root for those of another's memory")
+        return Finding(
+            "USDT probes",
+            None,
+            "none with a semaphore that can be read",
+            "pyusdt list -p shows those without one; ask as root for those of another's memory",
+        )
     providers = sorted({each.provider for each in probes})
     on = [each.name for each in probes if each.state != "0"]
     text = f"{len(probes)} of {', '.join(providers)}; a tracer is attached to {len(on)} of them"
@@ -335,7 +472,13 @@ def _process_namespaces(pid: int) -> Iterator[Finding]:
     for kind in ("pid", "mnt"):
         try:
             if os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):
-                yield Finding(f"{kind} namespace", None, "is its own (a container)",
-                              "pydtrace -p takes the process id of outside and finds its files by itself")
+                yield Finding(
+                    f"{kind} namespace",
+                    None,
+                    "is its own (a container)",
+                    "pydtrace -p takes the process id of outside and finds its files by itself",
+                )
         except OSError as error:
-            yield Finding(f"{kind} namespace", None, f"can not be looked at: {error.strerror}", "ask as root")
+            yield Finding(
+                f"{kind} namespace", None, f"can not be looked at: {error.strerror}", "ask as root"
+            )

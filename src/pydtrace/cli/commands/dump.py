@@ -43,7 +43,9 @@ _GOES_ON = {
     "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
     proc_threads.FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
 }
-_OTHERS = "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
+_OTHERS = (
+    "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
+)
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
@@ -51,7 +53,9 @@ _OUTER = ("cut", "left out")  # said where the frames are that are not there
 Process = namedtuple("Process", ("pid", "minor", "waiting"))
 
 
-def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tuple[Process, list[Any], list[Any]]:
+def look(
+    pid: int, frames: int, native: bool = False, stop: bool = True
+) -> tuple[Process, list[Any], list[Any]]:
     """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
     stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
@@ -63,8 +67,11 @@ def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tupl
             return Process(pid, None, {}), _native_threads(pid), []
         codes = Codes(python)
         walker = python.walker(frames, _TRIES, native)
-        threads = (native_dump.of_process(pid, python.memory, python, codes, walker) if native
-                   else python_threads.of_process(python, walker, codes, stop))
+        threads = (
+            native_dump.of_process(pid, python.memory, python, codes, walker)
+            if native
+            else python_threads.of_process(python, walker, codes, stop)
+        )
         tasks = Tasks(python, codes).all(threads)
         waiting = Locks(python, codes).waiting(threads)
         names = ThreadNames(python, codes)
@@ -79,7 +86,11 @@ def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] |
     """What look() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
     they may be no Pythons, and they may end."""
     asked = list(dict.fromkeys(options.pids))
-    found = [child for pid in asked for child in proc_threads.descendants(pid)] if options.subprocesses else []
+    found = (
+        [child for pid in asked for child in proc_threads.descendants(pid)]
+        if options.subprocesses
+        else []
+    )
     for pid in dict.fromkeys([*asked, *found]):
         try:
             yield look(pid, options.frames, options.native, not options.no_stop)
@@ -116,7 +127,11 @@ def doing(thread: Any, holder: int | None = None) -> str:
     """What a thread does, in words; holder: the thread that holds the lock it waits for."""
     said = [thread.task.state if thread.task else "state unknown"]
     if thread.task and thread.task.call and thread.task.letter != "R":
-        said = [f"{thread.task.state}, in {thread.task.call}" if thread.task.halted else f"waits in {thread.task.call}"]
+        said = [
+            f"{thread.task.state}, in {thread.task.call}"
+            if thread.task.halted
+            else f"waits in {thread.task.call}"
+        ]
     if holder is not None:
         said = [f"waits for a lock that thread {holder} holds"]
     if thread.gil:
@@ -137,7 +152,9 @@ def thread_text(thread: Any, waiting: dict[int, int]) -> str:
     lines = [f"Thread {thread.task.tid if thread.task else '?'}{name}: {doing(thread, holder)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
-    lines += [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
+    lines += (
+        [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
+    )
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
     if len(lines) == 1:
         lines.append("    (no Python function)\n")
@@ -146,8 +163,11 @@ def thread_text(thread: Any, waiting: dict[int, int]) -> str:
 
 def task_text(task: Any) -> str:
     doing = f"awaits {harmless(task.awaits)}" if task.awaits else "runs, or is about to"
-    return f"Task {harmless(task.name)}: {doing}\n" + "".join(map(frame_line, task.frames)) + "".join(
-        f"    ({SAID[mark]})\n" for mark in task.marks)
+    return (
+        f"Task {harmless(task.name)}: {doing}\n"
+        + "".join(map(frame_line, task.frames))
+        + "".join(f"    ({SAID[mark]})\n" for mark in task.marks)
+    )
 
 
 def counted(n: int, what: str) -> str:
@@ -156,7 +176,9 @@ def counted(n: int, what: str) -> str:
 
 def circle_text(threads: list[int]) -> str:
     first, *others = [f"thread {each}" for each in threads]
-    return f"{first} waits for " + ", which waits for ".join([*others, first if others else "itself"])
+    return f"{first} waits for " + ", which waits for ".join(
+        [*others, first if others else "itself"]
+    )
 
 
 def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
@@ -164,12 +186,25 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
     (futex), where nobody is to blame."""
     found: list[tuple[Any, Any]] = []
     for thread in threads:
-        if thread.task is None or thread.task.letter == "R" or thread.task.halted or not thread.task.call or (
-                thread.task.call == "futex" and thread.task.tid not in process.waiting):
+        if (
+            thread.task is None
+            or thread.task.letter == "R"
+            or thread.task.halted
+            or not thread.task.call
+            or (thread.task.call == "futex" and thread.task.tid not in process.waiting)
+        ):
             continue
         places = {(each.name, each.file, each.line) for each in thread.frames}
-        runs = (task for task in tasks if not task.awaits and task.frames and all(task is not other for _, other in found))
-        found += [(thread, task) for task in runs if (task.frames[0].name, task.frames[0].file, task.frames[0].line) in places][:1]
+        runs = (
+            task
+            for task in tasks
+            if not task.awaits and task.frames and all(task is not other for _, other in found)
+        )
+        found += [
+            (thread, task)
+            for task in runs
+            if (task.frames[0].name, task.frames[0].file, task.frames[0].line) in places
+        ][:1]
     return found
 
 
@@ -189,8 +224,10 @@ def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
     told = halted(process.pid, threads)
     told += [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
-    told += [f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
-             for thread, task in blocked(process, threads, tasks)]
+    told += [
+        f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
+        for thread, task in blocked(process, threads, tasks)
+    ]
     parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
     return head + "".join(told) + "".join("\n" + each for each in parts)
 
@@ -205,18 +242,43 @@ def frame_object(frame: Any) -> dict[str, Any]:
 
 def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
     task = thread.task
-    return {"tid": task and task.tid, "name": thread.name, "state": task and task.state, "call": task and task.call,
-            "gil": thread.gil, "waits_for": task and waiting.get(task.tid), "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
+    return {
+        "tid": task and task.tid,
+        "name": thread.name,
+        "state": task and task.state,
+        "call": task and task.call,
+        "gil": thread.gil,
+        "waits_for": task and waiting.get(task.tid),
+        "marks": thread.marks,
+        "native": thread.native,
+        "frames": [frame_object(each) for each in thread.frames],
+    }
 
 
 def task_object(task: Any) -> dict[str, Any]:
-    return {"name": task.name, "awaits": task.awaits, "marks": task.marks, "frames": [frame_object(each) for each in task.frames]}
+    return {
+        "name": task.name,
+        "awaits": task.awaits,
+        "marks": task.marks,
+        "frames": [frame_object(each) for each in task.frames],
+    }
 
 
 def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     version = None if process.minor is None else f"3.{process.minor}"
-    return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each, process.waiting) for each in threads],
-                       "dead_locks": circles(process.waiting),
-                       "blocked_loops": [{"thread": thread.task.tid, "task": task.name, "call": thread.task.call}
-                                         for thread, task in blocked(process, threads, tasks)],
-                       "tasks": [task_object(each) for each in tasks]}) + "\n"
+    return (
+        json.dumps(
+            {
+                "pid": process.pid,
+                "python": version,
+                "threads": [thread_object(each, process.waiting) for each in threads],
+                "dead_locks": circles(process.waiting),
+                "blocked_loops": [
+                    {"thread": thread.task.tid, "task": task.name, "call": thread.task.call}
+                    for thread, task in blocked(process, threads, tasks)
+                ],
+                "tasks": [task_object(each) for each in tasks],
+            }
+        )
+        + "\n"
+    )

@@ -44,8 +44,16 @@ class Found:
 
     __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
 
-    def __init__(self, provider: str, name: str, module: str, arguments: str, state: str = "-", pid: int | None = None,
-                 process: str = "") -> None:
+    def __init__(
+        self,
+        provider: str,
+        name: str,
+        module: str,
+        arguments: str,
+        state: str = "-",
+        pid: int | None = None,
+        process: str = "",
+    ) -> None:
         self.provider, self.name, self.module = provider, name, module
         self.arguments, self.state = arguments, state
         self.pid, self.process = pid, process
@@ -65,7 +73,10 @@ def in_file(path: str) -> list[Found]:
     """The probes in the notes of an ELF file."""
     file = _open(path, path)
     try:
-        return [Found(note.provider, note.name, os.path.basename(path), note.arguments) for note in file.notes()]
+        return [
+            Found(note.provider, note.name, os.path.basename(path), note.arguments)
+            for note in file.notes()
+        ]
     except elf.BadFile as error:
         raise NotFound(f"{path}: {error}") from None
     finally:
@@ -96,7 +107,9 @@ def _mapped(pid: int) -> list[_Mapped]:
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:
-        raise NotFound(f"you may not look at process {pid}: run pyusdt as that process's user, or as root") from None
+        raise NotFound(
+            f"you may not look at process {pid}: run pyusdt as that process's user, or as root"
+        ) from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files: dict[Any, _Mapped] = {}
@@ -118,15 +131,26 @@ def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | N
     size = 0
     try:
         size = file.notes_size
-        offsets = [(note, file.offset(note.semaphore) if note.semaphore else None) for note in file.notes()] if size <= most else []
-        return [(note, None if offset is None else where.address(offset)) for note, offset in offsets], size
+        offsets = (
+            [
+                (note, file.offset(note.semaphore) if note.semaphore else None)
+                for note in file.notes()
+            ]
+            if size <= most
+            else []
+        )
+        return [
+            (note, None if offset is None else where.address(offset)) for note, offset in offsets
+        ], size
     except elf.BadFile:
         return [], size
     finally:
         file.close()
 
 
-def _all_notes(pid: int, files: list[_Mapped], left: Callable[[str], None]) -> Iterator[tuple[_Mapped, list[tuple[Any, int | None]]]]:
+def _all_notes(
+    pid: int, files: list[_Mapped], left: Callable[[str], None]
+) -> Iterator[tuple[_Mapped, list[tuple[Any, int | None]]]]:
     """Of each file its notes, as far as there is room; left(file's name): of one for which there is none."""
     most = _NOTES
     for where in files[:_FILES]:
@@ -142,8 +166,16 @@ def _all_notes(pid: int, files: list[_Mapped], left: Callable[[str], None]) -> I
 
 def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> list[Found]:
     counts = LISTENERS.of(pid, [address for _, address in notes if address is not None])
-    return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if address is None else str(counts.get(address, "-")))
-            for note, address in notes]
+    return [
+        Found(
+            note.provider,
+            note.name,
+            where.parts[0].name,
+            note.arguments,
+            "-" if address is None else str(counts.get(address, "-")),
+        )
+        for note, address in notes
+    ]
 
 
 def _nobody(name: str) -> None:
@@ -155,7 +187,12 @@ def semaphores(pid: int) -> tuple[set[int], set[str]]:
     can not be known."""
     with contextlib.suppress(NotFound):
         files = _mapped(pid)
-        addresses = {address for _, notes in _all_notes(pid, files, _nobody) for _, address in notes if address is not None}
+        addresses = {
+            address
+            for _, notes in _all_notes(pid, files, _nobody)
+            for _, address in notes
+            if address is not None
+        }
         return addresses, {part.path for where in files for part in where.parts}
     return set(), set()
 
@@ -177,12 +214,19 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
         own = list_probes(None, pid)
     except OSError:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
-    told = {(each.provider.removesuffix(str(pid)), each.name): each for each in map(_told, without_places(own))}
+    told = {
+        (each.provider.removesuffix(str(pid)), each.name): each
+        for each in map(_told, without_places(own))
+    }
     for each in found:
         named = told.get((each.provider, each.name))
-        if named and (each.state != "-" or named.state != "0"):  # a semaphore that could not be read may count a tracer
+        if named and (
+            each.state != "-" or named.state != "0"
+        ):  # a semaphore that could not be read may count a tracer
             each.state = str(int(named.state) + (0 if each.state == "-" else int(each.state)))
-        if named and ":" in named.arguments and each.provider not in _EVERYWHERE:  # what they are called, not where they lie
+        if (
+            named and ":" in named.arguments and each.provider not in _EVERYWHERE
+        ):  # what they are called, not where they lie
             each.arguments = named.arguments
     found += [each for key, each in told.items() if key not in seen]
     for each in found:
@@ -201,8 +245,13 @@ def without_places(rows: Sequence[Any]) -> list[Any]:
 def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
     pid, provider, module, _function, name, *_, sessions, elsewhere = row
-    arguments = [f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type) for called, type in probe_signatures.of(row)]
-    return Found(provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere))
+    arguments = [
+        f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type)
+        for called, type in probe_signatures.of(row)
+    ]
+    return Found(
+        provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere)
+    )
 
 
 def published() -> list[Found]:
@@ -234,6 +283,15 @@ def folded(probes: list[Found]) -> list[Found]:
             out += members
             continue
         first, last = members[0], members[-1]
-        out.append(Found(first.provider, f"{first.name} … {last.name[len(stem):]}", first.module, first.arguments,
-                         first.state, first.pid, first.process))
+        out.append(
+            Found(
+                first.provider,
+                f"{first.name} … {last.name[len(stem) :]}",
+                first.module,
+                first.arguments,
+                first.state,
+                first.pid,
+                first.process,
+            )
+        )
     return out

@@ -47,26 +47,42 @@ def columns(rows: list[list[str]]) -> str:
     """Lines of text; each column but the last is as wide as its longest cell."""
     if not rows:
         return ""
-    rows = [[harmless(cell) for cell in row] for row in rows]  # files and processes choose these names
+    rows = [
+        [harmless(cell) for cell in row] for row in rows
+    ]  # files and processes choose these names
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
+    lines = (
+        [cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]
+        for row in rows
+    )
     heading, *others = ["  ".join(cells).rstrip() + "\n" for cells in lines]
     return terminal_colour.paint(terminal_colour.BOLD, heading) + "".join(others)
 
 
 def probe_text(probes: list[Found], several: bool = False) -> str:
     """probes: found.Found objects; several: they are of more than one process."""
-    shown = [("PROVIDER", "provider"), ("PROBE", "name"), ("ON", "state"), ("MODULE", "module"), ("ARGUMENTS", "arguments")]
+    shown = [
+        ("PROVIDER", "provider"),
+        ("PROBE", "name"),
+        ("ON", "state"),
+        ("MODULE", "module"),
+        ("ARGUMENTS", "arguments"),
+    ]
     if several:
         shown.insert(1, ("PROCESS", "process"))
-    rows = [[heading for heading, _ in shown], *([getattr(each, field) for _, field in shown] for each in probes)]
+    rows = [
+        [heading for heading, _ in shown],
+        *([getattr(each, field) for _, field in shown] for each in probes),
+    ]
     return columns(rows)
 
 
 def probe_json(probes: list[Found]) -> str:
     """The same for programs: one object in each line.  Names are unchanged: JSON escapes control characters."""
     fields = ("provider", "name", "module", "state", "arguments", "pid", "process")
-    return "".join(json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes)
+    return "".join(
+        json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes
+    )
 
 
 MARKS = {True: "ok", False: "NO", None: "--"}
@@ -93,7 +109,9 @@ def finding_report(findings: list[Finding]) -> str:
 
     rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
     cells = [[harmless(cell).replace("|", "\\|") for cell in row] for row in rows]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells])
+    table = "".join(
+        f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells]
+    )
     return f"{versions()}\n{table}"
 
 
@@ -109,12 +127,19 @@ def list_command(options: Namespace) -> int:
         if options.file is not None:
             probes = found.in_file(options.file)
         else:
-            probes = found.in_process(options.pid, left.append) if options.pid is not None else found.published()
+            probes = (
+                found.in_process(options.pid, left.append)
+                if options.pid is not None
+                else found.published()
+            )
     except found.NotFound as error:
         raise Failure(error) from None
     if left:
         others = f" and {len(left) - 1} more files" if len(left) > 1 else ""
-        print(f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for", file=sys.stderr)
+        print(
+            f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for",
+            file=sys.stderr,
+        )
     for line in LISTENERS.news():
         print(f"{PROGRAM}: {harmless(line)}", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
@@ -181,7 +206,9 @@ def top_command(options: Namespace) -> int:
     try:
         if options.once or not sys.stdout.isatty():
             tables, foot = top.tables(options.interval)
-            show("\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot))
+            show(
+                "\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot)
+            )
         else:
             top.watch(options.interval)
     except (OSError, top.NoScreen) as error:
@@ -267,7 +294,13 @@ def serve_command(options: Namespace) -> int:
 class Version(argparse.Action):
     """--version; finding out the version takes time, so this waits until it is asked for."""
 
-    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
         from pydtrace.cli.pydtrace.usage import versions
 
         show(versions())
@@ -290,10 +323,24 @@ def completion_command(options: Namespace) -> int:
 
 def _list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
-    what.add_argument("-p", "--pid", type=process_id, help="a process, any: with pyusdt in it or not")
-    what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
-    each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
-    each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
+    what.add_argument(
+        "-p", "--pid", type=process_id, help="a process, any: with pyusdt in it or not"
+    )
+    what.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="an ELF file, any: a program, a library, an extension",
+    )
+    each.add_argument(
+        "-a",
+        "--all",
+        action="store_true",
+        help="a line for every probe: user_trace-n0, user_trace-n1 …",
+    )
+    each.add_argument(
+        "--json", action="store_true", help="an object of JSON for every probe, a line each"
+    )
 
 
 def _interval(text: str) -> float:
@@ -303,21 +350,42 @@ def _interval(text: str) -> float:
 
 
 def _top_arguments(each: ArgumentParser) -> None:
-    each.add_argument("-i", "--interval", type=_interval, default=2.0, help="seconds between two looks: 2 (0.1 to 3600)")
-    each.add_argument("--once", action="store_true", help="one table of one interval, as where the output is no terminal")
+    each.add_argument(
+        "-i",
+        "--interval",
+        type=_interval,
+        default=2.0,
+        help="seconds between two looks: 2 (0.1 to 3600)",
+    )
+    each.add_argument(
+        "--once",
+        action="store_true",
+        help="one table of one interval, as where the output is no terminal",
+    )
 
 
 def _doctor_arguments(each: ArgumentParser) -> None:
     each.add_argument("-p", "--pid", type=process_id, help="a process that is to be traced")
-    each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
+    each.add_argument(
+        "--report",
+        action="store_true",
+        help="the same as Markdown, with versions, for a report of a mistake in pyusdt",
+    )
 
 
 def _attach_arguments(each: ArgumentParser) -> None:
-    each.add_argument("pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not")
+    each.add_argument(
+        "pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not"
+    )
 
 
 def _run_arguments(each: ArgumentParser) -> None:
-    each.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="gunicorn shop.wsgi, python app.py …, with its arguments")
+    each.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="gunicorn shop.wsgi, python app.py …, with its arguments",
+    )
 
 
 def _size(text: str) -> int:
@@ -333,9 +401,25 @@ def _size(text: str) -> int:
 
 
 def _serve_arguments(each: ArgumentParser) -> None:
-    each.add_argument("folder", metavar="FOLDER", help="/etc/pyusdt.d: NAME.d, and NAME.args with further options of pydtrace's")
-    each.add_argument("--cpu", type=int, default=25, metavar="PERCENT", help="of a processor that each script may take; default: 25")
-    each.add_argument("--memory", type=_size, default="512m", metavar="SIZE", help="of memory that each may take; default: 512m")
+    each.add_argument(
+        "folder",
+        metavar="FOLDER",
+        help="/etc/pyusdt.d: NAME.d, and NAME.args with further options of pydtrace's",
+    )
+    each.add_argument(
+        "--cpu",
+        type=int,
+        default=25,
+        metavar="PERCENT",
+        help="of a processor that each script may take; default: 25",
+    )
+    each.add_argument(
+        "--memory",
+        type=_size,
+        default="512m",
+        metavar="SIZE",
+        help="of memory that each may take; default: 512m",
+    )
 
 
 def _script_arguments(each: ArgumentParser) -> None:
@@ -346,12 +430,19 @@ def _script_arguments(each: ArgumentParser) -> None:
 
 def _trace_arguments(each: ArgumentParser) -> None:
     _script_arguments(each)
-    each.add_argument("others", nargs=argparse.REMAINDER, metavar="…", help="the script's options, which its --help shows, and pydtrace's")
+    each.add_argument(
+        "others",
+        nargs=argparse.REMAINDER,
+        metavar="…",
+        help="the script's options, which its --help shows, and pydtrace's",
+    )
 
 
 def _stub_arguments(each: ArgumentParser) -> None:
     each.add_argument("file", metavar="FILE", help="shop.d")
-    each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
+    each.add_argument(
+        "-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output"
+    )
 
 
 def _completion_arguments(each: ArgumentParser) -> None:
@@ -369,7 +460,12 @@ class Command:
 
     __slots__ = ("arguments", "run", "words")
 
-    def __init__(self, run: Callable[[Namespace], int], arguments: Callable[[ArgumentParser], None], words: str | None = None) -> None:
+    def __init__(
+        self,
+        run: Callable[[Namespace], int],
+        arguments: Callable[[ArgumentParser], None],
+        words: str | None = None,
+    ) -> None:
         self.run, self.arguments, self.words = run, arguments, words
 
     def fill(self, made: ArgumentParser) -> ArgumentParser:
@@ -384,25 +480,61 @@ class Command:
 
 
 COMMANDS = {
-    "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
-    "top": Command(top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"),
-    "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
-    "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
-    "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of Python processes, now"),
-    "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
-    "scripts": Command(scripts_command, lambda _: None, "the scripts that are installed with pyusdt, and their questions"),
+    "list": Command(
+        list_command,
+        _list_arguments,
+        "the USDT probes of a process, a file, or all processes with pyusdt",
+    ),
+    "top": Command(
+        top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"
+    ),
+    "doctor": Command(
+        doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"
+    ),
+    "attach": Command(
+        attach_command,
+        _attach_arguments,
+        "bring the provider python into a process that runs (CPython 3.14 and later)",
+    ),
+    "dump": Command(
+        dump_command, stack_options.dump, "the stacks of all threads of Python processes, now"
+    ),
+    "profile": Command(
+        profile_command,
+        stack_options.profile,
+        "which functions a Python program spends its time in",
+    ),
+    "scripts": Command(
+        scripts_command,
+        lambda _: None,
+        "the scripts that are installed with pyusdt, and their questions",
+    ),
     "show": Command(show_command, _script_arguments, "one of these scripts"),
     "trace": Command(trace_command, _trace_arguments, "run one of these scripts, by its name"),
-    "run": Command(run_command, _run_arguments, "run a Python program with probes in the frameworks that it uses"),
+    "run": Command(
+        run_command,
+        _run_arguments,
+        "run a Python program with probes in the frameworks that it uses",
+    ),
     "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
-    "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
-    "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
+    "stub": Command(
+        stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"
+    ),
+    "completion": Command(
+        completion_command, _completion_arguments, "print what makes a shell complete both commands"
+    ),
     "complete": Command(complete_command, _complete_arguments),
 }
 
 
 _WRITES = "--svg FILE, --speedscope FILE and --folded write what was seen"
-_CALLED_OTHERWISE = {"-o": _WRITES, "--output": _WRITES, "-f": _WRITES, "--format": _WRITES, "--flame": "--svg FILE writes a flame graph"}  # of profile
+_CALLED_OTHERWISE = {
+    "-o": _WRITES,
+    "--output": _WRITES,
+    "-f": _WRITES,
+    "--format": _WRITES,
+    "--flame": "--svg FILE writes a flame graph",
+}  # of profile
 
 
 class Parser(argparse.ArgumentParser):
@@ -431,7 +563,12 @@ class Parser(argparse.ArgumentParser):
             hint = _CALLED_OTHERWISE.get(name) if self.prog == f"{PROGRAM} profile" else None
             if name in ("-p", "--pid"):
                 hint = f"{self.prog} PID: the id stands by itself"
-            self.error(behind(f"there is no option {harmless(name)}", hint or question or f"{self.prog} --help lists the options"))
+            self.error(
+                behind(
+                    f"there is no option {harmless(name)}",
+                    hint or question or f"{self.prog} --help lists the options",
+                )
+            )
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
@@ -447,12 +584,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> ArgumentParser:
-    made = Parser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
-    made.add_argument("--color", choices=terminal_colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
-    made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
+    made = Parser(
+        prog=PROGRAM, description="What there is to trace, and what keeps it from working."
+    )
+    made.add_argument(
+        "--color",
+        choices=terminal_colour.WHEN,
+        default="auto",
+        help="colour: auto, the default, where the output is a terminal",
+    )
+    made.add_argument(
+        "--version", action=Version, nargs=0, help="show pyusdt's version and that of D"
+    )
     commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for name, each in COMMANDS.items():
-        each.fill(commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name))
+        each.fill(
+            commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name)
+        )
     return made
 
 

@@ -100,7 +100,9 @@ def progress(profile: Profile, clock: Clock) -> None:
     sys.stderr.flush()
 
 
-def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]) -> None:
+def sample(
+    sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]
+) -> None:
     """Until the time is over, nothing is left to sample, or ended(): the command has, or Ctrl-C was typed."""
     retry, look_for_children, tell = Now(_RETRY), Share(_SHARE), Now(_PROGRESS)
     shows = sys.stderr.isatty()
@@ -108,7 +110,9 @@ def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, end
         if options.subprocesses:
             look_for_children.run(sampler.add_children)
         sampler.retry(fresh=not retry)
-        if not sampler.look() or (options.pid is not None and not sampler.has_any and not profile.looks):
+        if not sampler.look() or (
+            options.pid is not None and not sampler.has_any and not profile.looks
+        ):
             break
         if shows and tell:
             progress(profile, clock)
@@ -147,8 +151,12 @@ def collect(options: Namespace) -> Profile:
         if sampling.stopping and why_none:
             raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
         if command and command.poll():
-            raise EndedUnseen.of(command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status))
-        raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
+            raise EndedUnseen.of(
+                command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status)
+            )
+        raise why_none or NoStacks(
+            f"process {command.pid if command else options.pid} has ended, and no Python was seen in it"
+        )
     return profile
 
 
@@ -161,8 +169,21 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStac
         return sampling.stopping or (command is not None and command.poll())
 
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
-        sampler = Sampler(profile, Options(_which(options), options.lines, options.threads, options.frames, options.native,
-                                           not options.no_stop, options.tasks, options.tags), beat, command.pid if command else None)
+        sampler = Sampler(
+            profile,
+            Options(
+                _which(options),
+                options.lines,
+                options.threads,
+                options.frames,
+                options.native,
+                not options.no_stop,
+                options.tasks,
+                options.tags,
+            ),
+            beat,
+            command.pid if command else None,
+        )
         try:
             if command:
                 command.watch_group()
@@ -183,7 +204,10 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStac
 def write(path: str, text: str) -> None:
     """A file that is there when it is whole.  Raises report.output.OutputError."""
     aside = Aside(path)
-    with aside.checked(), open(aside.make(), "w", encoding="utf-8", errors="backslashreplace") as file:
+    with (
+        aside.checked(),
+        open(aside.make(), "w", encoding="utf-8", errors="backslashreplace") as file,
+    ):
         file.write(text)
     aside.done()
 
@@ -215,9 +239,13 @@ def check(options: Namespace) -> str | None:
     if options.off_cpu and options.native:
         return "--off-cpu has no native frames: sched:::off-cpu { @[ustack()] = count(); } of pydtrace has those that the kernel finds"
     if options.off_cpu and (options.tasks or options.tags):
-        return "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
+        return (
+            "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
+        )
     if options.no_stop and options.native:
-        return "--native reads the stack of a thread that stands still: it can not do with --no-stop"
+        return (
+            "--native reads the stack of a thread that stands still: it can not do with --no-stop"
+        )
     for path in (options.speedscope, options.svg):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"

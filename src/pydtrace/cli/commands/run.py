@@ -27,8 +27,12 @@ def run(words: list[str]) -> NoReturn:
     if not words:
         raise NotRun("which command? As in `pyusdt run gunicorn shop.wsgi`")
     check(words)
-    os.environ.update({"PYUSDT_INSTRUMENT": os.environ.get("PYUSDT_INSTRUMENT") or "all",
-                       **environment(0, children=True, hooks=True)})
+    os.environ.update(
+        {
+            "PYUSDT_INSTRUMENT": os.environ.get("PYUSDT_INSTRUMENT") or "all",
+            **environment(0, children=True, hooks=True),
+        }
+    )
     try:
         os.execvp(words[0], words)
     except OSError as error:

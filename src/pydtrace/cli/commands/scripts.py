@@ -61,7 +61,9 @@ class Script:
         text, mine = self.text, self.providers()
         if provider is not None:
             if len(mine) != 1:
-                raise ValueError(f"{self.name} is about several providers, {', '.join(mine)}: --provider can not stand for all of them")
+                raise ValueError(
+                    f"{self.name} is about several providers, {', '.join(mine)}: --provider can not stand for all of them"
+                )
             text = PROVIDER.sub(f"{provider}*:::", text)
         named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
         for old in names:
@@ -77,7 +79,10 @@ def names() -> list[str]:
 
 def table() -> list[list[str]]:
     """A row for each script, below a heading: its name, the probes that it needs, its question."""
-    return [["SCRIPT", "PROBES", "QUESTION"], *([name, _probes(name), Script(name).question] for name in names())]
+    return [
+        ["SCRIPT", "PROBES", "QUESTION"],
+        *([name, _probes(name), Script(name).question] for name in names()),
+    ]
 
 
 def _probes(name: str) -> str:
@@ -85,7 +90,10 @@ def _probes(name: str) -> str:
     needed: dict[str, list[str]] = {}
     for provider, probe in needed_probes(name):
         needed.setdefault(provider, []).append(probe)
-    return "; ".join(f"{provider}:::{', '.join(probes)}" for provider, probes in needed.items()) or "any"
+    return (
+        "; ".join(f"{provider}:::{', '.join(probes)}" for provider, probes in needed.items())
+        or "any"
+    )
 
 
 def misfit(name: str, given: list[str]) -> str | None:
@@ -97,18 +105,27 @@ def misfit(name: str, given: list[str]) -> str | None:
     from pydtrace.engine.no_events_hints import providers_of
 
     needed = {provider for provider, _ in needed_probes(name)}
-    if not needed or {"--attach", "-Z", "--provider", "--name"} & {word.partition("=")[0] for word in given}:
+    if not needed or {"--attach", "-Z", "--provider", "--name"} & {
+        word.partition("=")[0] for word in given
+    }:
         return None
     for pid in _pids(given):
         has = providers_of([pid])
         if has and not has & needed and not is_young(pid):
-            fitting = ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has)) or "none of these scripts"
+            fitting = (
+                ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has))
+                or "none of these scripts"
+            )
             return f"process {pid} has none of the probes that {name} needs ({_probes(name)}): what it has is for {fitting}"
     return None
 
 
 def _pids(given: list[str]) -> list[int]:
-    words = [word[2:] or after for word, after in zip(given, [*given[1:], ""], strict=False) if word.startswith("-p")]
+    words = [
+        word[2:] or after
+        for word, after in zip(given, [*given[1:], ""], strict=False)
+        if word.startswith("-p")
+    ]
     return [int(word) for word in words if word.isdigit()]
 
 
@@ -127,13 +144,41 @@ def _pair(text: str) -> tuple[str, str]:
 
 def parser(script: Script) -> argparse.ArgumentParser:
     """For what follows the script's name."""
-    made = argparse.ArgumentParser(prog=f"pyusdt trace {script.name}", description=script.question, epilog=_OTHERS, allow_abbrev=False)
+    made = argparse.ArgumentParser(
+        prog=f"pyusdt trace {script.name}",
+        description=script.question,
+        epilog=_OTHERS,
+        allow_abbrev=False,
+    )
     for option in script.options:
-        words = f"{option.words}; {option.default} if it is not given" if option.default else option.words
-        made.add_argument(f"--{option.name}", dest=option.name, metavar="N" if option.integer else "TEXT", help=words,
-                          type=int if option.integer else str, default=option.default, required=not option.default)
-    made.add_argument("--provider", type=_word, metavar="NAME", help=f"the provider in the place of {', '.join(script.providers())}")
-    made.add_argument("--name", type=_pair, action="append", default=[], metavar="OLD=NEW", help="a probe or an argument is called NEW there")
+        words = (
+            f"{option.words}; {option.default} if it is not given"
+            if option.default
+            else option.words
+        )
+        made.add_argument(
+            f"--{option.name}",
+            dest=option.name,
+            metavar="N" if option.integer else "TEXT",
+            help=words,
+            type=int if option.integer else str,
+            default=option.default,
+            required=not option.default,
+        )
+    made.add_argument(
+        "--provider",
+        type=_word,
+        metavar="NAME",
+        help=f"the provider in the place of {', '.join(script.providers())}",
+    )
+    made.add_argument(
+        "--name",
+        type=_pair,
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="a probe or an argument is called NEW there",
+    )
     return made
 
 
@@ -143,7 +188,13 @@ def command_line(script: Script, given: list[str]) -> list[str]:
     path = script.path
     if options.provider or options.name:
         path = _in_memory(script.name, script.renamed(options.provider, dict(options.name)))
-    return ["-q", "-s", path, *others, *(str(getattr(options, option.name)) for option in script.options)]
+    return [
+        "-q",
+        "-s",
+        path,
+        *others,
+        *(str(getattr(options, option.name)) for option in script.options),
+    ]
 
 
 def _in_memory(name: str, text: str) -> str:

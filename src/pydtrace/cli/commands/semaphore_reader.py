@@ -42,7 +42,9 @@ class Listeners(Looks):
 
     def _leave(self, reader: Any) -> None:
         self._hostile.add(reader.pid)
-        self._tell(f"process {reader.pid} does not let its memory be read: who listens to its probes is not known")
+        self._tell(
+            f"process {reader.pid} does not let its memory be read: who listens to its probes is not known"
+        )
         self._reader = None
 
 

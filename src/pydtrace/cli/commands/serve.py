@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 _LOOK = 1.0  # s between two looks at the folder
 _FIRST, _LONGEST = 1.0, 60.0  # s before a script that failed is started again: the double each time
 _WELL = 60.0  # s: who has run for so long has not failed at once
-_PATIENCE = 20.0  # s for a script's END and for what its receivers are still to get, before it is killed
+_PATIENCE = (
+    20.0  # s for a script's END and for what its receivers are still to get, before it is killed
+)
 _LINE = 8192  # bytes of a line, at the most
 _COSTLY = 4  # pydtrace's exit status where -x maxcpu has ended it
 _PROGRAM = """import ctypes, os, signal, sys
@@ -71,10 +73,23 @@ class Script:
     def start(self, folder: str, memory: int, cpu: int) -> None:
         """NotServed where its options can not be read; OSError."""
         words = _options(os.path.join(folder, self.name + ".args"))
-        command = own_python(_PROGRAM, str(os.getpid()), "-q", "-Z", "-x", f"maxcpu={cpu}", *words,
-                             "-s", os.path.join(folder, self.name + ".d"))
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        with contextlib.suppress(OSError, AttributeError):  # it has ended; there are no limits of others here
+        command = own_python(
+            _PROGRAM,
+            str(os.getpid()),
+            "-q",
+            "-Z",
+            "-x",
+            f"maxcpu={cpu}",
+            *words,
+            "-s",
+            os.path.join(folder, self.name + ".d"),
+        )
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # it has ended; there are no limits of others here
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (memory, memory))
         self.since, self.stopping = time.monotonic(), 0.0
 
@@ -177,7 +192,11 @@ class Supervisor:
             os.stat(self._folder)  # one that is not there is said to be so, whoever could make it
             if others := changeable_by_others(self._folder):
                 raise NotServed(_open_to_others(others))
-            names = sorted(each[:-2] for each in os.listdir(self._folder) if each.endswith(".d") and not each.startswith("."))
+            names = sorted(
+                each[:-2]
+                for each in os.listdir(self._folder)
+                if each.endswith(".d") and not each.startswith(".")
+            )
         except OSError as error:
             raise NotServed(f"{self._folder}: {error.strerror}") from None
         found, refused = {}, {}
@@ -258,7 +277,9 @@ def _seen(path: str) -> Seen:
         if not stat.S_ISREG(status.st_mode):
             raise NotServed(f"{file} is no regular file")
         _check(file, status)
-        found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        found.append(
+            (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        )
     return tuple(found)
 
 
@@ -283,6 +304,9 @@ def _notify(text: str) -> None:
     """systemd, if it has started us."""
     path = os.environ.get("NOTIFY_SOCKET")
     if path:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as there:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as there,
+        ):
             there.connect("\0" + path[1:] if path.startswith("@") else path)
             there.send(text.encode())

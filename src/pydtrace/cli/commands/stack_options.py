@@ -37,43 +37,108 @@ def seconds(most: int) -> Callable[[str], float]:
 
     def check(text: str) -> float:
         if not (_SECONDS.fullmatch(text) and 0 < float(text) <= most):
-            raise argparse.ArgumentTypeError(f"a number of seconds up to {most} is wanted, such as 10 or 0.5, not {text!r}")
+            raise argparse.ArgumentTypeError(
+                f"a number of seconds up to {most} is wanted, such as 10 or 0.5, not {text!r}"
+            )
         return float(text)
 
     return check
 
 
 def _frames(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--frames", type=number(MOST_FRAMES), default=1000, metavar="N", help="of a stack, the innermost; default: 1000")
+    parser.add_argument(
+        "--frames",
+        type=number(MOST_FRAMES),
+        default=1000,
+        metavar="N",
+        help="of a stack, the innermost; default: 1000",
+    )
 
 
 def dump(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pids", nargs="+", type=process_id, metavar="PID", help="processes with CPython 3.9 to 3.15 in them")
-    parser.add_argument("--subprocesses", action="store_true", help="with the Pythons among their descendants; with --native, with all")
+    parser.add_argument(
+        "pids",
+        nargs="+",
+        type=process_id,
+        metavar="PID",
+        help="processes with CPython 3.9 to 3.15 in them",
+    )
+    parser.add_argument(
+        "--subprocesses",
+        action="store_true",
+        help="with the Pythons among their descendants; with --native, with all",
+    )
     _frames(parser)
     stops = parser.add_mutually_exclusive_group()
-    stops.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
-    stops.add_argument("--no-stop", action="store_true", help="do not stop what runs, not even where its stack does not hold still")
-    parser.add_argument("--json", action="store_true", help="an object of JSON in a line for each process")
+    stops.add_argument(
+        "--native",
+        action="store_true",
+        help="with the frames of C, of any process; what runs is stopped for a moment",
+    )
+    stops.add_argument(
+        "--no-stop",
+        action="store_true",
+        help="do not stop what runs, not even where its stack does not hold still",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="an object of JSON in a line for each process"
+    )
 
 
 def profile(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pyusdt profile [OPTIONS] (PID | -- COMMAND …)"
-    parser.add_argument("pid", nargs="?", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
-    parser.add_argument("-d", "--duration", type=seconds(MOST_SECONDS), metavar="SECONDS", help="default: until Ctrl-C or its end")
-    parser.add_argument("-r", "--rate", type=number(MOST_HZ), default=97, metavar="HZ", help="looks a second; default: 97")
+    parser.add_argument(
+        "pid",
+        nargs="?",
+        type=process_id,
+        metavar="PID",
+        help="a process with CPython 3.9 to 3.15 in it",
+    )
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=seconds(MOST_SECONDS),
+        metavar="SECONDS",
+        help="default: until Ctrl-C or its end",
+    )
+    parser.add_argument(
+        "-r",
+        "--rate",
+        type=number(MOST_HZ),
+        default=97,
+        metavar="HZ",
+        help="looks a second; default: 97",
+    )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--wall", action="store_true", help="count threads that wait, too; default: those that run")
-    which.add_argument("--gil", action="store_true", help="count the thread that holds the GIL alone")
-    which.add_argument("--off-cpu", action="store_true", help="how long threads wait, exactly; needs root on Linux")
-    parser.add_argument("--no-stop", action="store_true", help="do not stop what runs for the moment in which its stack is read")
-    parser.add_argument("--subprocesses", action="store_true", help="with the processes that it starts")
+    which.add_argument(
+        "--wall", action="store_true", help="count threads that wait, too; default: those that run"
+    )
+    which.add_argument(
+        "--gil", action="store_true", help="count the thread that holds the GIL alone"
+    )
+    which.add_argument(
+        "--off-cpu", action="store_true", help="how long threads wait, exactly; needs root on Linux"
+    )
+    parser.add_argument(
+        "--no-stop",
+        action="store_true",
+        help="do not stop what runs for the moment in which its stack is read",
+    )
+    parser.add_argument(
+        "--subprocesses", action="store_true", help="with the processes that it starts"
+    )
     parser.add_argument("--threads", action="store_true", help="tell threads apart")
     parser.add_argument("--tasks", action="store_true", help="tell tasks of asyncio apart")
     parser.add_argument("--tags", action="store_true", help="tell tags (pyusdt.put_tag) apart")
     parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")
-    parser.add_argument("--native", action="store_true", help="with the frames of C; what runs is stopped for a moment at each look")
+    parser.add_argument(
+        "--native",
+        action="store_true",
+        help="with the frames of C; what runs is stopped for a moment at each look",
+    )
     _frames(parser)
-    parser.add_argument("--folded", action="store_true", help="print folded stacks in the place of the table")
+    parser.add_argument(
+        "--folded", action="store_true", help="print folded stacks in the place of the table"
+    )
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
     parser.add_argument("--svg", metavar="FILE", help="write a flame graph")

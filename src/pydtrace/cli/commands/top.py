@@ -31,19 +31,43 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    Who = tuple[int, str]  # a pid, and "" or, where that is a pid of another namespace, what the process calls itself
+    Who = tuple[
+        int, str
+    ]  # a pid, and "" or, where that is a pid of another namespace, what the process calls itself
 
 _EVERYWHERE = ("pyusdt", "erlang", "python")  # providers that are not a program's own
 _HELP = "q quit  s sort  p pause  + - interval"
-HEADINGS = ("PID", "PROCESS", "PROBES", "OWN PROVIDERS", "TRACED BY", "KB/s", "UNREAD", "LOST", "LOST/s", "RUNS/s")
-_NARROW, _WIDE = ("PID", "PROCESS", "TRACED BY", "KB/s", "LOST", "RUNS/s"), 100  # the columns of a terminal that has not so many
+HEADINGS = (
+    "PID",
+    "PROCESS",
+    "PROBES",
+    "OWN PROVIDERS",
+    "TRACED BY",
+    "KB/s",
+    "UNREAD",
+    "LOST",
+    "LOST/s",
+    "RUNS/s",
+)
+_NARROW, _WIDE = (
+    ("PID", "PROCESS", "TRACED BY", "KB/s", "LOST", "RUNS/s"),
+    100,
+)  # the columns of a terminal that has not so many
 KERNEL_HEADINGS = ("TRACER", "NAME", "PROGRAMS", "PLACES", "TRACES", "RUNS/s", "LOST", "LOST/s")
 _KERNEL_NARROW = ("TRACER", "NAME", "TRACES", "RUNS/s", "LOST")
 _LEAST = 3  # processes that a low terminal shows before it has room for the tracers' table
-_TEXTS = ("PROCESS", "OWN PROVIDERS", "TRACED BY", "NAME", "TRACES")  # columns that begin at the left
+_TEXTS = (
+    "PROCESS",
+    "OWN PROVIDERS",
+    "TRACED BY",
+    "NAME",
+    "TRACES",
+)  # columns that begin at the left
 OTHERS = "others"
-_UNCOUNTED = (f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
-              "comes to these, they alone can count")
+_UNCOUNTED = (
+    f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
+    "comes to these, they alone can count"
+)
 _NOBODY = "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on"
 _RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share stands in the tracer's row alone"
 _LACK = "RUNS/s: the kernel counts for root alone how often programs run"
@@ -57,7 +81,20 @@ class Row:
     that others listen to (perf, gdb); rate: bytes a second; unread: of what its rings hold, the share that nobody has read; lost,
     losses: events, all that there were, and a second; runs: how often programs for this process alone ran, a second; None: not known."""
 
-    __slots__ = ("kernel", "losses", "lost", "name", "others", "pid", "probes", "providers", "rate", "runs", "tracers", "unread")
+    __slots__ = (
+        "kernel",
+        "losses",
+        "lost",
+        "name",
+        "others",
+        "pid",
+        "probes",
+        "providers",
+        "rate",
+        "runs",
+        "tracers",
+        "unread",
+    )
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
@@ -74,11 +111,25 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """As text, in the order of HEADINGS."""
-        tracers = [*map(str, self.tracers), *(f"{pid} (kernel)" for pid in self.kernel),
-                   *([f"{OTHERS} ({self.others} of {self.probes})"] if self.others else [])]
-        rings = (f"{self.rate / 1000:.1f}", f"{self.unread:.0%}", str(self.lost), f"{self.losses:.0f}") if self.tracers else ("-",) * 4
-        return (str(self.pid), harmless(self.name), str(self.probes), harmless(", ".join(self.providers)) or "-",
-                ", ".join(tracers) or "-", *rings, _number(self.runs))
+        tracers = [
+            *map(str, self.tracers),
+            *(f"{pid} (kernel)" for pid in self.kernel),
+            *([f"{OTHERS} ({self.others} of {self.probes})"] if self.others else []),
+        ]
+        rings = (
+            (f"{self.rate / 1000:.1f}", f"{self.unread:.0%}", str(self.lost), f"{self.losses:.0f}")
+            if self.tracers
+            else ("-",) * 4
+        )
+        return (
+            str(self.pid),
+            harmless(self.name),
+            str(self.probes),
+            harmless(", ".join(self.providers)) or "-",
+            ", ".join(tracers) or "-",
+            *rings,
+            _number(self.runs),
+        )
 
 
 class KernelRow:
@@ -86,7 +137,9 @@ class KernelRow:
 
     __slots__ = ("found", "losses", "lost", "name", "runs")
 
-    def __init__(self, found: Any, name: str, runs: float | None, lost: int | None, losses: float | None) -> None:
+    def __init__(
+        self, found: Any, name: str, runs: float | None, lost: int | None, losses: float | None
+    ) -> None:
         self.found, self.name, self.runs, self.lost, self.losses = found, name, runs, lost, losses
 
     def cells(self) -> tuple[str, ...]:
@@ -94,14 +147,26 @@ class KernelRow:
         links = self.found.links.values()
         named = list(dict.fromkeys(_place(link) for link in links))
         more = f" and {len(named) - _MOST_TRACES} more" if len(named) > _MOST_TRACES else ""
-        return (str(self.found.pid), harmless(self.name), str(len(self.found.runs)), str(sum(link.places for link in links)),
-                harmless(", ".join(named[:_MOST_TRACES]) + more) or "-", _number(self.runs), _number(self.lost), _number(self.losses))
+        return (
+            str(self.found.pid),
+            harmless(self.name),
+            str(len(self.found.runs)),
+            str(sum(link.places for link in links)),
+            harmless(", ".join(named[:_MOST_TRACES]) + more) or "-",
+            _number(self.runs),
+            _number(self.lost),
+            _number(self.losses),
+        )
 
 
 def _place(link: Any) -> str:
     """Where a program is attached, in few words."""
     if link.path:
-        return f"{os.path.basename(link.path)} of {link.pid}" if link.pid else str(os.path.basename(link.path))
+        return (
+            f"{os.path.basename(link.path)} of {link.pid}"
+            if link.pid
+            else str(os.path.basename(link.path))
+        )
     return str(link.tracepoint or link.kind)
 
 
@@ -157,7 +222,9 @@ class Looks:
         for who, row in found.items():
             if who[1]:
                 continue
-            addresses, paths = self._sites[who, row.probes] = before.get((who, row.probes)) or self._semaphores(row.pid)
+            addresses, paths = self._sites[who, row.probes] = before.get(
+                (who, row.probes)
+            ) or self._semaphores(row.pid)
             told = 0
             for tracer in tracers:
                 if links := tracer.of(row.pid, paths):
@@ -178,15 +245,37 @@ class Looks:
 
     def _rates(self, tracers: list[Any], seconds: float) -> dict[tuple[int, int], float]:
         """How often each (tracer, program) ran, a second."""
-        now = {(tracer.pid, program): count for tracer in tracers for program, count in tracer.runs.items()}
-        rates = {each: max(0, count - self._ran.get(each, 0 if self._looked else count)) / (seconds or 1) for each, count in now.items()}
-        self._ran, before, self._lost = now, self._lost, {tracer.pid: tracer.lost() for tracer in tracers}
+        now = {
+            (tracer.pid, program): count
+            for tracer in tracers
+            for program, count in tracer.runs.items()
+        }
+        rates = {
+            each: max(0, count - self._ran.get(each, 0 if self._looked else count)) / (seconds or 1)
+            for each, count in now.items()
+        }
+        self._ran, before, self._lost = (
+            now,
+            self._lost,
+            {tracer.pid: tracer.lost() for tracer in tracers},
+        )
         self.kernel = []
         for tracer in sorted(tracers, key=lambda tracer: tracer.pid):
             lost = self._lost[tracer.pid]
-            losses = None if lost is None else max(0, lost - (before.get(tracer.pid) or (0 if self._looked else lost))) / (seconds or 1)
-            runs = sum(rates[tracer.pid, program] for program in tracer.runs) if self._counting else None
-            self.kernel.append(KernelRow(tracer, process_names.called(tracer.pid), runs, lost, losses))
+            losses = (
+                None
+                if lost is None
+                else max(0, lost - (before.get(tracer.pid) or (0 if self._looked else lost)))
+                / (seconds or 1)
+            )
+            runs = (
+                sum(rates[tracer.pid, program] for program in tracer.runs)
+                if self._counting
+                else None
+            )
+            self.kernel.append(
+                KernelRow(tracer, process_names.called(tracer.pid), runs, lost, losses)
+            )
         return rates
 
 
@@ -210,13 +299,20 @@ def ordered(rows: list[Row], by: str) -> list[Row]:
     """By "PID", or the greatest first; what is traced stands before what is not."""
     if by == "PID":
         return sorted(rows, key=lambda row: row.pid)
-    return sorted(rows, key=lambda row: (not row.traced, -(row.rate if by == "KB/s" else row.lost), row.pid))
+    return sorted(
+        rows, key=lambda row: (not row.traced, -(row.rate if by == "KB/s" else row.lost), row.pid)
+    )
 
 
 def foot(rows: list[Row], kernel: Sequence[KernelRow] = (), counting: bool = False) -> list[str]:
     """What the tables can not tell: lines; none where they tell all."""
     told = [] if rows else [_NOBODY]
-    return told + [_RUNS if counting else _LACK] * bool(kernel) + [_UNCOUNTED] * any(row.others for row in rows) + LISTENERS.told
+    return (
+        told
+        + [_RUNS if counting else _LACK] * bool(kernel)
+        + [_UNCOUNTED] * any(row.others for row in rows)
+        + LISTENERS.told
+    )
 
 
 class NoScreen(Exception):
@@ -242,12 +338,17 @@ def watch(interval: float) -> None:
         from rich.console import Console
         from rich.live import Live
     except ImportError:
-        raise NoScreen("a screen needs rich: pip install pyusdt[live]; --once prints a table without it") from None
+        raise NoScreen(
+            "a screen needs rich: pip install pyusdt[live]; --once prints a table without it"
+        ) from None
     from pydtrace.sinks.live.terminal_sink import Keys
 
     console = Console(highlight=False, markup=False, emoji=False)
-    with bpf_tracers.Statistics() as statistics, Keys(sys.stdin.fileno()) as keys, \
-            Live(console=console, screen=True, auto_refresh=False) as screen:
+    with (
+        bpf_tracers.Statistics() as statistics,
+        Keys(sys.stdin.fileno()) as keys,
+        Live(console=console, screen=True, auto_refresh=False) as screen,
+    ):
         _watch(keys, screen, interval, not statistics.lack)
 
 
@@ -262,14 +363,23 @@ def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
                     return
                 by = (by + 1) % len(SORTS) if key == "s" else by
                 paused = not paused if key in "p " else paused
-                interval = min(60.0, interval * 2) if key == "+" else max(0.25, interval / 2) if key == "-" else interval
+                interval = (
+                    min(60.0, interval * 2)
+                    if key == "+"
+                    else max(0.25, interval / 2)
+                    if key == "-"
+                    else interval
+                )
             if time.monotonic() >= due and not paused:
                 rows, due = looks.rows(), time.monotonic() + interval
                 pressed.append("")
             if pressed:
                 size = screen.console.size = _size()
                 said = f"every {interval:g} s, by {SORTS[by]}{'  paused' if paused else ''}"
-                screen.update(drawn(ordered(rows, SORTS[by]), said, size, looks.kernel, counting), refresh=True)
+                screen.update(
+                    drawn(ordered(rows, SORTS[by]), said, size, looks.kernel, counting),
+                    refresh=True,
+                )
             time.sleep(0.05)
     except KeyboardInterrupt:
         return
@@ -282,7 +392,13 @@ def _size() -> Any:
     return ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
 
 
-def drawn(rows: list[Row], said: str, size: tuple[int, int], kernel: Sequence[KernelRow] = (), counting: bool = False) -> Any:
+def drawn(
+    rows: list[Row],
+    said: str,
+    size: tuple[int, int],
+    kernel: Sequence[KernelRow] = (),
+    counting: bool = False,
+) -> Any:
     """The screen.  size: its columns and lines; processes for which it has none are a number."""
     from rich.console import Group
     from rich.text import Text
@@ -292,17 +408,37 @@ def drawn(rows: list[Row], said: str, size: tuple[int, int], kernel: Sequence[Ke
     room = max(_LEAST, height - 2 - len(told) - (len(kernel) + 2 if kernel else 0))
     listed = rows if len(rows) <= room else rows[: room - 1]
     traced = sum(row.traced for row in rows)
-    head = Text(f"{traced} traced, {len(rows) - traced} more can be  {said}", style="bold", no_wrap=True, overflow="ellipsis")
+    head = Text(
+        f"{traced} traced, {len(rows) - traced} more can be  {said}",
+        style="bold",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
     head.append(f"  {_HELP}", style="dim")
-    parts: list[Any] = [head, _grid(HEADINGS, _NARROW, width, [(row.cells(), "" if row.traced else "dim") for row in listed])]
+    parts: list[Any] = [
+        head,
+        _grid(
+            HEADINGS, _NARROW, width, [(row.cells(), "" if row.traced else "dim") for row in listed]
+        ),
+    ]
     if len(listed) < len(rows):
         parts.append(Text(f"… and {len(rows) - len(listed)} more", style="dim"))
     if kernel:
-        parts += [Text(""), _grid(KERNEL_HEADINGS, _KERNEL_NARROW, width, [(row.cells(), "") for row in kernel])]
-    return Group(*parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in told))
+        parts += [
+            Text(""),
+            _grid(KERNEL_HEADINGS, _KERNEL_NARROW, width, [(row.cells(), "") for row in kernel]),
+        ]
+    return Group(
+        *parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in told)
+    )
 
 
-def _grid(headings: Sequence[str], narrow: Sequence[str], width: int, rows: list[tuple[tuple[str, ...], str]]) -> Any:
+def _grid(
+    headings: Sequence[str],
+    narrow: Sequence[str],
+    width: int,
+    rows: list[tuple[tuple[str, ...], str]],
+) -> Any:
     """narrow: the headings that a narrow terminal shows; rows: cells, and their style."""
     from rich.table import Table
     from rich.text import Text
@@ -310,8 +446,12 @@ def _grid(headings: Sequence[str], narrow: Sequence[str], width: int, rows: list
     shown = [index for index, heading in enumerate(headings) if width >= _WIDE or heading in narrow]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in (headings[index] for index in shown):
-        text = heading in _TEXTS  # a column that has no no_wrap is made narrower before those that have
+        text = (
+            heading in _TEXTS
+        )  # a column that has no no_wrap is made narrower before those that have
         table.add_column(heading, justify="left" if text else "right", no_wrap=not text)
     for cells, style in rows:
-        table.add_row(*(Text(cells[index], no_wrap=True, overflow="ellipsis") for index in shown), style=style)
+        table.add_row(
+            *(Text(cells[index], no_wrap=True, overflow="ellipsis") for index in shown), style=style
+        )
     return table

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     Given = tuple[str, str | None]  # an option: its letter or --name, its value
 
 STDERR = 2
-_LETTERS = {option.name[0]: option for option in DTRACE}  # as in getopt(3): of -32, "2" is the argument
+_LETTERS = {
+    option.name[0]: option for option in DTRACE
+}  # as in getopt(3): of -32, "2" is the argument
 _LONG = {option.dashed: option for option in OURS}
-_SHOWN = {"--help": "help", "--version": "versions"}  # the mode of these options, whatever others stand beside them
+_SHOWN = {
+    "--help": "help",
+    "--version": "versions",
+}  # the mode of these options, whatever others stand beside them
 _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}
 
 
@@ -53,7 +58,9 @@ class Request:
 
     __slots__ = ("level", "script", "text")
 
-    def __init__(self, text: str | None = None, script: str | None = None, level: str = "name") -> None:
+    def __init__(
+        self, text: str | None = None, script: str | None = None, level: str = "name"
+    ) -> None:
         self.text, self.script, self.level = text, script, level
 
     @property
@@ -87,7 +94,9 @@ class Arguments:
         self.format: Format = TEXT
         self.format_argument: str | None = None
         self.mode, self.execute, self.verbose = "trace", True, 0
-        self.ready: int | None = None  # the file descriptor that hears when the probes are on; 2: by a line on the standard error
+        self.ready: int | None = (
+            None  # the file descriptor that hears when the probes are on; 2: by a line on the standard error
+        )
         self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
         self.hosts: str | None = None  # the list; of pydtrace --serve this host's own name
@@ -150,7 +159,11 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
 def _long_hint(word: str) -> str:
     """The hint for a --name that is none of ours: dtrace's message does not name it."""
     name = word.partition("=")[0]
-    return f"did you mean -x {word[2:]}?" if name[2:] in PARSERS else meant(name, _LONG) or f"there is no {name}: --help lists the options"
+    return (
+        f"did you mean -x {word[2:]}?"
+        if name[2:] in PARSERS
+        else meant(name, _LONG) or f"there is no {name}: --help lists the options"
+    )
 
 
 def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:
@@ -179,7 +192,9 @@ def _set_modes(arguments: Arguments, found: list[Given]) -> None:
             raise UsageError(f"illegal option -- {letter}{value}")
     if len(modes) > 1:
         raise UsageError("only one of the [-GhlV] options can be specified at a time", usage=False)
-    arguments.mode = {"G": "link", "h": "header", "l": "list", "V": "version"}.get(modes[0] if modes else "", "trace")
+    arguments.mode = {"G": "link", "h": "header", "l": "list", "V": "version"}.get(
+        modes[0] if modes else "", "trace"
+    )
     arguments.verbose = sum(letter == "v" for letter, _ in found)
     if arguments.mode in ("header", "link", "list"):
         arguments.options["zdefs"] = True

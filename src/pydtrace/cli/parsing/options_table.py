@@ -16,8 +16,17 @@ class Option:
 
     __slots__ = ("name", "needs", "optional", "refused", "setting", "value", "words")
 
-    def __init__(self, name: str, value: str | None = None, words: str | None = None, *, refused: str | None = None,
-                 needs: str | None = None, optional: bool = False, setting: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        value: str | None = None,
+        words: str | None = None,
+        *,
+        refused: str | None = None,
+        needs: str | None = None,
+        optional: bool = False,
+        setting: str | None = None,
+    ) -> None:
         self.name, self.value, self.words, self.refused = name, value, words, refused
         self.needs, self.optional, self.setting = needs, optional, setting
 
@@ -39,7 +48,12 @@ _ANONYMOUS = "anonymous tracing is a kernel's"
 
 # getopt(3) takes the first character of a name; of -32 and -64 the second is its argument.
 DTRACE = (
-    Option("32", None, "generate 32-bit D programs and ELF files", refused="a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours"),
+    Option(
+        "32",
+        None,
+        "generate 32-bit D programs and ELF files",
+        refused="a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours",
+    ),
     Option("64", None, "generate 64-bit D programs and ELF files"),
     Option("a", refused=_ANONYMOUS),
     Option("A", refused=_ANONYMOUS),

@@ -96,8 +96,16 @@ def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
 
 
 TEXT = _text
-FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html,
-                              "metrics": _metrics, "perfetto": _perfetto, "chrome": _chrome}  # by their options
+FORMATS: dict[str, Format] = {
+    "json": _json,
+    "parquet": _parquet,
+    "live": _live,
+    "web": _web,
+    "html": _html,
+    "metrics": _metrics,
+    "perfetto": _perfetto,
+    "chrome": _chrome,
+}  # by their options
 
 
 def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:

@@ -44,7 +44,9 @@ def read_script(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise Failure(behind(f"failed to open {path}: {error.strerror}", _script_meant(path))) from None
+        raise Failure(
+            behind(f"failed to open {path}: {error.strerror}", _script_meant(path))
+        ) from None
 
 
 def _script_meant(path: str) -> str | None:
@@ -58,12 +60,16 @@ def _script_meant(path: str) -> str | None:
         there = []
     if found := f"{name}.d" if f"{name}.d" in there else nearest(name, there):
         return f"did you mean {harmless(os.path.join(folder, found))}?"
-    return f"`pyusdt trace {name}` runs the installed script of that name" if name in names() else None
+    return (
+        f"`pyusdt trace {name}` runs the installed script of that name" if name in names() else None
+    )
 
 
 def text_of(request: Request) -> bytes:
     """The D text of a request."""
-    return os.fsencode(request.text or "") if request.script is None else read_script(request.script)
+    return (
+        os.fsencode(request.text or "") if request.script is None else read_script(request.script)
+    )
 
 
 def compile_requests(arguments: Arguments, target: int) -> Compiled:
@@ -77,16 +83,30 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         is_host = arguments.mode == "serve"
         width = arguments.width if is_host else request.width_of(arguments.hosts)
         many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
-    unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
+    unknown = (
+        arguments.hosts is not None or arguments.commands
+    )  # all hosts are to see the same types
     argv = arguments.commands[0].split() if arguments.commands and arguments.hosts is None else ()
-    compiler.names.told = (probe_signatures.nothing_told(arguments.options, argv) if unknown
-                           else probe_signatures.told(arguments.options, arguments.pids))
+    compiler.names.told = (
+        probe_signatures.nothing_told(arguments.options, argv)
+        if unknown
+        else probe_signatures.told(arguments.options, arguments.pids)
+    )
     sources = add_requests(compiler, arguments)
-    program = compiler.finish() if arguments.hosts is None else many.finish(compiler, placement.of_clause, placement.THERE)
+    program = (
+        compiler.finish()
+        if arguments.hosts is None
+        else many.finish(compiler, placement.of_clause, placement.THERE)
+    )
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)
     for clause in program.clauses:
-        debug_log.say("clause %d, %s: %d instructions", clause.index, ", ".join(map(str, clause.probes)), len(clause.code))
+        debug_log.say(
+            "clause %d, %s: %d instructions",
+            clause.index,
+            ", ".join(map(str, clause.probes)),
+            len(clause.code),
+        )
     return Compiled(program, sources)
 
 
@@ -99,7 +119,9 @@ def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
         try:
             sources.append(compiler.add(text, request.script, request.level).loc.source)
         except (LibraryError, PreprocessError, GenerationError) as error:
-            what = "invalid probe specifier" if request.script is None else "failed to compile script"
+            what = (
+                "invalid probe specifier" if request.script is None else "failed to compile script"
+            )
             raise Failure(f"{what} {request.script or request.text}: {error}") from None
     return sources
 

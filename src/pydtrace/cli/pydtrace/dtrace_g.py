@@ -21,7 +21,9 @@ _NAMES = b"\0.note.GNU-stack\0.shstrtab\0"
 _LONGEST = 53  # of a provider's name; a name of a description has 63
 _RELOCATABLE, _PROGBITS, _STRTAB = 1, 1, 3
 
-ADVICE = "probes need no -G on Linux: the header that -h makes has them; an empty object was written"
+ADVICE = (
+    "probes need no -G on Linux: the header that -h makes has them; an empty object was written"
+)
 
 
 def default_path(scripts: list[str]) -> str:
@@ -41,8 +43,13 @@ def empty_object() -> bytes:
     table_at = names_at + len(_NAMES) + -len(_NAMES) % 8
     ident = (b"\x7fELF", 2, 1, 1, 0)
     machine = _MACHINES.get(os.uname().machine, 0)
-    header = _HEADER.pack(*ident, _RELOCATABLE, machine, 1, 0, 0, table_at, 0, _HEADER.size, 0, 0, _SECTION.size, 3, 2)
-    sections = [(0,) * 10, (1, _PROGBITS, 0, 0, names_at, 0, 0, 0, 1, 0),
-                (_NAMES.index(b".shstrtab"), _STRTAB, 0, 0, names_at, len(_NAMES), 0, 0, 1, 0)]
+    header = _HEADER.pack(
+        *ident, _RELOCATABLE, machine, 1, 0, 0, table_at, 0, _HEADER.size, 0, 0, _SECTION.size, 3, 2
+    )
+    sections = [
+        (0,) * 10,
+        (1, _PROGBITS, 0, 0, names_at, 0, 0, 0, 1, 0),
+        (_NAMES.index(b".shstrtab"), _STRTAB, 0, 0, names_at, len(_NAMES), 0, 0, 1, 0),
+    ]
     table = b"".join(_SECTION.pack(*section) for section in sections)
     return (header + _NAMES).ljust(table_at, b"\0") + table

@@ -95,20 +95,39 @@ def default_path(script: str) -> str:
 def header(path: str, providers: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> str:
     """The text.  providers: {name: {raw name of a probe: (inputs, outputs)}}."""
     guard = "_" + "".join(c if c.isalnum() else "_" for c in os.path.basename(path)).upper()
-    probes = [_probe(provider, name, providers[provider][name][0])
-              for provider in sorted(providers) for name in sorted(providers[provider])]
+    probes = [
+        _probe(provider, name, providers[provider][name][0])
+        for provider in sorted(providers)
+        for name in sorted(providers[provider])
+    ]
     defined = "".join(_PROBE.format(**probe) for probe in probes)
-    empty = "".join("#define\t{macro}({parameters})\n#define\t{macro}_ENABLED() (0)\n".format(**p) for p in probes)
-    return _TOP.format(guard=guard) + _SITE + defined + "\n#else\n\n" + empty + _BOTTOM.format(guard=guard)
+    empty = "".join(
+        "#define\t{macro}({parameters})\n#define\t{macro}_ENABLED() (0)\n".format(**p)
+        for p in probes
+    )
+    return (
+        _TOP.format(guard=guard)
+        + _SITE
+        + defined
+        + "\n#else\n\n"
+        + empty
+        + _BOTTOM.format(guard=guard)
+    )
 
 
 def _probe(provider: str, name: str, inputs: list[tuple[Any, Any]]) -> dict[str, str]:
     parameters = [f"arg{i}" for i in range(len(inputs))]
     macro = f"{provider}_{name.replace('__', '_')}".upper()
     kinds = [_kind(type) for _, type in inputs]
-    operands = ", ".join(f'_PYUSDT_ANYWHERE (({c_type})({parameter}))' for (_, c_type), parameter in zip(kinds, parameters))
+    operands = ", ".join(
+        f"_PYUSDT_ANYWHERE (({c_type})({parameter}))"
+        for (_, c_type), parameter in zip(kinds, parameters)
+    )
     return {
-        "provider": provider, "probe": name, "macro": macro, "parameters": ", ".join(parameters),
+        "provider": provider,
+        "probe": name,
+        "macro": macro,
+        "parameters": ", ".join(parameters),
         "formats": " ".join(f"{size}@%{at}" for at, (size, _) in enumerate(kinds)),
         "operands": f":: {operands}" if operands else "::",
     }

@@ -33,7 +33,9 @@ def _nothing(_: Probe) -> str:
 
 def rows(probes: Sequence[Probe], numbers: Iterable[int], more: More = _nothing) -> str:
     """Lines for the probes of these ids, in the order of `numbers`, behind each what more(probe) says."""
-    return "".join(_row(number, *probes[number - 1]) + more(probes[number - 1]) for number in numbers)
+    return "".join(
+        _row(number, *probes[number - 1]) + more(probes[number - 1]) for number in numbers
+    )
 
 
 def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]:
@@ -46,12 +48,16 @@ def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]
         stands = getattr(probe, "stands", None)  # by its symbol, and as C++ and Rust write it
         if not (glob(parts[2], probe[2]) or stands and stands(parts[2])):
             return False
-        return any(glob(parts[1], module) for module in (probe[1], *getattr(probe, "modules", ())))  # libc.so.6 is libc.so, too, and a program a.out
+        return any(
+            glob(parts[1], module) for module in (probe[1], *getattr(probe, "modules", ()))
+        )  # libc.so.6 is libc.so, too, and a program a.out
 
     return [number for number, probe in enumerate(probes, 1) if is_meant(probe)][::-1]
 
 
-def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[tuple[str, str | None]]]:
+def listing(
+    descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing
+) -> tuple[str, list[tuple[str, str | None]]]:
     """(text, messages): the list for the descriptions, or for all probes where there are none; a message, with a hint or None,
     for each description that stands for nothing."""
     if descriptions is None:

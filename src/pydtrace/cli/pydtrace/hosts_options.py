@@ -24,7 +24,9 @@ def check(arguments: Arguments) -> None:
     """Refuse what can not be had on many hosts.  Refused."""
     for name in request.NOT_THERE:
         if name in arguments.options:
-            raise Refused(f"--hosts can not be used with {'--' if name in request.NOT_THERE[:4] else '-x '}{name}: the files are not there")
+            raise Refused(
+                f"--hosts can not be used with {'--' if name in request.NOT_THERE[:4] else '-x '}{name}: the files are not there"
+            )
     try:
         hostlist.hosts(arguments.hosts or "")
     except hostlist.NotHosts as error:
@@ -37,11 +39,29 @@ def check(arguments: Arguments) -> None:
         raise Refused("more than one -c is not supported")
 
 
-def request_of(arguments: Arguments, program: Program, text_of: Callable[[Text], bytes]) -> request.Request:
-    texts = [{"text": os.fsdecode(text_of(each)), "script": each.script, "level": each.level} for each in arguments.requests]
+def request_of(
+    arguments: Arguments, program: Program, text_of: Callable[[Text], bytes]
+) -> request.Request:
+    texts = [
+        {"text": os.fsdecode(text_of(each)), "script": each.script, "level": each.level}
+        for each in arguments.requests
+    ]
     try:
-        return request.make(arguments.hosts or "", arguments.via, program, arguments.options, texts, arguments.operands, arguments.pids,
-                            arguments.commands[0] if arguments.commands else None, arguments.relay)
+        return request.make(
+            arguments.hosts or "",
+            arguments.via,
+            program,
+            arguments.options,
+            texts,
+            arguments.operands,
+            arguments.pids,
+            arguments.commands[0] if arguments.commands else None,
+            arguments.relay,
+        )
     except hostlist.NotHosts as error:
         through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
-        raise Refused(str(error) if str(error).startswith("--via") else f"--hosts {arguments.hosts}{through}: {error}") from None
+        raise Refused(
+            str(error)
+            if str(error).startswith("--via")
+            else f"--hosts {arguments.hosts}{through}: {error}"
+        ) from None

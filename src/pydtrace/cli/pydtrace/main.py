@@ -66,13 +66,17 @@ def complain(message: object) -> None:
 # --- compiled ---------------------------------------------------------------------
 
 
-def report_requests(arguments: Arguments, compiled: Compiled, engine: Engine, output: Output) -> None:
+def report_requests(
+    arguments: Arguments, compiled: Compiled, engine: Engine, output: Output
+) -> None:
     """dtrace's messages about each request: how many probes it stands for, and with -v how stable they are."""
     for request, source in zip(arguments.requests, compiled.sources):
         found = [pair for pair in engine.matched if pair[0].loc.source is source]
         count = sum(count for _, count in found)
         if arguments.execute and not arguments.options.get("quiet"):
-            complain(f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}")
+            complain(
+                f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}"
+            )
         if arguments.verbose:
             output.write(os.fsencode(stability_report.report(request.what, request.name, found)))
 
@@ -82,13 +86,19 @@ def report_requests(arguments: Arguments, compiled: Compiled, engine: Engine, ou
 
 def make_targets(arguments: Arguments) -> Targets:
     """The Targets of -c and -p.  The command's process exists then, and waits."""
-    if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
+    if "replay" in arguments.options and (
+        arguments.commands or arguments.pids or "record" in arguments.options
+    ):
         raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
     if arguments.hosts is not None and arguments.mode == "trace":
         return Targets()  # those of -c and -p are on the hosts
     for name in ("keep", "wait"):
-        if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
-            raise Failure(f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay")
+        if name in arguments.options and (
+            arguments.commands or arguments.pids or "replay" in arguments.options
+        ):
+            raise Failure(
+                f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay"
+            )
     if arguments.attach:
         attach_all(arguments.pids)
     if not arguments.commands:
@@ -151,7 +161,11 @@ def check_command(name: str) -> None:
         return
     exists = any(os.path.isfile(path) for path in paths)
     why = "Permission denied" if exists else "No such file or directory"
-    hint = f"-c starts a program, not a shell: -c 'env {name} …'" if name.partition("=")[0].isidentifier() and "=" in name else None
+    hint = (
+        f"-c starts a program, not a shell: -c 'env {name} …'"
+        if name.partition("=")[0].isidentifier() and "=" in name
+        else None
+    )
     raise Failure(behind(f"failed to start {name}: {why}", hint))
 
 
@@ -166,7 +180,9 @@ def open_output(path: str | None) -> Output:
     if path is None:
         return Output(1, "<stdout>")
     try:
-        return Output(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666), path)
+        return Output(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666), path
+        )
     except OSError as error:
         raise Failure(f"failed to open output file '{path}': {error.strerror}") from None
 
@@ -184,7 +200,9 @@ def show_version(verbose: int) -> int:
 def list_probes(arguments: Arguments) -> int:
     """-l."""
     if "replay" in arguments.options:
-        raise Failure("-l lists what there is now, not what was recorded: it can not be used with --replay")
+        raise Failure(
+            "-l lists what there is now, not what was recorded: it can not be used with --replay"
+        )
     targets = make_targets(arguments)
     try:
         return show_probes(arguments, targets)
@@ -204,7 +222,9 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
         program = compile_requests(arguments, (*targets.named(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
     probes = [*OWN, *select_engine.list_probes(arguments.options, targets, descriptions, complain)]
-    text, messages = dtrace_l.listing(descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose))
+    text, messages = dtrace_l.listing(
+        descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose)
+    )
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message, hint in messages:
         complain(message if "_DTRACE_TESTING" in os.environ else behind(message, hint))
@@ -228,7 +248,11 @@ def describer(arguments: Arguments) -> Any:
 
     def described(probe: Any) -> str:
         description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
-        names.told = told if types is None else lambda description: told(description) if kind(description) != OTHER else [types]
+        names.told = (
+            told
+            if types is None
+            else lambda description: told(description) if kind(description) != OTHER else [types]
+        )
         return stability_report.probe_report(description, signature_of(names, description))
 
     return described
@@ -304,14 +328,19 @@ def trace(arguments: Arguments) -> int:
         raise Failure(behind("no probes specified", forgotten_script(arguments.operands[:1])))
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
-        target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
+        target = (
+            driver.targets.named()
+            or (awaited(arguments.options) or recorded_target(arguments.options),)
+        )[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
         if arguments.hosts is not None:
             from .hosts_options import request_of
 
             arguments.options["hosts"] = request_of(arguments, compiled.program, text_of)
-        driver.open(compiled.program)  # it looks at this process's own probes, which a command will have, too
+        driver.open(
+            compiled.program
+        )  # it looks at this process's own probes, which a command will have, too
         hide()
         engine = driver.engine
         debug_log.say("engine %s: %s", engine.name, driver.reason)
@@ -324,10 +353,14 @@ def trace(arguments: Arguments) -> int:
         report_requests(arguments, compiled, engine, output)
         if arguments.verbose:  # behind what dtrace says
             complain(f"engine: {engine.name} ({driver.reason})")
-            for what, clauses in (("counted in the traced processes, without events", engine.counted),
-                                  ("run once for many events of a probe", engine.folded)):
+            for what, clauses in (
+                ("counted in the traced processes, without events", engine.counted),
+                ("run once for many events of a probe", engine.folded),
+            ):
                 if clauses:
-                    complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
+                    complain(
+                        f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}"
+                    )
             if "workers" in arguments.options:
                 complain(f"consumers: {engine.consumers}")
         status = run(arguments, driver, output) if arguments.execute else 0
@@ -341,17 +374,21 @@ def trace(arguments: Arguments) -> int:
 
 def run(arguments: Arguments, driver: Driver, output: Output) -> int:
     """Trace with an opened engine; the exit status."""
+
     def notify(message: str, error: bool = True) -> None:
         if error or not arguments.options.get("quiet"):
             complain(message)
 
-    sink = sink_factory.beside(arguments.format(output, notify, arguments.format_argument), notify, arguments.options)
+    sink = sink_factory.beside(
+        arguments.format(output, notify, arguments.format_argument), notify, arguments.options
+    )
     alone = arguments.format_argument is not None or not sys.stdout.isatty()
     progress = Progress(sys.stderr, alone)
     driver.engine.attaching = progress.attaching  # type: ignore[method-assign]
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
+
             def between() -> None:
                 interrupts.answer()
                 if driver.over:
@@ -419,9 +456,13 @@ def dispatch(argv: list[str]) -> int:
         return trace(arguments)
     except CompileError as error:
         if error.tag == "D_PDESC_ZERO":
-            error.hint = forgotten_script(request.text or "" for request in arguments.requests) or error.hint
+            error.hint = (
+                forgotten_script(request.text or "" for request in arguments.requests) or error.hint
+            )
         errtags = bool(arguments.options.get("errtags"))
-        if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares dtrace's messages
+        if (
+            "_DTRACE_TESTING" in os.environ
+        ):  # set by DTrace's own test suite, which compares dtrace's messages
             complain(error.summary(errtags))
         else:
             tell(error.render(errtags, PROGRAM))
@@ -466,6 +507,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:
             raise
-        complain(host_limit(error) or f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)")
+        complain(
+            host_limit(error)
+            or f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)"
+        )
         status = 1
     sys.exit(status)

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
 _LEVELS = ("Private", "Unstable", "Evolving", "Stable")  # ascending
 _CLASSES = ("Unknown", "ISA", "Common")
-_OWN = ("Unstable", "Common")  # BEGIN, tick-1s …, and descriptions that match no probe: level of name and data, class
+_OWN = (
+    "Unstable",
+    "Common",
+)  # BEGIN, tick-1s …, and descriptions that match no probe: level of name and data, class
 _USER = ("Evolving", "ISA")  # probes of user processes
 _CALLS = ("Private", "ISA")  # the arguments of system calls and of the kernel's tracepoints
 _NOBODYS = ("Private", "Unknown")  # functions, and the descriptions of all probes in the kernel
-_IN_KERNEL = frozenset(("syscall", "rawtp", "sdt", "proc", "sched", "io", "ip", "tcp", "udp", "lockstat"))
+_IN_KERNEL = frozenset(
+    ("syscall", "rawtp", "sdt", "proc", "sched", "io", "ip", "tcp", "udp", "lockstat")
+)
 _STATEMENTS = ("Stable", "Common")
 _OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
@@ -58,9 +63,25 @@ def report(what: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
 
 def probe_report(description: Any, signature: Any) -> str:
     """What -lv says of one probe.  signature: dlang.types.arguments.Signature, None where nothing is known of its arguments."""
-    level, dependency = _attributes(description, 1) if not description.name.startswith(_OWN_NAMES) else _STATEMENTS
-    described = _NOBODYS if description.provider in _IN_KERNEL or _is_pid(description.provider) else (level, dependency)
-    text = _block("Probe Description Attributes", *described) + _block("Argument Attributes", level, dependency)
+    level, dependency = (
+        _attributes(description, 1) if not description.name.startswith(_OWN_NAMES) else _STATEMENTS
+    )
+    described = (
+        _NOBODYS
+        if description.provider in _IN_KERNEL or _is_pid(description.provider)
+        else (level, dependency)
+    )
+    text = _block("Probe Description Attributes", *described) + _block(
+        "Argument Attributes", level, dependency
+    )
     types = [] if signature is None else signature.outputs
-    lines = [f"args[{number}]: {type}{f' (arg.{name})' if name else ''}" for number, (name, type) in enumerate(types)]
-    return text + "\n\tArgument Types\n" + "".join(f"\t\t{line}\n" for line in lines or ["None"]) + "\n"
+    lines = [
+        f"args[{number}]: {type}{f' (arg.{name})' if name else ''}"
+        for number, (name, type) in enumerate(types)
+    ]
+    return (
+        text
+        + "\n\tArgument Types\n"
+        + "".join(f"\t\t{line}\n" for line in lines or ["None"])
+        + "\n"
+    )

@@ -50,7 +50,12 @@ def _lines(options: Sequence[Option]) -> Iterator[str]:
 
 def usage(program: str = PROGRAM) -> str:
     sizes, others = DTRACE[:2], DTRACE[2:]
-    parts = [f"Usage: {program} {SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
+    parts = [
+        f"Usage: {program} {SYNOPSIS}",
+        "".join(_lines(sizes)),
+        "".join(_lines(others)),
+        "".join(_lines(OURS)),
+    ]
     return "\n".join(parts)
 
 

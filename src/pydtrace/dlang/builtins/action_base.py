@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pydtrace.program.fields import Field
 
 
-
 class Action:
     """name; prototype: as dtrace prints it (prototypes.py); doc: one line, and of a refused one why there is no such thing."""
 
@@ -57,7 +56,9 @@ class Action:
         flow.act(call, self.records, self.destructive)
 
     # --- in code generation ------------------------------------------------------------------------
-    first: int | None = 0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
+    first: int | None = (
+        0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
+    )
     type: Type | None = None  # the types.Type that they are recorded as; None: each as its own
     in_memory = False  # strings among them are recorded as they lie in memory
     records = True  # False: a clause with nothing else has no record
@@ -103,7 +104,9 @@ class Action:
     dtrace_shows = False  # dtrace prints it for people, and what it prints is read
     dtrace_does = False  # dtrace does it, as well as we
     any_value = False  # its last value may be one that dtrace can only print for people
-    said: int | None = None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
+    said: int | None = (
+        None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
+    )
 
     def spelled(self, given: list[str]) -> list[str]:
         """The D expressions of its data; given: the texts of the arguments that are not aggregations."""

@@ -9,4 +9,15 @@ from . import (
     trace_actions,
 )
 
-ACTIONS = {row.name: row for file in (printf_actions, trace_actions, aggregation_actions, control_actions, stack_actions, speculation_actions) for row in file.ROWS}
+ACTIONS = {
+    row.name: row
+    for file in (
+        printf_actions,
+        trace_actions,
+        aggregation_actions,
+        control_actions,
+        stack_actions,
+        speculation_actions,
+    )
+    for row in file.ROWS
+}

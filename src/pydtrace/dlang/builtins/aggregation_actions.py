@@ -24,7 +24,11 @@ def need_aggregation(call, arg, number, tag):
 class Printa(Action):
     """printa([format,] @a, @b, …): all with the same keys."""
 
-    name, prototype, doc = "printa", "void(@, ...)", "aggregations, by a format or in the default one"
+    name, prototype, doc = (
+        "printa",
+        "void(@, ...)",
+        "aggregations, by a format or in the default one",
+    )
     takes_text = True
 
     def check(self, call):
@@ -33,14 +37,21 @@ class Printa(Action):
             message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
             refuse("D_PRINTF_ARG_FMT", call.loc, message + f"\t argument: {call.args[0].type}")
         if len(call.args) == first:
-            refuse("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")
+            refuse(
+                "D_PRINTA_PROTO",
+                call.loc,
+                "printa( ) prototype mismatch: 1 args passed, 2 expected",
+            )
         symbols = []
         for number, arg in enumerate(call.args[first:], first + 1):
             symbols.append(need_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
         for other in symbols[1:]:
             _same_keys(call, symbols[0], other)
         if first:
-            types = [t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64 for symbol in symbols]
+            types = [
+                t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64
+                for symbol in symbols
+            ]
             parse_format(call, (), list(symbols[0].keys or ()), types)
 
     def data(self, call):
@@ -52,7 +63,9 @@ class Printa(Action):
         if action.fmt is None:
             text = found.text(aggdefs)
         else:
-            text = run.texts.of_aggregations(action, found.joined(aggdefs), found.order(), found.normal)
+            text = run.texts.of_aggregations(
+                action, found.joined(aggdefs), found.order(), found.normal
+            )
         found.printed(aggdefs)
         run.sink.text(text)
 
@@ -92,21 +105,33 @@ class Clear(_OfOne):
 
 
 class Trunc(_OfOne):
-    name, prototype, doc = "trunc", "void(@, [int64_t])", "an aggregation loses its elements, or all but n of them"
+    name, prototype, doc = (
+        "trunc",
+        "void(@, [int64_t])",
+        "an aggregation loses its elements, or all but n of them",
+    )
     tag = "D_TRUNC_AGGARG"
     type = t.INT64
     dtrace_does = True
 
     def perform(self, run, action, record):
-        run.aggregates.trunc(self.definition(run, action), integer(action.data[0], record) if action.data else 0)
+        run.aggregates.trunc(
+            self.definition(run, action), integer(action.data[0], record) if action.data else 0
+        )
 
 
 class Normalize(_OfOne):
-    name, prototype, doc = "normalize", "void(@, uint64_t)", "an aggregation's values are printed divided by a number"
+    name, prototype, doc = (
+        "normalize",
+        "void(@, uint64_t)",
+        "an aggregation's values are printed divided by a number",
+    )
     tag = "D_NORMALIZE_AGGARG"
 
     def perform(self, run, action, record):
-        divisor = integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1  # as in dtrace, without its sign
+        divisor = (
+            integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1
+        )  # as in dtrace, without its sign
         if divisor == 0:
             run.complain(record, "normalize( ) by 0: the values stay as they are")
             return

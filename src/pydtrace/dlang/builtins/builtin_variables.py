@@ -16,50 +16,189 @@ class VariableRow:
     stack: (whose, index of the frame, None for the number of frames); argument: i of arg<i>; fixed: on the embedded engine
     it is the same at each firing of a probe at a place of a process."""
 
-    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant", "stack", "argument", "fixed")
+    __slots__ = (
+        "name",
+        "type",
+        "offset",
+        "size",
+        "uses",
+        "doc",
+        "constant",
+        "stack",
+        "argument",
+        "fixed",
+    )
 
-    def __init__(self, name, type, offset, size, doc, uses="", constant=None, stack=None, argument=None, fixed=False):
+    def __init__(
+        self,
+        name,
+        type,
+        offset,
+        size,
+        doc,
+        uses="",
+        constant=None,
+        stack=None,
+        argument=None,
+        fixed=False,
+    ):
         self.name, self.type, self.offset, self.size = name, type, offset, size
-        self.uses, self.doc, self.constant, self.stack, self.argument = uses, doc, constant, stack, argument
+        self.uses, self.doc, self.constant, self.stack, self.argument = (
+            uses,
+            doc,
+            constant,
+            stack,
+            argument,
+        )
         self.fixed = fixed
 
 
 _rows = [
-    VariableRow("timestamp", t.UINT64, p.STATE_TIME, 8, "nanoseconds of a monotonic clock at the firing"),
+    VariableRow(
+        "timestamp", t.UINT64, p.STATE_TIME, 8, "nanoseconds of a monotonic clock at the firing"
+    ),
     VariableRow("id", t.TYPEDEFS["uint_t"], p.STATE_PROBE, 4, "the probe's id", fixed=True),
-    VariableRow("cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"),
+    VariableRow(
+        "cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"
+    ),
     VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process", fixed=True),
-    VariableRow("ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid", fixed=True),
-    VariableRow("errno", t.INT, p.STATE_ERRNO, 4, "the error of a system call that failed, at its return; else 0", uses="errno"),
-    VariableRow("__curthread", t.TYPEDEFS["uintptr_t"], p.STATE_THREAD, 8, "the kernel's address of the thread", uses="thread"),
-    VariableRow("execargs", t.STRING, p.STATE_EXECARGS, 80, "arguments of the firing process, 79 bytes at most", uses="execargs"),
+    VariableRow(
+        "ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid", fixed=True
+    ),
+    VariableRow(
+        "errno",
+        t.INT,
+        p.STATE_ERRNO,
+        4,
+        "the error of a system call that failed, at its return; else 0",
+        uses="errno",
+    ),
+    VariableRow(
+        "__curthread",
+        t.TYPEDEFS["uintptr_t"],
+        p.STATE_THREAD,
+        8,
+        "the kernel's address of the thread",
+        uses="thread",
+    ),
+    VariableRow(
+        "execargs",
+        t.STRING,
+        p.STATE_EXECARGS,
+        80,
+        "arguments of the firing process, 79 bytes at most",
+        uses="execargs",
+    ),
     VariableRow("tid", t.TYPEDEFS["id_t"], p.STATE_TID, 4, "thread id of the firing thread"),
-    VariableRow("uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process", fixed=True),
-    VariableRow("gid", t.TYPEDEFS["gid_t"], p.STATE_GID, 4, "real group id of the firing process", fixed=True),
-    VariableRow("walltimestamp", t.INT64, p.STATE_WALL, 8, "nanoseconds since the epoch", uses="wall"),
-    VariableRow("execname", t.STRING, p.STATE_EXECNAME, 16, "name of the firing thread's command", uses="execname", fixed=True),
-    VariableRow("probeprov", t.STRING, p.STATE_PROBEPROV, 64, "provider of the probe", uses="names", fixed=True),
-    VariableRow("probemod", t.STRING, p.STATE_PROBEMOD, 64, "module of the probe", uses="names", fixed=True),
-    VariableRow("probefunc", t.STRING, p.STATE_PROBEFUNC, 128, "function of the probe", uses="names", fixed=True),
-    VariableRow("probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names", fixed=True),
+    VariableRow(
+        "uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process", fixed=True
+    ),
+    VariableRow(
+        "gid",
+        t.TYPEDEFS["gid_t"],
+        p.STATE_GID,
+        4,
+        "real group id of the firing process",
+        fixed=True,
+    ),
+    VariableRow(
+        "walltimestamp", t.INT64, p.STATE_WALL, 8, "nanoseconds since the epoch", uses="wall"
+    ),
+    VariableRow(
+        "execname",
+        t.STRING,
+        p.STATE_EXECNAME,
+        16,
+        "name of the firing thread's command",
+        uses="execname",
+        fixed=True,
+    ),
+    VariableRow(
+        "probeprov",
+        t.STRING,
+        p.STATE_PROBEPROV,
+        64,
+        "provider of the probe",
+        uses="names",
+        fixed=True,
+    ),
+    VariableRow(
+        "probemod", t.STRING, p.STATE_PROBEMOD, 64, "module of the probe", uses="names", fixed=True
+    ),
+    VariableRow(
+        "probefunc",
+        t.STRING,
+        p.STATE_PROBEFUNC,
+        128,
+        "function of the probe",
+        uses="names",
+        fixed=True,
+    ),
+    VariableRow(
+        "probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names", fixed=True
+    ),
 ]
 ARGUMENT_ROWS = [  # of args[]; the language has names for the first ten
-    VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none", argument=i)
+    VariableRow(
+        f"arg{i}",
+        t.INT64,
+        p.STATE_ARGS + 8 * i,
+        8,
+        f"argument {i} of the probe, 0 where it has none",
+        argument=i,
+    )
     for i in range(ARGUMENTS)
 ]
 _rows += ARGUMENT_ROWS[:10]
 
 _rows += [
-    VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),
-    VariableRow("ipl", t.TYPEDEFS["uint_t"], 0, 4, "interrupt level: 0, since no interrupt is traced", constant=lambda _: 0),
+    VariableRow(
+        "epid",
+        t.TYPEDEFS["uint_t"],
+        0,
+        4,
+        "a number for the clause",
+        constant=lambda index: index + 1,
+    ),
+    VariableRow(
+        "ipl",
+        t.TYPEDEFS["uint_t"],
+        0,
+        4,
+        "interrupt level: 0, since no interrupt is traced",
+        constant=lambda _: 0,
+    ),
 ]
 
 _UINTPTR = t.TYPEDEFS["uintptr_t"]
 _rows += [
-    VariableRow("caller", _UINTPTR, 0, 8, "address in the kernel that the probe's function returns to", stack=("kernel", 1)),
-    VariableRow("ucaller", _UINTPTR, 0, 8, "address that the probe's function returns to", stack=("user", 1)),
-    VariableRow("stackdepth", t.UINT32, 0, 8, "number of frames of the kernel's stack", stack=("kernel", None)),
-    VariableRow("ustackdepth", t.UINT32, 0, 8, "number of frames of the thread's stack", stack=("user", None)),
+    VariableRow(
+        "caller",
+        _UINTPTR,
+        0,
+        8,
+        "address in the kernel that the probe's function returns to",
+        stack=("kernel", 1),
+    ),
+    VariableRow(
+        "ucaller", _UINTPTR, 0, 8, "address that the probe's function returns to", stack=("user", 1)
+    ),
+    VariableRow(
+        "stackdepth",
+        t.UINT32,
+        0,
+        8,
+        "number of frames of the kernel's stack",
+        stack=("kernel", None),
+    ),
+    VariableRow(
+        "ustackdepth",
+        t.UINT32,
+        0,
+        8,
+        "number of frames of the thread's stack",
+        stack=("user", None),
+    ),
 ]
 
 VARIABLES = {row.name: row for row in _rows}
@@ -67,4 +206,12 @@ VARIABLES = {row.name: row for row in _rows}
 
 def register(index):
     """The row of uregs[index]."""
-    return VariableRow(f"uregs[{index}]", t.UINT64, 0, 8, "a register of the thread in user mode", uses="registers", stack=("registers", index))
+    return VariableRow(
+        f"uregs[{index}]",
+        t.UINT64,
+        0,
+        8,
+        "a register of the thread in user mode",
+        uses="registers",
+        stack=("registers", index),
+    )

@@ -23,7 +23,11 @@ class Exit(Action):
 
 
 class Setopt(Action):
-    name, prototype, doc = "setopt", "void(const char *, [const char *])", "set an option while tracing"
+    name, prototype, doc = (
+        "setopt",
+        "void(const char *, [const char *])",
+        "set an option while tracing",
+    )
 
     def perform(self, run, action, record):
         name, *rest = [string(data, record) for data in action.data]

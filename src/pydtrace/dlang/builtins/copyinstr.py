@@ -46,8 +46,11 @@ def emit_copyinstr(g, call, target):
         bounded = Label()
         g.value(call.args[1])
         g.mark(call.loc)
-        g.emit(jump_imm("jeq", R0, 0, g.fault(p.FAULT_BADADDR, address)),
-               jump_imm("jle", R0, strsize, bounded), mov_imm(R0, strsize))
+        g.emit(
+            jump_imm("jeq", R0, 0, g.fault(p.FAULT_BADADDR, address)),
+            jump_imm("jle", R0, strsize, bounded),
+            mov_imm(R0, strsize),
+        )
         g.place(bounded)
         g.emit(mov(R2, R0))
     else:
@@ -65,7 +68,11 @@ def emit_whole_key(g, call, target):
     """The helper returns the string's length with its NUL."""
     strsize = g.layout.strsize
     if strsize < 2 * _MARK:
-        raise CompileError("D_UNSUPPORTED", call.loc, f"keys under -x pyusdt need a strsize of {2 * _MARK} at least")
+        raise CompileError(
+            "D_UNSUPPORTED",
+            call.loc,
+            f"keys under -x pyusdt need a strsize of {2 * _MARK} at least",
+        )
     whole = Place(False, g.alloc(WHOLE), WHOLE)
     g.zero(whole)
     g.value(call.args[0])
@@ -100,8 +107,14 @@ def _place_whole(layout):
 
 
 def _whole_key():
-    return SubroutineRow("copyinstr", "string(uintptr_t)", emit_whole_key, "the string at an address, cut so that no two are alike",
-                         place=_place_whole, reads=lambda call, strsize: STRING_LIMIT)
+    return SubroutineRow(
+        "copyinstr",
+        "string(uintptr_t)",
+        emit_whole_key,
+        "the string at an address, cut so that no two are alike",
+        place=_place_whole,
+        reads=lambda call, strsize: STRING_LIMIT,
+    )
 
 
 _WHOLE_KEY, _WHOLE_ARGUMENT = _whole_key(), _whole_key()
@@ -115,9 +128,15 @@ def _as_key(call, options):
 
 
 def _copyinstr():
-    return SubroutineRow("copyinstr", "string(uintptr_t, [size_t])", emit_copyinstr,
-                         "the NUL-terminated string at an address of the firing process; a second argument bounds its bytes, the NUL among them", reads=_reads, keeps_length=True,
-                         as_key=_as_key)
+    return SubroutineRow(
+        "copyinstr",
+        "string(uintptr_t, [size_t])",
+        emit_copyinstr,
+        "the NUL-terminated string at an address of the firing process; a second argument bounds its bytes, the NUL among them",
+        reads=_reads,
+        keeps_length=True,
+        as_key=_as_key,
+    )
 
 
 ROWS = [_copyinstr()]

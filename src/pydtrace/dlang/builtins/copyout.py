@@ -55,7 +55,9 @@ def emit_copyoutstr(g, call, target):
     g.emit(jump("jle", R3, most, fits), mov(R3, most))
     g.place(fits)
     g.emit(jump_imm("jlt", R3, 1, written))
-    g.emit(jump_imm("jgt", R3, place.size, g.fault(p.FAULT_BADSIZE, size)))  # never: the verifier wants to see it
+    g.emit(
+        jump_imm("jgt", R3, place.size, g.fault(p.FAULT_BADSIZE, size))
+    )  # never: the verifier wants to see it
     g.address(R2, place)
     _write(g, address, written)
     for temp in reversed(temps):
@@ -79,9 +81,21 @@ def _write(g, address, written):
 
 
 ROWS = [
-    SubroutineRow("copyout", "void(void *, uintptr_t, size_t)", emit_copyout,
-                  "writes bytes of the program's to an address of the firing process", destructive=True, place=make_heap,
-                  uses=p.WRITES),
-    SubroutineRow("copyoutstr", "void(char *, uintptr_t, size_t)", emit_copyoutstr,
-                  "writes a string to an address of the firing process", destructive=True, uses=p.WRITES),
+    SubroutineRow(
+        "copyout",
+        "void(void *, uintptr_t, size_t)",
+        emit_copyout,
+        "writes bytes of the program's to an address of the firing process",
+        destructive=True,
+        place=make_heap,
+        uses=p.WRITES,
+    ),
+    SubroutineRow(
+        "copyoutstr",
+        "void(char *, uintptr_t, size_t)",
+        emit_copyoutstr,
+        "writes a string to an address of the firing process",
+        destructive=True,
+        uses=p.WRITES,
+    ),
 ]

@@ -51,8 +51,15 @@ class Distribution(Aggregating):
         outside = Label()
         count_one(g)
         g.get(value, R1)
-        g.emit(jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8 * self.head))
-        g.emit(alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)), store(8, R0, 8 * self.head, R1))
+        g.emit(
+            jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside),
+            alu("add", R0, R1),
+            load(8, R1, R0, 8 * self.head),
+        )
+        g.emit(
+            alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)),
+            store(8, R0, 8 * self.head, R1),
+        )
         g.place(outside)
 
     def edges(self, params):
@@ -76,12 +83,18 @@ class Distribution(Aggregating):
     def labels(self, bounds):
         """What dtrace calls each bucket in its table: those below zero by their upper end, the middle one 0."""
         middle = len(bounds) // 2
-        return [0 if i == middle else low if i > middle else high for i, (low, high) in enumerate(bounds)]
+        return [
+            0 if i == middle else low if i > middle else high
+            for i, (low, high) in enumerate(bounds)
+        ]
 
 
 def _negated(above):
     """The bounds of the buckets below zero."""
-    return [(None if high is None else -high, None if low is None else -low) for low, high in reversed(above)]
+    return [
+        (None if high is None else -high, None if low is None else -low)
+        for low, high in reversed(above)
+    ]
 
 
 # --- constants ------------------------------------------------------------------------
@@ -123,9 +136,14 @@ def _linear_params(call, args):
             read.refuse("D_LQUANT_STEPVAL", "argument #3 must be a 16-bit quantity")
     levels = (limit - base) // step
     if levels == 0:
-        read.refuse("D_LQUANT_STEPLARGE", "step (argument #3) too large: must have at least one quantization level")
+        read.refuse(
+            "D_LQUANT_STEPLARGE",
+            "step (argument #3) too large: must have at least one quantization level",
+        )
     if levels >= _U16:
-        message = "step (argument #3) too small: number of quantization levels must be a 16-bit quantity"
+        message = (
+            "step (argument #3) too small: number of quantization levels must be a 16-bit quantity"
+        )
         read.refuse("D_LQUANT_STEPSMALL", message)
     return base, limit, step
 
@@ -143,9 +161,14 @@ def _log_linear_params(call, args):
     if not 0 <= high < _U16:
         read.refuse("D_LLQUANT_HMAGVAL", "argument #3 must be an unsigned 16-bit quantity")
     if high < low:
-        read.refuse("D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) must be at least argument #2 (low magnitude)")
+        read.refuse(
+            "D_LLQUANT_HMAGVAL",
+            "argument #3 (high magnitude) must be at least argument #2 (low magnitude)",
+        )
     if factor ** min(high + 1, 65) >= 1 << 63:
-        read.refuse("D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) will cause overflow of 64 bits")
+        read.refuse(
+            "D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) will cause overflow of 64 bits"
+        )
     what = "a non-zero positive integer constant"
     steps = read.integer(args[3], "D_LLQUANT_STEPTYPE", 4, what)
     if steps <= 0:
@@ -160,7 +183,9 @@ def _check_steps(read, factor, low, steps):
         read.refuse("D_LLQUANT_STEPVAL", "argument #4 must be an unsigned 16-bit quantity")
     if steps < factor:
         if factor % steps:
-            message = "argument #4 (steps) must evenly divide argument #1 (factor) when steps<factor"
+            message = (
+                "argument #4 (steps) must evenly divide argument #1 (factor) when steps<factor"
+            )
             read.refuse("D_LLQUANT_STEPVAL", message, "()")
         return
     if steps % factor:
@@ -168,8 +193,10 @@ def _check_steps(read, factor, low, steps):
         read.refuse("D_LLQUANT_STEPVAL", message, "()")
     power = factor ** (low + 1)
     if low > 0 and steps > factor and power % steps:
-        message = ("argument #4 (steps) must evenly divide pow(argument #1 (factor), lmag (argument #2) + 1) "
-                   "when steps>factor and lmag>0")
+        message = (
+            "argument #4 (steps) must evenly divide pow(argument #1 (factor), lmag (argument #2) + 1) "
+            "when steps>factor and lmag>0"
+        )
         read.refuse("D_LLQUANT_STEPVAL", message, "()")
     if low == 0 and steps > factor and power * power % steps:
         message = "argument #4 (steps) must evenly divide the square of argument #1 (factor) when steps>factor and lmag==0"
@@ -178,7 +205,11 @@ def _check_steps(read, factor, low, steps):
 
 # --- the functions --------------------------------------------------------------------
 class Quantize(Distribution):
-    name, prototype, doc = "quantize", "void(@, ...)", "power-of-two frequency distribution of the values"
+    name, prototype, doc = (
+        "quantize",
+        "void(@, ...)",
+        "power-of-two frequency distribution of the values",
+    )
 
     def prepare(self, g, params):
         """r0 = the offset of the value's bucket from bucket 0; so do the others."""
@@ -206,7 +237,9 @@ class Quantize(Distribution):
     def packing(self, params, several):
         """From one bucket before those that any has filled to one after them."""
         zero = buckets.QUANTIZE_ZERO
-        filled = [bucket for counts in several for bucket, count in enumerate(counts) if count] or [zero]
+        filled = [bucket for counts in several for bucket, count in enumerate(counts) if count] or [
+            zero
+        ]
         first, last = min(filled), min(max(filled) + 1, buckets.QUANTIZE_BUCKETS - 1)
         first -= first not in (0, zero)
         low, high = (b"%d" % buckets.quantize_value(bucket) for bucket in (first, last))
@@ -215,9 +248,17 @@ class Quantize(Distribution):
 
 
 class Linear(Distribution):
-    name, prototype, doc = "lquantize", "void(@, int32_t, int32_t, ...)", "linear frequency distribution of the values"
+    name, prototype, doc = (
+        "lquantize",
+        "void(@, int32_t, int32_t, ...)",
+        "linear frequency distribution of the values",
+    )
     constants = 3
-    differences = (("D_LQUANT_MATCHBASE", "base"), ("D_LQUANT_MATCHLIM", "limit"), ("D_LQUANT_MATCHSTEP", "step"))
+    differences = (
+        ("D_LQUANT_MATCHBASE", "base"),
+        ("D_LQUANT_MATCHLIM", "limit"),
+        ("D_LQUANT_MATCHSTEP", "step"),
+    )
 
     def read(self, call, args):
         return _linear_params(call, args)
@@ -226,8 +267,14 @@ class Linear(Distribution):
         base, limit, step = params
         levels = buckets.linear_levels(base, limit, step)
         below, above, end = Label(), Label(), Label()
-        g.emit(jump_imm("jslt", R0, base, below), alu_imm("sub", R0, base), alu_imm("div", R0, step),
-               jump_imm("jge", R0, levels, above), alu_imm("add", R0, 1), ja(end))
+        g.emit(
+            jump_imm("jslt", R0, base, below),
+            alu_imm("sub", R0, base),
+            alu_imm("div", R0, step),
+            jump_imm("jge", R0, levels, above),
+            alu_imm("add", R0, 1),
+            ja(end),
+        )
         g.place(below)
         g.emit(mov_imm(R0, 0), ja(end))
         g.place(above)
@@ -241,8 +288,11 @@ class Linear(Distribution):
     def bounds(self, params):
         base, _, step = params
         levels = buckets.linear_levels(*params)
-        return [(None, base - 1), *((base + i * step, base + (i + 1) * step - 1) for i in range(levels)),
-                (base + levels * step, None)]
+        return [
+            (None, base - 1),
+            *((base + i * step, base + (i + 1) * step - 1) for i in range(levels)),
+            (base + levels * step, None),
+        ]
 
     def values(self, params):
         base, _, step = params
@@ -263,7 +313,9 @@ class Linear(Distribution):
         """All buckets."""
         base, _, step = params
         last = self.count(params) - 1
-        return d.Packing(0, last, 7, 8, b"%8b" % (b"< %d" % base), b">= %d" % (base + (last - 1) * step))
+        return d.Packing(
+            0, last, 7, 8, b"%8b" % (b"< %d" % base), b">= %d" % (base + (last - 1) * step)
+        )
 
     def labels(self, bounds):
         return [low for low, _ in bounds]
@@ -273,8 +325,12 @@ class LogLinear(Distribution):
     name, prototype = "llquantize", "void(@, int32_t, int32_t, int32_t, int32_t, ...)"
     doc = "log-linear frequency distribution of the values"
     constants, spelled = 4, "()"
-    differences = (("D_LLQUANT_MATCHFACTOR", "factor"), ("D_LLQUANT_MATCHLMAG", "lmag"), ("D_LLQUANT_MATCHHMAG", "hmag"),
-                   ("D_LLQUANT_MATCHSTEPS", "steps"))
+    differences = (
+        ("D_LLQUANT_MATCHFACTOR", "factor"),
+        ("D_LLQUANT_MATCHLMAG", "lmag"),
+        ("D_LLQUANT_MATCHHMAG", "hmag"),
+        ("D_LLQUANT_MATCHSTEPS", "steps"),
+    )
 
     def read(self, call, args):
         return _log_linear_params(call, args)
@@ -290,8 +346,15 @@ class LogLinear(Distribution):
         for first, step, count in orders:
             higher = Label()
             end = (first // step + count) * step
-            g.emit(const(R3, end), jump("jge", R1, R3, higher), const(R3, step), mov(R0, R1),
-                   alu("div", R0, R3), alu_imm("add", R0, distance - first // step), ja(found))
+            g.emit(
+                const(R3, end),
+                jump("jge", R1, R3, higher),
+                const(R3, step),
+                mov(R0, R1),
+                alu("div", R0, R3),
+                alu_imm("add", R0, distance - first // step),
+                ja(found),
+            )
             g.place(higher)
             distance += count
         g.emit(mov_imm(R0, distance))
@@ -316,8 +379,10 @@ class LogLinear(Distribution):
         edges = buckets.log_linear_edges(*params)
         middle = len(edges)
         first, last = d.span(decoded, (middle, middle + 2))
-        labels = [b"%d" % (-edges[middle - 1 - bucket] if bucket < middle else edges[bucket - middle - 1])
-                  for bucket in range(first, last + 1)]
+        labels = [
+            b"%d" % (-edges[middle - 1 - bucket] if bucket < middle else edges[bucket - middle - 1])
+            for bucket in range(first, last + 1)
+        ]
         if first == 0:
             labels[0] = b"<= " + labels[0]
         if last == len(decoded) - 1:

@@ -22,7 +22,7 @@ def _check(call):
         if not (arg.type.is_integer or arg.type.is_string):
             message = f"term( ) argument #{number} is incompatible with prototype:\n"
             message += f"\tprototype: integer or string\n\t argument: {arg.type}"
-            hint = "term(arg0, 1) is the first element, term(arg0, \"a\") a key's value"
+            hint = 'term(arg0, 1) is the first element, term(arg0, "a") a key\'s value'
             raise CompileError("D_PROTO_ARG", arg.loc, message, hint)
 
 
@@ -58,7 +58,10 @@ def emit_term(g, call, target):
     g.helper("term_text")
     missing, end = Label(), Label()
     g.mark(call.loc)
-    g.emit(jump_imm("jeq", R0, -_MISSING, missing), jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)))
+    g.emit(
+        jump_imm("jeq", R0, -_MISSING, missing),
+        jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)),
+    )
     g.jump(end)
     g.place(missing)
     set_null(g, Place(False, target.off, target.size))
@@ -67,8 +70,13 @@ def emit_term(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("term", "string(uintptr_t, ...)", emit_term,
-                  "the Erlang term at an address of the firing process, as Erlang prints it; with further arguments the "
-                  "element of a tuple or list of that number, or a key's value, and so on; NULL where there is none",
-                  nullable=True, reads=lambda call, strsize: STRING_LIMIT),
+    SubroutineRow(
+        "term",
+        "string(uintptr_t, ...)",
+        emit_term,
+        "the Erlang term at an address of the firing process, as Erlang prints it; with further arguments the "
+        "element of a tuple or list of that number, or a key's value, and so on; NULL where there is none",
+        nullable=True,
+        reads=lambda call, strsize: STRING_LIMIT,
+    ),
 ]

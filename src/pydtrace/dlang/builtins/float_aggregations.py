@@ -77,7 +77,11 @@ class Sum(Real):
         return reduce(_added, several)
 
     def since(self, old, new):
-        return None if new[0] < old[0] else [new[0] - old[0], bits_of(of_bits(new[1]) - of_bits(old[1]))]
+        return (
+            None
+            if new[0] < old[0]
+            else [new[0] - old[0], bits_of(of_bits(new[1]) - of_bits(old[1]))]
+        )
 
 
 class Avg(Sum):
@@ -151,7 +155,11 @@ class Extreme(Real):
 
     unbounded = 0.0  # after clear()
     operand = staticmethod(ordered)
-    emit, merged, since = number_aggregations.Extreme.emit, number_aggregations.Extreme.merged, number_aggregations.Extreme.since
+    emit, merged, since = (
+        number_aggregations.Extreme.emit,
+        number_aggregations.Extreme.merged,
+        number_aggregations.Extreme.since,
+    )
     came = number_aggregations.Extreme.came
 
     def number(self, words):

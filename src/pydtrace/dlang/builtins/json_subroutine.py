@@ -39,7 +39,12 @@ def emit_json(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("json", "string(const char *, const char *)", emit_json,
-                  "the value in a JSON text that a path such as \"user.tags[2]\" leads to; NULL "
-                  "where there is none", nullable=True),
+    SubroutineRow(
+        "json",
+        "string(const char *, const char *)",
+        emit_json,
+        'the value in a JSON text that a path such as "user.tags[2]" leads to; NULL '
+        "where there is none",
+        nullable=True,
+    ),
 ]

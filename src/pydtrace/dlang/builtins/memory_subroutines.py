@@ -37,11 +37,13 @@ def make_heap(layout):
 
 def _copies_to(number):
     """accept() of what copies to its argument of this number, counted from 1: a string is no place to copy to."""
+
     def accept(call):
         if call.args[number - 1].type.is_string:
             message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
             message += "\tprototype: alloca pointer\n\t argument: non-alloca pointer"
             refuse("D_PROTO_ARG", call.loc, message, "alloca(size) gives memory to copy to")
+
     return accept
 
 
@@ -58,8 +60,13 @@ def _allocate(g, loc):
     end = layout.heap + layout.heap_size
     g.mark(loc)
     g.emit(jump_imm("jgt", R0, layout.heap_size, g.fault(p.FAULT_NOSCRATCH)))
-    g.emit(alu_imm("add", R0, 7), alu_imm("and", R0, -8), load(8, R1, R6, layout.heap_top),
-           mov(R2, R1), alu("add", R2, R0))
+    g.emit(
+        alu_imm("add", R0, 7),
+        alu_imm("and", R0, -8),
+        load(8, R1, R6, layout.heap_top),
+        mov(R2, R1),
+        alu("add", R2, R0),
+    )
     g.emit(jump_imm("jgt", R2, end, g.fault(p.FAULT_NOSCRATCH)))
     g.emit(store(8, R6, layout.heap_top, R2), mov(R0, R1))
 
@@ -181,8 +188,12 @@ def _copy_from(g, source, offset, size):
     own, shared, copy, done = Label(), Label(), Label(), Label()
     heap_part(g, offset, size)
     g.get(source, R3)
-    g.emit(mov(R0, R3), alu_imm("rsh", R0, 32), jump_imm("jeq", R0, p.ADDRESS_STATE, own),
-           jump_imm("jeq", R0, p.ADDRESS_GLOBALS, shared))
+    g.emit(
+        mov(R0, R3),
+        alu_imm("rsh", R0, 32),
+        jump_imm("jeq", R0, p.ADDRESS_STATE, own),
+        jump_imm("jeq", R0, p.ADDRESS_GLOBALS, shared),
+    )
     g.helper("probe_read_user")
     g.emit(jump_imm("jne", R0, 0, g.fault(p.FAULT_BADADDR, source)))
     g.jump(done)
@@ -211,12 +222,34 @@ def _copy_from(g, source, offset, size):
 
 
 ROWS = [
-    SubroutineRow("alloca", "void *(size_t)", emit_alloca, "that many bytes of memory, until the clause ends", allocates=True,
-                  place=make_heap),
-    SubroutineRow("copyin", "void *(uintptr_t, size_t)", emit_copyin,
-                  "a copy of that many bytes at an address of the firing process", allocates=True, place=make_heap),
-    SubroutineRow("copyinto", "void(uintptr_t, size_t, void *)", emit_copyinto,
-                  "copies bytes of the firing process to memory of alloca()", accept=_copies_to(3)),
-    SubroutineRow("bcopy", "void(void *, void *, size_t)", emit_bcopy, "copies that many bytes to memory of alloca()",
-                  accept=_copies_to(2)),
+    SubroutineRow(
+        "alloca",
+        "void *(size_t)",
+        emit_alloca,
+        "that many bytes of memory, until the clause ends",
+        allocates=True,
+        place=make_heap,
+    ),
+    SubroutineRow(
+        "copyin",
+        "void *(uintptr_t, size_t)",
+        emit_copyin,
+        "a copy of that many bytes at an address of the firing process",
+        allocates=True,
+        place=make_heap,
+    ),
+    SubroutineRow(
+        "copyinto",
+        "void(uintptr_t, size_t, void *)",
+        emit_copyinto,
+        "copies bytes of the firing process to memory of alloca()",
+        accept=_copies_to(3),
+    ),
+    SubroutineRow(
+        "bcopy",
+        "void(void *, void *, size_t)",
+        emit_bcopy,
+        "copies that many bytes to memory of alloca()",
+        accept=_copies_to(2),
+    ),
 ]

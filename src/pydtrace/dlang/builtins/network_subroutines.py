@@ -58,9 +58,17 @@ def _inet6(g, work, strict):
     """The text of 16 bytes; strict: the parts before an IPv4 address are shown."""
     bytes_at = work + _WORK
     plain, mapped, dotted, end = Label(), Label(), Label(), Label()
-    g.emit(load(8, R0, R6, bytes_at), jump_imm("jne", R0, 0, plain), load(4, R0, R6, bytes_at + 8),
-           jump_imm("jeq", R0, 0, mapped), load(2, R0, R6, bytes_at + 8), jump_imm("jne", R0, 0, plain),
-           load(2, R0, R6, bytes_at + 10), jump_imm("jeq", R0, 0xFFFF, dotted), jump_imm("jne", R0, -1, plain))
+    g.emit(
+        load(8, R0, R6, bytes_at),
+        jump_imm("jne", R0, 0, plain),
+        load(4, R0, R6, bytes_at + 8),
+        jump_imm("jeq", R0, 0, mapped),
+        load(2, R0, R6, bytes_at + 8),
+        jump_imm("jne", R0, 0, plain),
+        load(2, R0, R6, bytes_at + 10),
+        jump_imm("jeq", R0, 0xFFFF, dotted),
+        jump_imm("jne", R0, -1, plain),
+    )
     g.place(mapped)  # an IPv4 address, but for :: and ::1 and their like
     g.emit(load(2, R0, R6, bytes_at + 12), jump_imm("jeq", R0, 0, plain))
     g.place(dotted)
@@ -92,7 +100,9 @@ def emit_inet_ntop(g, call, target):
     six, end = Label(), Label()
     g.get(kind, R0)
     g.mark(call.loc)
-    g.emit(jump_imm("jeq", R0, _AF_INET6, six), jump_imm("jne", R0, _AF_INET, g.fault(p.FAULT_ILLOP)))
+    g.emit(
+        jump_imm("jeq", R0, _AF_INET6, six), jump_imm("jne", R0, _AF_INET, g.fault(p.FAULT_ILLOP))
+    )
     g.release(kind)
     mark = g.scratch
     work = _bytes_at(g, call.args[1], 4)
@@ -130,8 +140,15 @@ def emit_link_ntop(g, call, target):
 
 ROWS = [
     SubroutineRow("inet_ntoa", "string(ipaddr_t *)", emit_inet_ntoa, "an IPv4 address as text"),
-    SubroutineRow("inet_ntoa6", "string(struct in6_addr *, [int])", emit_inet_ntoa6, "an IPv6 address as text",
-                  accept=_need_constant),
-    SubroutineRow("inet_ntop", "string(int, void *)", emit_inet_ntop, "an address of a family as text"),
+    SubroutineRow(
+        "inet_ntoa6",
+        "string(struct in6_addr *, [int])",
+        emit_inet_ntoa6,
+        "an IPv6 address as text",
+        accept=_need_constant,
+    ),
+    SubroutineRow(
+        "inet_ntop", "string(int, void *)", emit_inet_ntop, "an address of a family as text"
+    ),
     SubroutineRow("link_ntop", "string(int, void *)", emit_link_ntop, "a hardware address as text"),
 ]

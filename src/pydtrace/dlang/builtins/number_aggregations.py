@@ -142,7 +142,11 @@ class Stddev(Mean):
         return self.came(old, new)
 
     def came(self, old, new):
-        return None if old == new else self._words([b - a for a, b in zip(self._parts(old), self._parts(new))])
+        return (
+            None
+            if old == new
+            else self._words([b - a for a, b in zip(self._parts(old), self._parts(new))])
+        )
 
     @staticmethod
     def _parts(words):

@@ -16,7 +16,11 @@ from .distribution_aggregations import Distribution
 
 
 class Percentiles(Distribution):
-    name, prototype, doc = "percentiles", "void(@, ...)", "p50, p90, p99, p99.9, each to 1 %, and the greatest of the values"
+    name, prototype, doc = (
+        "percentiles",
+        "void(@, ...)",
+        "p50, p90, p99, p99.9, each to 1 %, and the greatest of the values",
+    )
     is_own, halved, head, metric = True, True, 2, "summary"
     percents = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
 
@@ -31,7 +35,12 @@ class Percentiles(Distribution):
 
     def whole(self, below, above):
         filled = [words for words in (below, above) if any(words)]
-        return [below[0] + above[0], max((words[1] for words in filled), default=0), *below[:2:-1], *above[2:-1]]
+        return [
+            below[0] + above[0],
+            max((words[1] for words in filled), default=0),
+            *below[:2:-1],
+            *above[2:-1],
+        ]
 
     def count(self, params):
         return len(buckets.percentile_bounds())
@@ -81,8 +90,14 @@ class Percentiles(Distribution):
         return [decoded.percentile(percent) or 0 for percent in (99, 100, 99.9, 90, 50)]
 
     def show(self, decoded, normal, params, zoom=False):
-        return b"".join(b" %18b" % (b"%b=%b" % (name.encode(), b"%d" % divided(value, normal) if value is not None else b"-"))
-                        for name, value in decoded.percentiles().items())
+        return b"".join(
+            b" %18b"
+            % (
+                b"%b=%b"
+                % (name.encode(), b"%d" % divided(value, normal) if value is not None else b"-")
+            )
+            for name, value in decoded.percentiles().items()
+        )
 
 
 ROWS = [Percentiles()]

@@ -22,7 +22,9 @@ def parse_format(call, args, types, value_types=None):
     except formats.FormatError as error:
         known = error.index is not None and error.index < len(args)
         at = args[error.index].loc if known else text.loc
-        hint = beginner_hints.conversion(error.tag, error.message, args[error.index].type if known else None)
+        hint = beginner_hints.conversion(
+            error.tag, error.message, args[error.index].type if known else None
+        )
         raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
 
 

@@ -41,9 +41,17 @@ def emit_cleanpath(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("progenyof", "int(pid_t)", emit_progenyof,
-                  "1 where the firing process is the one with that id, or comes from it",
-                  uses="ancestors"),
-    SubroutineRow("cleanpath", "string(const char *)", emit_cleanpath,
-                  "a path without empty parts, `.` and `..`, as far as that can be told"),
+    SubroutineRow(
+        "progenyof",
+        "int(pid_t)",
+        emit_progenyof,
+        "1 where the firing process is the one with that id, or comes from it",
+        uses="ancestors",
+    ),
+    SubroutineRow(
+        "cleanpath",
+        "string(const char *)",
+        emit_cleanpath,
+        "a path without empty parts, `.` and `..`, as far as that can be told",
+    ),
 ]

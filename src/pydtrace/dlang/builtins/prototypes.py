@@ -17,14 +17,48 @@ from .unsupported import ACTION, AGGREGATING, FUNCTION, PROTOTYPES
 
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
-    ["caller", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth",
-     "ucaller", "ustackdepth", "vtimestamp", "zonename"]
+    [
+        "caller",
+        "cwd",
+        "epid",
+        "errno",
+        "execargs",
+        "ipl",
+        "ppid",
+        "pwd",
+        "root",
+        "stackdepth",
+        "ucaller",
+        "ustackdepth",
+        "vtimestamp",
+        "zonename",
+    ]
 )
 # Types that D takes from the kernel or from its library files.
 OTHER_TYPES = frozenset(
-    ["bufinfo_t", "conninfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t",
-     "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t",
-     "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
+    [
+        "bufinfo_t",
+        "conninfo_t",
+        "devinfo_t",
+        "fileinfo_t",
+        "in6_addr_t",
+        "ip6_t",
+        "ipinfo_t",
+        "ipv4info_t",
+        "ipv6info_t",
+        "iscsiinfo_t",
+        "lockinfo_t",
+        "lwpsinfo_t",
+        "mblk_t",
+        "pktinfo_t",
+        "psinfo_t",
+        "tcpinfo_t",
+        "tcplsinfo_t",
+        "tcpsinfo_t",
+        "udpinfo_t",
+        "udpsinfo_t",
+        "vnode_t",
+    ]
 )
 OTHER_ARRAYS = frozenset(("args", "regs", "uregs"))
 
@@ -36,7 +70,9 @@ def _functions(kind, table):
 
 
 TABLES = {FUNCTION: SUBROUTINES, AGGREGATING: AGGREGATIONS, ACTION: ACTIONS}
-FUNCTIONS = {name: known for kind, table in TABLES.items() for name, known in _functions(kind, table).items()}
+FUNCTIONS = {
+    name: known for kind, table in TABLES.items() for name, known in _functions(kind, table).items()
+}
 
 # What D does not have, so that it is a name of these only under -x pyusdt.
 OWN = frozenset(name for name, row in AGGREGATIONS.items() if row.is_own)
@@ -84,7 +120,7 @@ def _type(text):
     if text.endswith("*"):
         return t.Pointer(_type(text[:-1].rstrip()))
     if text.startswith("struct "):
-        return t.Record("struct", text[len("struct "):])
+        return t.Record("struct", text[len("struct ") :])
     found = t.BASIC.get(text) or t.TYPEDEFS.get(text)
     return found or t.Type(text, 8)
 

@@ -37,7 +37,10 @@ from .subroutine_base import SubroutineRow
 def emit_new(g, call, target):
     """r0 = the number of a speculation, or 0."""
     found = Label()
-    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.speculations()), mov_imm(R2, g.layout.speculation_count))
+    g.emit(
+        ld_map_value(R1, p.MAP_GLOBALS, g.layout.speculations()),
+        mov_imm(R2, g.layout.speculation_count),
+    )
     g.routine("speculation_new")
     g.emit(jump_imm("jne", R0, 0, found))
     g.count_drop(p.DROP_SPECULATION)
@@ -47,8 +50,12 @@ def emit_new(g, call, target):
 
 def _state_address(g, reg, number):
     """reg = the address of the state of the speculation whose number less 1 is in `number`, in bounds."""
-    g.emit(ld_map_value(reg, p.MAP_GLOBALS, g.layout.speculations()), mov(R0, number), alu_imm("lsh", R0, 3),
-           alu("add", reg, R0))
+    g.emit(
+        ld_map_value(reg, p.MAP_GLOBALS, g.layout.speculations()),
+        mov(R0, number),
+        alu_imm("lsh", R0, 3),
+        alu("add", reg, R0),
+    )
 
 
 class Speculate(Action):
@@ -57,8 +64,11 @@ class Speculate(Action):
     speculates = True
 
     def follow(self, flow, call):
-        for before, tag, name in ((flow.speculated, "D_SPEC_SPEC", "speculate( )"), (flow.committed, "D_SPEC_COMM", "commit( )"),
-                                  (flow.data, "D_SPEC_DREC", "data-recording action(s)")):
+        for before, tag, name in (
+            (flow.speculated, "D_SPEC_SPEC", "speculate( )"),
+            (flow.committed, "D_SPEC_COMM", "commit( )"),
+            (flow.data, "D_SPEC_DREC", "data-recording action(s)"),
+        ):
             if before:
                 refuse(tag, call.loc, f"speculate( ) may not follow {name}")
         flow.speculated = True
@@ -69,10 +79,16 @@ class Speculate(Action):
 
 def _speculate(g, call, record):
     g.value(call.args[0])
-    g.emit(mov(R2, R0), alu_imm("sub", R2, 1), jump_imm("jge", R2, g.layout.speculation_count, g.end))
+    g.emit(
+        mov(R2, R0), alu_imm("sub", R2, 1), jump_imm("jge", R2, g.layout.speculation_count, g.end)
+    )
     _state_address(g, R1, R2)
-    g.emit(load(8, R1, R1, 0), jump_imm("jeq", R1, 0, g.end), alu_imm("add", R2, 1),
-           store(4, R6, record + p.RECORD_SPECULATION, R2))
+    g.emit(
+        load(8, R1, R1, 0),
+        jump_imm("jeq", R1, 0, g.end),
+        alu_imm("add", R2, 1),
+        store(4, R6, record + p.RECORD_SPECULATION, R2),
+    )
 
 
 class Commit(Action):
@@ -106,11 +122,17 @@ def _settle(g, call, is_commit):
     g.mark(call.loc)
     g.emit(jump_imm("jge", R3, g.layout.speculation_count, g.fault(p.FAULT_ILLOP)))
     _state_address(g, R2, R3)
-    g.emit(mov(R1, R6), alu_imm("add", R3, 1), mov_imm(R4, int(is_commit)),
-           const(R5, p.RECORD_SETTLED | g.clause.index))
+    g.emit(
+        mov(R1, R6),
+        alu_imm("add", R3, 1),
+        mov_imm(R4, int(is_commit)),
+        const(R5, p.RECORD_SETTLED | g.clause.index),
+    )
     g.routine("settle_speculation")
     g.place(done)
 
 
-SUBROUTINES = [SubroutineRow("speculation", "int()", emit_new, "a speculation's number, 0 where none is free")]
+SUBROUTINES = [
+    SubroutineRow("speculation", "int()", emit_new, "a speculation's number, 0 where none is free")
+]
 ROWS = [Speculate(), Commit(), Discard()]

@@ -54,7 +54,11 @@ class Stack(_Shown):
         if len(call.args) > 1:
             call.strsz = constant(call.args[1])
             if call.strsz is None or not 0 <= call.strsz <= 0x7FFFFFFF:
-                refuse("D_USTACK_STRSIZE", call.loc, f"{self.name}( ) argument #2 must be a positive integer constant")
+                refuse(
+                    "D_USTACK_STRSIZE",
+                    call.loc,
+                    f"{self.name}( ) argument #2 must be a positive integer constant",
+                )
         call.type = t.stack_type(max(1, min(frames, most_frames(options))))
 
     def emit_object(self, g, call, off):
@@ -63,9 +67,11 @@ class Stack(_Shown):
         fits = Label()
         g.emit(load(8, R0, R6, area), jump_imm("jle", R0, frames, fits), mov_imm(R0, frames))
         g.place(fits)
-        g.emit(store(4, R6, off + fields["depth"].offset, R0),
-               store_imm(4, R6, off + fields["is_user"].offset, int(self.stack != KERNEL)),
-               store_imm(4, R6, off + fields["strsz"].offset, call.strsz))
+        g.emit(
+            store(4, R6, off + fields["depth"].offset, R0),
+            store_imm(4, R6, off + fields["is_user"].offset, int(self.stack != KERNEL)),
+            store_imm(4, R6, off + fields["strsz"].offset, call.strsz),
+        )
         if self.stack != KERNEL:
             g.emit(load(4, R1, R6, p.STATE_PID), store(4, R6, off + fields["pid"].offset, R1))
         else:
@@ -98,16 +104,46 @@ class Symbol(_Shown):
 
 _MODULE, _FUNCTION = t.Naming(module=True), t.Naming(whole=True)
 ROWS = [
-    Stack("stack", "stack([uint32_t])", "the kernel's stack", KERNEL, ("stackframes", 20), "D_STACK_SIZE"),
-    Stack("ustack", "stack([uint32_t], [uint32_t])", "the stack of the firing thread", USER, ("ustackframes", 100),
-          "D_USTACK_FRAMES", ("ustackstrsize", 0)),
-    Stack("jstack", "stack([uint32_t], [uint32_t])", "that of its language alone: functions of Python or Erlang", LANGUAGE, ("jstackframes", 50),
-          "D_USTACK_FRAMES", ("jstackstrsize", 512)),
-    Symbol("sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)),
+    Stack(
+        "stack",
+        "stack([uint32_t])",
+        "the kernel's stack",
+        KERNEL,
+        ("stackframes", 20),
+        "D_STACK_SIZE",
+    ),
+    Stack(
+        "ustack",
+        "stack([uint32_t], [uint32_t])",
+        "the stack of the firing thread",
+        USER,
+        ("ustackframes", 100),
+        "D_USTACK_FRAMES",
+        ("ustackstrsize", 0),
+    ),
+    Stack(
+        "jstack",
+        "stack([uint32_t], [uint32_t])",
+        "that of its language alone: functions of Python or Erlang",
+        LANGUAGE,
+        ("jstackframes", 50),
+        "D_USTACK_FRAMES",
+        ("jstackstrsize", 512),
+    ),
+    Symbol(
+        "sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)
+    ),
     Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),
     Symbol("mod", "the kernel's module that an address lies in", False, _MODULE),
     Symbol("usym", "the name of an address of the firing process", True, _FUNCTION),
-    Symbol("ufunc", "the name of the function at an address of the firing process", True, _FUNCTION),
+    Symbol(
+        "ufunc", "the name of the function at an address of the firing process", True, _FUNCTION
+    ),
     Symbol("umod", "the file that an address of the firing process was mapped from", True, _MODULE),
-    Symbol("uaddr", "the name of an address of the firing process, and the distance to it", True, t.PLACE),
+    Symbol(
+        "uaddr",
+        "the name of an address of the firing process, and the distance to it",
+        True,
+        t.PLACE,
+    ),
 ]

@@ -184,7 +184,9 @@ def emit_lltostr(g, call, target):
 
 def emit_strjoin(g, call, target):
     a, b = locate(g, call.args[0]), locate(g, call.args[1])
-    g.alloc(g.layout.string_size)  # the verifier sees only that both strings fit behind the target's begin
+    g.alloc(
+        g.layout.string_size
+    )  # the verifier sees only that both strings fit behind the target's begin
     if a.size <= target.size:
         g.copy(a, target)
     else:
@@ -254,6 +256,7 @@ def _char(last):
         g.state_address(R5, g.alloc(8))
         g.routine("string_char")
         _from_place(g, source, target)
+
     return emit
 
 
@@ -272,6 +275,7 @@ def _case(first):
         g.address(R1, target)
         g.emit(mov_imm(R2, target.size), mov_imm(R3, ord(first)))
         g.routine("change_case")
+
     return emit
 
 
@@ -294,6 +298,7 @@ def _path(is_directory):
         g.place(plain)
         _copy_part(g, source, target)
         g.place(end)
+
     return emit
 
 
@@ -324,9 +329,11 @@ def emit_strtok(g, call, target):
 # --- numbers ------------------------------------------------------------------------------
 def _network(bits):
     """The order of bytes of the network is big-endian."""
+
     def emit(g, call, target):
         g.value(call.args[0])
         g.emit(swap(f"be{bits}", R0))
+
     return emit
 
 
@@ -335,46 +342,110 @@ def _device(shift, mask):
         g.value(call.args[0])
         g.emit(alu_imm("rsh", R0, shift)) if shift else None
         g.emit(const(R1, mask), alu("and", R0, R1))
+
     return emit
 
 
 def emit_rand(g, call, target):
     """A linear congruential generator, stirred by the event's time; its upper bits are the better ones."""
-    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.random()), load(8, R0, R1, 0), load(8, R2, R6, p.STATE_TIME),
-           alu("xor", R0, R2), const(R2, 6364136223846793005), alu("mul", R0, R2), const(R2, 1442695040888963407),
-           alu("add", R0, R2), store(8, R1, 0, R0), alu_imm("rsh", R0, 33))
+    g.emit(
+        ld_map_value(R1, p.MAP_GLOBALS, g.layout.random()),
+        load(8, R0, R1, 0),
+        load(8, R2, R6, p.STATE_TIME),
+        alu("xor", R0, R2),
+        const(R2, 6364136223846793005),
+        alu("mul", R0, R2),
+        const(R2, 1442695040888963407),
+        alu("add", R0, R2),
+        store(8, R1, 0, R0),
+        alu_imm("rsh", R0, 33),
+    )
 
 
 ROWS = [
-    SubroutineRow("strlen", "size_t(const char *)", emit_strlen, "the length of a string, in bytes"),
-    SubroutineRow("index", "int(const char *, const char *, [int])", emit_index,
-                  "where a string first occurs in another one, or -1"),
-    SubroutineRow("rindex", "int(const char *, const char *, [int])", emit_rindex,
-                  "where a string last occurs in another one, or -1"),
-    SubroutineRow("strstr", "string(const char *, const char *)", emit_strstr,
-                  "a string from the first occurrence of another one on, or NULL", nullable=True),
-    SubroutineRow("strchr", "string(const char *, char)", _char(False),
-                  "a string from the first occurrence of a character on, or NULL", nullable=True),
-    SubroutineRow("strrchr", "string(const char *, char)", _char(True),
-                  "a string from the last occurrence of a character on, or NULL", nullable=True),
-    SubroutineRow("strtok", "string(const char *, const char *)", emit_strtok,
-                  "the next part of a string between delimiters, or NULL", nullable=True,
-                  place=lambda layout: layout.place_tokens()),
+    SubroutineRow(
+        "strlen", "size_t(const char *)", emit_strlen, "the length of a string, in bytes"
+    ),
+    SubroutineRow(
+        "index",
+        "int(const char *, const char *, [int])",
+        emit_index,
+        "where a string first occurs in another one, or -1",
+    ),
+    SubroutineRow(
+        "rindex",
+        "int(const char *, const char *, [int])",
+        emit_rindex,
+        "where a string last occurs in another one, or -1",
+    ),
+    SubroutineRow(
+        "strstr",
+        "string(const char *, const char *)",
+        emit_strstr,
+        "a string from the first occurrence of another one on, or NULL",
+        nullable=True,
+    ),
+    SubroutineRow(
+        "strchr",
+        "string(const char *, char)",
+        _char(False),
+        "a string from the first occurrence of a character on, or NULL",
+        nullable=True,
+    ),
+    SubroutineRow(
+        "strrchr",
+        "string(const char *, char)",
+        _char(True),
+        "a string from the last occurrence of a character on, or NULL",
+        nullable=True,
+    ),
+    SubroutineRow(
+        "strtok",
+        "string(const char *, const char *)",
+        emit_strtok,
+        "the next part of a string between delimiters, or NULL",
+        nullable=True,
+        place=lambda layout: layout.place_tokens(),
+    ),
     SubroutineRow("substr", "string(const char *, int, [int])", emit_substr, "a part of a string"),
-    SubroutineRow("strjoin", "string(const char *, const char *)", emit_strjoin, "two strings, one behind the other"),
+    SubroutineRow(
+        "strjoin",
+        "string(const char *, const char *)",
+        emit_strjoin,
+        "two strings, one behind the other",
+    ),
     SubroutineRow("tolower", "string(const char *)", _case("A"), "a string in small letters"),
     SubroutineRow("toupper", "string(const char *)", _case("a"), "a string in capital letters"),
     SubroutineRow("basename", "string(const char *)", _path(False), "the last part of a path"),
     SubroutineRow("dirname", "string(const char *)", _path(True), "a path without its last part"),
     SubroutineRow("lltostr", "string(int64_t, [int])", emit_lltostr, "the digits of an integer"),
-    SubroutineRow("strtoll", "int64_t(const char *, [int])", emit_strtoll, "the integer that a string begins with"),
-    SubroutineRow("htons", "uint16_t(uint16_t)", _network(16), "16 bits in the network's order of bytes"),
-    SubroutineRow("htonl", "uint32_t(uint32_t)", _network(32), "32 bits in the network's order of bytes"),
-    SubroutineRow("htonll", "uint64_t(uint64_t)", _network(64), "64 bits in the network's order of bytes"),
-    SubroutineRow("ntohs", "uint16_t(uint16_t)", _network(16), "16 bits from the network's order of bytes"),
-    SubroutineRow("ntohl", "uint32_t(uint32_t)", _network(32), "32 bits from the network's order of bytes"),
-    SubroutineRow("ntohll", "uint64_t(uint64_t)", _network(64), "64 bits from the network's order of bytes"),
-    SubroutineRow("rand", "int()", emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"),
+    SubroutineRow(
+        "strtoll",
+        "int64_t(const char *, [int])",
+        emit_strtoll,
+        "the integer that a string begins with",
+    ),
+    SubroutineRow(
+        "htons", "uint16_t(uint16_t)", _network(16), "16 bits in the network's order of bytes"
+    ),
+    SubroutineRow(
+        "htonl", "uint32_t(uint32_t)", _network(32), "32 bits in the network's order of bytes"
+    ),
+    SubroutineRow(
+        "htonll", "uint64_t(uint64_t)", _network(64), "64 bits in the network's order of bytes"
+    ),
+    SubroutineRow(
+        "ntohs", "uint16_t(uint16_t)", _network(16), "16 bits from the network's order of bytes"
+    ),
+    SubroutineRow(
+        "ntohl", "uint32_t(uint32_t)", _network(32), "32 bits from the network's order of bytes"
+    ),
+    SubroutineRow(
+        "ntohll", "uint64_t(uint64_t)", _network(64), "64 bits from the network's order of bytes"
+    ),
+    SubroutineRow(
+        "rand", "int()", emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"
+    ),
     SubroutineRow("getmajor", "dev_t(dev_t)", _device(20, 0xFFF), "the major number of a device"),
     SubroutineRow("getminor", "dev_t(dev_t)", _device(0, 0xFFFFF), "the minor number of a device"),
 ]

@@ -13,16 +13,54 @@ class SubroutineRow:
     string at its first argument that it may read (code/demand.py); keeps_length: the code knows the length of what it
     writes; as_key(call, options): the row that it has as an aggregation's key."""
 
-    __slots__ = ("name", "prototype", "emit", "doc", "accept", "nullable", "destructive", "allocates", "place", "uses", "reads",
-                 "keeps_length", "as_key")
+    __slots__ = (
+        "name",
+        "prototype",
+        "emit",
+        "doc",
+        "accept",
+        "nullable",
+        "destructive",
+        "allocates",
+        "place",
+        "uses",
+        "reads",
+        "keeps_length",
+        "as_key",
+    )
     is_action = is_key = is_operand = takes_text = takes_floats = False
     stack = usage = None
 
-    def __init__(self, name, prototype, emit, doc, accept=lambda call: None, nullable=False, destructive=False,
-                 allocates=False, place=None, uses="", reads=None, keeps_length=False, as_key=None):
+    def __init__(
+        self,
+        name,
+        prototype,
+        emit,
+        doc,
+        accept=lambda call: None,
+        nullable=False,
+        destructive=False,
+        allocates=False,
+        place=None,
+        uses="",
+        reads=None,
+        keeps_length=False,
+        as_key=None,
+    ):
         self.name, self.prototype, self.emit, self.doc = name, prototype, emit, doc
-        self.accept, self.nullable, self.destructive, self.allocates = accept, nullable, destructive, allocates
-        self.place, self.uses, self.reads, self.keeps_length, self.as_key = place, uses, reads, keeps_length, as_key
+        self.accept, self.nullable, self.destructive, self.allocates = (
+            accept,
+            nullable,
+            destructive,
+            allocates,
+        )
+        self.place, self.uses, self.reads, self.keeps_length, self.as_key = (
+            place,
+            uses,
+            reads,
+            keeps_length,
+            as_key,
+        )
 
     def typed(self, c, call):
         """A call's value is of the prototype's type."""

@@ -12,5 +12,18 @@ from . import (
     string_subroutines,
 )
 
-SUBROUTINES = {row.name: row for file in (copyinstr, copyout, memory_subroutines, string_subroutines, erlang_terms, json_subroutine, network_subroutines, process_subroutines) for row in file.ROWS}
+SUBROUTINES = {
+    row.name: row
+    for file in (
+        copyinstr,
+        copyout,
+        memory_subroutines,
+        string_subroutines,
+        erlang_terms,
+        json_subroutine,
+        network_subroutines,
+        process_subroutines,
+    )
+    for row in file.ROWS
+}
 SUBROUTINES.update((row.name, row) for row in speculation_actions.SUBROUTINES)

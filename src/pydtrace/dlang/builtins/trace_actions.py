@@ -51,7 +51,9 @@ class TraceMem(Action):
             refuse("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
         count = constant(size)
         if count is None or not 0 < count <= _TRACEMEM_MOST:
-            message = "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
+            message = (
+                "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
+            )
             refuse("D_TRACEMEM_SIZE", call.loc, message)
         there = ast.Deref(address.loc, address)
         there.type = t.Array(t.CHAR, count)
@@ -72,14 +74,20 @@ class TraceMem(Action):
 class Print(Action):
     """print(pointer): what is recorded is the address and what is there."""
 
-    name, prototype, doc = "print", "void(@)", "what a pointer points to, with its types and members"
+    name, prototype, doc = (
+        "print",
+        "void(@)",
+        "what a pointer points to, with its types and members",
+    )
     is_value = in_memory = any_value = True
 
     def check(self, call):
         arg = call.args[0]
         if not arg.type.is_pointer:
             message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
-            raise CompileError("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}", region="action list")
+            raise CompileError(
+                "D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}", region="action list"
+            )
         if not t.extent(arg.type.to) and not arg.type.to.is_string:
             message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
             refuse("D_PRINT_SIZE", call.loc, message)
@@ -97,7 +105,14 @@ class Print(Action):
         from pydtrace.dtrace_text.print_action_text import data_of
 
         there = action.data[1]  # the first is where it was read
-        return [Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]
+        return [
+            Field(
+                there.offset,
+                there.size,
+                f"{there.size}s",
+                lambda storage: data_of(there.type, storage),
+            )
+        ]
 
     def perform(self, run, action, record):
         from pydtrace.dtrace_text import print_action_text

@@ -9,8 +9,22 @@ _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
-    **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held",
-                     "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
+    **dict.fromkeys(
+        [
+            "mutex_owned",
+            "mutex_owner",
+            "mutex_type_adaptive",
+            "mutex_type_spin",
+            "rw_iswriter",
+            "rw_read_held",
+            "rw_write_held",
+            "d_path",
+            "ddi_pathname",
+            "msgdsize",
+            "msgsize",
+        ],
+        _KERNEL_DATA,
+    ),
     **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
     "regs": _REGISTERS,
     "pcap": "packets belong to the kernel",
@@ -39,8 +53,11 @@ _EVERYWHERE = ("works", "works")  # dlang/front/cpu_types.py
 DECLARED = {
     "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
     **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
-    "uregs": ("a register of the thread in user mode, by its number or name (`R_RIP`; x86-64 alone)",
-              "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers", "works"),
+    "uregs": (
+        "a register of the thread in user mode, by its number or name (`R_RIP`; x86-64 alone)",
+        "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers",
+        "works",
+    ),
     "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
     "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
     "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),
@@ -71,5 +88,7 @@ NOTES = {
     "execargs": ("no: the event does not carry it", "works"),
     "ppid": ("as it was when the process registered", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
-    **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),
+    **dict.fromkeys(
+        ("uid", "gid", "execname"), ("as it was when the process was first seen", "works")
+    ),
 }

@@ -43,7 +43,11 @@ def demand_of(clause, strsize):
     for node in walk(clause):
         if node.__class__ is ast.Deref and is_kernels(node.type):
             uses.add("kernel")
-        if node.__class__ is ast.AssocRef and node.symbol.scope == "task" and clause.probes[0].name.startswith("profile-"):
+        if (
+            node.__class__ is ast.AssocRef
+            and node.symbol.scope == "task"
+            and clause.probes[0].name.startswith("profile-")
+        ):
             uses.add(SAMPLED_TASK)
         if node.__class__ in (ast.Var, ast.AssocRef) and node.symbol.scope == "self":
             uses.add(OF_THREAD)
@@ -65,7 +69,9 @@ def _read(node, strsize):
     """(argument, bytes) for each argument whose string the node may read."""
     if node.__class__ is ast.Call and node.row.reads:
         return _string_read(node.args[0], node.row.reads(node, strsize), strsize)
-    if node.__class__ is ast.Stringof and not (node.operand.type.is_array or node.operand.type.is_string):
+    if node.__class__ is ast.Stringof and not (
+        node.operand.type.is_array or node.operand.type.is_string
+    ):
         return _string_read(node.operand, strsize, strsize)
     if node.__class__ is ast.Deref:
         return _string_read(node.operand, STRING_LIMIT, strsize)

@@ -26,7 +26,16 @@ from .layout import Layout
 from .order_dependence import why_in_order
 from .statements import clause_body
 
-_TABLES = Tables((integer_expressions, string_expressions, memory_objects, variable_storage, assignments, float_expressions))
+_TABLES = Tables(
+    (
+        integer_expressions,
+        string_expressions,
+        memory_objects,
+        variable_storage,
+        assignments,
+        float_expressions,
+    )
+)
 
 
 def generate(unit, options=None):
@@ -45,7 +54,11 @@ def generate(unit, options=None):
         budget.place = clause.loc
         out = p.Clause(index, clause.probes, clause.loc)
         out.demand, uses = demand_of(clause, program.strsize)
-        out.stacks = {found[0] for node in walk(clause) if (found := stack_demand.wanted(node, program.options))}
+        out.stacks = {
+            found[0]
+            for node in walk(clause)
+            if (found := stack_demand.wanted(node, program.options))
+        }
         program.uses |= uses
         _clause(layout, clause, out)
         out.counting = _counting(layout, clause, out)
@@ -82,7 +95,9 @@ def place_symbols(clauses, layout):
             if cls is ast.AggRef:
                 layout.place_aggregation(symbol)
                 keys = layout.key(symbol.keys or (), symbol.loc).fields
-                aggregations.append(p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map))
+                aggregations.append(
+                    p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map)
+                )
             elif cls is ast.AssocRef or symbol.scope == "self":
                 layout.place_dynamic(symbol)
             elif symbol.scope == "this":
@@ -96,12 +111,22 @@ def place_symbols(clauses, layout):
 
 def _find_nullable(clauses, layout):
     """Which string scalars may be NULL: those to which something is assigned that may be."""
-    assigns = [node for clause in clauses for node in walk(clause)
-               if node.__class__ is ast.Assign and node.type.is_string and not variable_storage.is_dynamic(node.target)]
+    assigns = [
+        node
+        for clause in clauses
+        for node in walk(clause)
+        if node.__class__ is ast.Assign
+        and node.type.is_string
+        and not variable_storage.is_dynamic(node.target)
+    ]
     before = -1
     while len(layout.nullable) != before:
         before = len(layout.nullable)
-        layout.nullable.update(node.target.symbol for node in assigns if string_expressions.may_be_null(layout, node.value))
+        layout.nullable.update(
+            node.target.symbol
+            for node in assigns
+            if string_expressions.may_be_null(layout, node.value)
+        )
 
 
 def _counting(layout, clause, out):
@@ -119,7 +144,9 @@ def _clause(layout, clause, out, many=None):
     g.mark(clause.loc)
     g.prologue()
     if layout.heap:
-        _begin_heap(g, any(node.__class__ is ast.Call and node.row.allocates for node in walk(clause)))
+        _begin_heap(
+            g, any(node.__class__ is ast.Call and node.row.allocates for node in walk(clause))
+        )
     cpu = g.layout.only_cpu
     if cpu is not None:
         g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))

@@ -63,7 +63,9 @@ class Tables:
 
     def __init__(self, modules):
         for name in self.__slots__:
-            setattr(self, name, self._merged([getattr(module, name.upper(), {}) for module in modules]))
+            setattr(
+                self, name, self._merged([getattr(module, name.upper(), {}) for module in modules])
+            )
 
     @staticmethod
     def _merged(tables):
@@ -113,7 +115,10 @@ class Emitter:
         self._rare = []  # functions that make code which seldom runs, behind the clause's
         self._stubs = []  # (label, kind, instruction index, Temp or None)
         self._depth = 0
-        self.fields, self.lengths = {}, []  # the record's strings by their offset in the state block, words for lengths
+        self.fields, self.lengths = (
+            {},
+            [],
+        )  # the record's strings by their offset in the state block, words for lengths
 
     # --- expressions: to the module that knows the node ------------------------
     def value(self, expr):
@@ -123,7 +128,13 @@ class Emitter:
     def branch(self, expr, label, when):
         """Jump to label if the truth of expr is `when`, else fall through."""
         branches = self.tables.branches
-        self._nest(branches if expr.__class__ in branches else {expr.__class__: _branch_on_value}, expr, expr, label, when)
+        self._nest(
+            branches if expr.__class__ in branches else {expr.__class__: _branch_on_value},
+            expr,
+            expr,
+            label,
+            when,
+        )
 
     def compare_strings(self, expr, label, when):
         """Jump to label if the truth of the comparison expr is `when`, else fall through."""
@@ -145,8 +156,12 @@ class Emitter:
 
     def _nest(self, table, expr, *args):
         if self._depth >= _DEPTH_MAX:
-            raise CompileError("D_UNSUPPORTED", expr.loc, "expression is nested too deeply",
-                               "assign parts of it to this-> variables")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                expr.loc,
+                "expression is nested too deeply",
+                "assign parts of it to this-> variables",
+            )
         self._depth += 1
         table[expr.__class__](self, *args)
         self._depth -= 1
@@ -318,7 +333,12 @@ class Emitter:
         """What follows was made for `loc`."""
         lines, here = self.clause.lines, len(self.code.insns)
         if here > MOST_CODE:
-            raise CompileError("D_UNSUPPORTED", loc, f"clause is too large: more than {MOST_CODE} instructions", "divide it into several clauses")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                loc,
+                f"clause is too large: more than {MOST_CODE} instructions",
+                "divide it into several clauses",
+            )
         if lines and lines[-1][0] == here:
             lines.pop()
         lines.append((here, loc))
@@ -354,8 +374,12 @@ class Emitter:
         try:
             self.clause.code = self.code.finish(lib.load)
         except CodeError as error:
-            raise CompileError("D_UNSUPPORTED", self.clause.loc, f"clause is too large: {error}",
-                               "divide it into several clauses") from None
+            raise CompileError(
+                "D_UNSUPPORTED",
+                self.clause.loc,
+                f"clause is too large: {error}",
+                "divide it into several clauses",
+            ) from None
 
     def _fault_stubs(self):
         common = Label()
@@ -373,11 +397,16 @@ class Emitter:
 
     def header(self, off, size, flag=0):
         """The record header at off; its fields are in the order of the state block.  flag: of RECORD_CLAUSE."""
-        self.emit(load(8, R1, R6, p.STATE_PROBE), store(8, R6, off + p.RECORD_PROBE, R1),
-                  load(8, R1, R6, p.STATE_TIME), store(8, R6, off + p.RECORD_TIME, R1),
-                  load(8, R1, R6, p.STATE_PID), store(8, R6, off + p.RECORD_PID, R1),
-                  store_imm(4, R6, off + p.RECORD_SIZE, size),
-                  store_imm(4, R6, off + p.RECORD_CLAUSE, flag | self.clause.index))
+        self.emit(
+            load(8, R1, R6, p.STATE_PROBE),
+            store(8, R6, off + p.RECORD_PROBE, R1),
+            load(8, R1, R6, p.STATE_TIME),
+            store(8, R6, off + p.RECORD_TIME, R1),
+            load(8, R1, R6, p.STATE_PID),
+            store(8, R6, off + p.RECORD_PID, R1),
+            store_imm(4, R6, off + p.RECORD_SIZE, size),
+            store_imm(4, R6, off + p.RECORD_CLAUSE, flag | self.clause.index),
+        )
 
     def output(self, off, size):
         """Emit the record at off."""

@@ -11,8 +11,17 @@ from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang import ast
 from pydtrace.program import program as p
 
-_COMPUTED = {"+": p.FLOAT_ADD, "-": p.FLOAT_SUB, "*": p.FLOAT_MUL, "/": p.FLOAT_DIV, "signed": p.FLOAT_FROM_SIGNED,
-             "unsigned": p.FLOAT_FROM_UNSIGNED, "whole": p.FLOAT_TO_SIGNED, "widen": p.FLOAT_WIDEN, "narrow": p.FLOAT_NARROW}
+_COMPUTED = {
+    "+": p.FLOAT_ADD,
+    "-": p.FLOAT_SUB,
+    "*": p.FLOAT_MUL,
+    "/": p.FLOAT_DIV,
+    "signed": p.FLOAT_FROM_SIGNED,
+    "unsigned": p.FLOAT_FROM_UNSIGNED,
+    "whole": p.FLOAT_TO_SIGNED,
+    "widen": p.FLOAT_WIDEN,
+    "narrow": p.FLOAT_NARROW,
+}
 _SIGN = 1 << 63
 _INFINITY = 0x7FF0 << 48
 

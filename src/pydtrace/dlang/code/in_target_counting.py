@@ -17,7 +17,9 @@ def can_count(clause, layout):
     """Whether a clause does nothing but aggregate, with values and keys that are the same at each firing."""
     if not clause.body or layout.only_cpu is not None:
         return False
-    if not all(statement.__class__ is ast.AggStmt and statement.row.weighs for statement in clause.body):
+    if not all(
+        statement.__class__ is ast.AggStmt and statement.row.weighs for statement in clause.body
+    ):
         return False
     expressions = [expr for statement in clause.body for expr in (statement.agg, *statement.args)]
     if clause.predicate is not None:

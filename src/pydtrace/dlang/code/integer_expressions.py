@@ -36,10 +36,22 @@ _MASK = (1 << 64) - 1
 _PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lsh"}
 _ARITHMETIC = {*_PLAIN, "/", "%", ">>"}
 # Comparison: (jump if it holds, jump if it does not), signed and unsigned.
-_SIGNED = {"==": ("jeq", "jne"), "!=": ("jne", "jeq"), "<": ("jslt", "jsge"), "<=": ("jsle", "jsgt"),
-           ">": ("jsgt", "jsle"), ">=": ("jsge", "jslt")}
-_UNSIGNED = {"==": ("jeq", "jne"), "!=": ("jne", "jeq"), "<": ("jlt", "jge"), "<=": ("jle", "jgt"),
-             ">": ("jgt", "jle"), ">=": ("jge", "jlt")}
+_SIGNED = {
+    "==": ("jeq", "jne"),
+    "!=": ("jne", "jeq"),
+    "<": ("jslt", "jsge"),
+    "<=": ("jsle", "jsgt"),
+    ">": ("jsgt", "jsle"),
+    ">=": ("jsge", "jslt"),
+}
+_UNSIGNED = {
+    "==": ("jeq", "jne"),
+    "!=": ("jne", "jeq"),
+    "<": ("jlt", "jge"),
+    "<=": ("jle", "jgt"),
+    ">": ("jgt", "jle"),
+    ">=": ("jge", "jlt"),
+}
 
 
 def is_signed(type):
@@ -100,7 +112,9 @@ def load_into(g, expr, reg):
         g.emit(const(reg, expr.row.constant(g.clause.index)))
     elif cls is ast.Builtin and expr.row.stack:
         whose, index = expr.row.stack
-        g.emit(load(8, reg, R6, g.layout.stacks[whose][0] + (0 if index is None else 8 + 8 * index)))
+        g.emit(
+            load(8, reg, R6, g.layout.stacks[whose][0] + (0 if index is None else 8 + 8 * index))
+        )
     elif cls is ast.Builtin:
         g.load_typed(reg, R6, expr.row.offset, expr.row.type)
     elif expr.symbol.scope == "this":

@@ -45,17 +45,25 @@ class Layout:
         self.maps = [
             p.MapDef("state", "percpu_array", 4, 0, 1),
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
-            p.MapDef("output", "ringbuf", 0, 0, _power_of_two(min(self.sizes["bufsize"], _BUFFER_MAX))),
+            p.MapDef(
+                "output", "ringbuf", 0, 0, _power_of_two(min(self.sizes["bufsize"], _BUFFER_MAX))
+            ),
         ]
         # At least one: nspec=0 is refused where tracing begins (dlang/buffer_limits.py), and the code is loaded before that.
         self.speculation_count = max(1, min(options.get("nspec", 1), _SPECULATIONS_MOST))
         self._speculations = None
         self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string
-        self._room = options.get("dynvarsize")  # what all dynamic variables share, if the user says how much
+        self._room = options.get(
+            "dynvarsize"
+        )  # what all dynamic variables share, if the user says how much
         self._dynamic = []  # indexes of the maps of self-> variables and arrays
-        self._value_size = self._tuple_size = 0  # of the largest of them, and of the largest key, in dtrace's buffers
-        self.elements = self.used = None  # how many elements they have together, and where the globals count them; see _share()
+        self._value_size = self._tuple_size = (
+            0  # of the largest of them, and of the largest key, in dtrace's buffers
+        )
+        self.elements = self.used = (
+            None  # how many elements they have together, and where the globals count them; see _share()
+        )
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(min(self.string_size, _ZEROS_FOR_STRINGS), _ZEROS_MIN)
@@ -111,8 +119,12 @@ class Layout:
         symbol.slot = offset
         globals_map.value_size = offset + self.size_of(symbol.type)
         if globals_map.value_size > MOST_GLOBALS:
-            raise CompileError("D_UNSUPPORTED", symbol.loc, f"the program's variables take {globals_map.value_size} bytes, more than "
-                               f"{MOST_GLOBALS}")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                symbol.loc,
+                f"the program's variables take {globals_map.value_size} bytes, more than "
+                f"{MOST_GLOBALS}",
+            )
 
     @property
     def speculates(self):
@@ -142,23 +154,35 @@ class Layout:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
         if value_size > MOST_GLOBALS:
-            raise CompileError("D_UNSUPPORTED", symbol.loc, f"an element of {symbol} takes {value_size} bytes, more than {MOST_GLOBALS}")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                symbol.loc,
+                f"an element of {symbol} takes {value_size} bytes, more than {MOST_GLOBALS}",
+            )
         key = self.key(dynamic_key_types(symbol), symbol.loc)
         if symbol.keys:
-            self._tuple_size = max(self._tuple_size, keys_end(key.fields[-len(symbol.keys):]))
-        self._value_size = max(self._value_size, self.strsize if symbol.type.is_string else symbol.type.size)
-        symbol.slot = self._add_hash(str(symbol), "hash", key.size, value_size, self.sizes["dynvarsize"])
+            self._tuple_size = max(self._tuple_size, keys_end(key.fields[-len(symbol.keys) :]))
+        self._value_size = max(
+            self._value_size, self.strsize if symbol.type.is_string else symbol.type.size
+        )
+        symbol.slot = self._add_hash(
+            str(symbol), "hash", key.size, value_size, self.sizes["dynvarsize"]
+        )
         self._dynamic.append(symbol.slot)
 
     def place_aggregation(self, symbol):
         """Give an aggregation its map; without keys it is one element, else a hash."""
         value_size = 8 * symbol.row.stored(symbol.params)
         self.zeros_size = max(self.zeros_size, value_size)
-        self._tuple_size = max(self._tuple_size, keys_end(self.key(symbol.keys or (), symbol.loc).fields))
+        self._tuple_size = max(
+            self._tuple_size, keys_end(self.key(symbol.keys or (), symbol.loc).fields)
+        )
         name = "@" + symbol.name
         if key := self.aggregation_key(symbol):
             least = 2 if symbol.row.halved else 1
-            symbol.map = self._add_hash(name, "percpu_hash", key.size, value_size, self.sizes["aggsize"], least)
+            symbol.map = self._add_hash(
+                name, "percpu_hash", key.size, value_size, self.sizes["aggsize"], least
+            )
         else:
             symbol.map = self._add(p.MapDef(name, "percpu_array", 4, value_size, 1))
 
@@ -171,7 +195,9 @@ class Layout:
     def variable_size(self):
         """Bytes that dtrace takes for each self-> variable and element of an array: as for the largest, and where anything has
         keys, also for the largest of those; 0 where there is none."""
-        return self._value_size + (_KEYED + self._tuple_size if self._value_size and self._tuple_size else 0)
+        return self._value_size + (
+            _KEYED + self._tuple_size if self._value_size and self._tuple_size else 0
+        )
 
     def _share(self):
         """A dynvarsize that the user asked for is the room of all dynamic variables: they are counted where they are several."""
@@ -194,7 +220,9 @@ class Layout:
             end += 8 + 8 * frames
         self.zeros = end
         if self.heap_size:
-            self.heap_top = self.zeros  # with the word behind it also the gap to the this-> variables
+            self.heap_top = (
+                self.zeros
+            )  # with the word behind it also the gap to the this-> variables
             self.heap = self.heap_top + 16
             # Twice: the verifier adds the greatest offset and the greatest size.
             self.zeros = self.heap + 2 * self.heap_size
@@ -205,8 +233,12 @@ class Layout:
         """The maps, now that all is placed; `loc` is for the error where the state is too large."""
         size = self.scratch + self.scratch_size
         if size > STATE_LIMIT:
-            raise CompileError("D_UNSUPPORTED", loc, f"the program's strings take {size} bytes at once, "
-                               f"more than {STATE_LIMIT}", "use a smaller strsize or fewer this-> strings")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                loc,
+                f"the program's strings take {size} bytes at once, more than {STATE_LIMIT}",
+                "use a smaller strsize or fewer this-> strings",
+            )
         self.maps[p.MAP_STATE].value_size = round_up(size)
         globals_map = self.maps[p.MAP_GLOBALS]
         globals_map.value_size = round_up(globals_map.value_size)
@@ -222,8 +254,12 @@ class Layout:
             end = offset + size
         key = Key(fields, round_up(end))
         if key.size > KEY_LIMIT:
-            raise CompileError("D_UNSUPPORTED", loc, f"the keys take {key.size} bytes, more than {KEY_LIMIT}",
-                               "use a smaller strsize, or fewer strings among the keys")
+            raise CompileError(
+                "D_UNSUPPORTED",
+                loc,
+                f"the keys take {key.size} bytes, more than {KEY_LIMIT}",
+                "use a smaller strsize, or fewer strings among the keys",
+            )
         return key
 
     def _add_hash(self, name, kind, key_size, value_size, room, least=1):

@@ -107,7 +107,11 @@ def _element_of(g, expr, written):
     base, count, size = expr.base, _count(g, expr.base), t.extent(expr.type)
     index = constant(expr.index)
     if index is not None and 0 <= index < max(count, 1):
-        spot = _reach_character(g, base, constant=index) if base.type.is_string else reach(g, base, written)
+        spot = (
+            _reach_character(g, base, constant=index)
+            if base.type.is_string
+            else reach(g, base, written)
+        )
         spot.off += index * size
         return spot
     g.value(expr.index)
@@ -158,7 +162,9 @@ def _translation(g, expr):
         mark = g.scratch
         field = fields[conversion.name]
         if field.width is None:
-            store_field(g, place.off, p.Data(field.type, field.offset, field.size), conversion.value)
+            store_field(
+                g, place.off, p.Data(field.type, field.offset, field.size), conversion.value
+            )
         else:
             g.value(conversion.value)
             value = g.push()
@@ -187,9 +193,15 @@ def _address(g, expr):
         kind = p.ADDRESS_STATE if expr.symbol.scope == "this" else p.ADDRESS_GLOBALS
         g.emit(const(R0, kind << 32 | expr.symbol.slot))
     elif cls in (ast.Var, ast.AssocRef):
-        raise g.unsupported(expr.loc, "the address of self-> variables and elements is", "copy it to a this-> variable")
+        raise g.unsupported(
+            expr.loc,
+            "the address of self-> variables and elements is",
+            "copy it to a this-> variable",
+        )
     else:
-        raise g.unsupported(expr.loc, "the address of this expression is", "assign it to a this-> variable first")
+        raise g.unsupported(
+            expr.loc, "the address of this expression is", "assign it to a this-> variable first"
+        )
 
 
 def _move(g, offset):
@@ -223,8 +235,12 @@ def pointer(g, spot, size, loc, write=False):
     done, own, shared = Label(), Label(), Label()
     kept = g.push()
     g.mark(loc)
-    g.emit(mov(R1, R0), alu_imm("rsh", R1, 32), jump_imm("jeq", R1, p.ADDRESS_STATE, own),
-           jump_imm("jeq", R1, p.ADDRESS_GLOBALS, shared))
+    g.emit(
+        mov(R1, R0),
+        alu_imm("rsh", R1, 32),
+        jump_imm("jeq", R1, p.ADDRESS_STATE, own),
+        jump_imm("jeq", R1, p.ADDRESS_GLOBALS, shared),
+    )
     if write:
         g.jump_surely(g.fault(p.FAULT_BADADDR, kept))
     else:
@@ -256,7 +272,9 @@ def _inside_state(g, size, kept):
         return
     variables, done = Label(), Label()
     g.emit(alu("mov32", R0, R0), jump_imm("jlt", R0, layout.heap, variables))
-    g.emit(jump_imm("jgt", R0, layout.heap + layout.heap_size - size, g.fault(p.FAULT_BADADDR, kept)))
+    g.emit(
+        jump_imm("jgt", R0, layout.heap + layout.heap_size - size, g.fault(p.FAULT_BADADDR, kept))
+    )
     g.emit(load(8, R1, R6, layout.heap_top), mov(R2, R0), alu_imm("add", R2, size))
     g.emit(jump("jgt", R2, R1, g.fault(p.FAULT_BADADDR, kept)))
     g.jump(done)
@@ -293,7 +311,10 @@ def _load_bits(g, base, off, field):
     g.emit(load(field.size, R0, base, off))
     shift = 64 - field.width
     if shift or field.shift:
-        g.emit(alu_imm("lsh", R0, shift), alu_imm("arsh" if field.type.signed else "rsh", R0, shift + field.shift))
+        g.emit(
+            alu_imm("lsh", R0, shift),
+            alu_imm("arsh" if field.type.signed else "rsh", R0, shift + field.shift),
+        )
 
 
 def _store_bits(g, base, off, field, value):
@@ -306,7 +327,10 @@ def _store_bits(g, base, off, field, value):
     g.emit(const(R2, mask), alu("and", R1, R2))
     if field.shift:
         g.emit(alu_imm("lsh", R1, field.shift))
-    g.emit(load(field.size, R2, base, off), const(R3, ~(mask << field.shift) & (1 << 8 * field.size) - 1))
+    g.emit(
+        load(field.size, R2, base, off),
+        const(R3, ~(mask << field.shift) & (1 << 8 * field.size) - 1),
+    )
     g.emit(alu("and", R2, R3), alu("or", R2, R1))
     g.emit(store(field.size, base, off, R2))
 
@@ -389,8 +413,12 @@ def _string_at(g, spot, off, size, limit, loc, may_go_on):
     g.zero(Place(False, off, size))
     g.get(kept, R0)
     g.mark(loc)
-    g.emit(mov(R1, R0), alu_imm("rsh", R1, 32), jump_imm("jeq", R1, p.ADDRESS_STATE, own),
-           jump_imm("jeq", R1, p.ADDRESS_GLOBALS, shared))
+    g.emit(
+        mov(R1, R0),
+        alu_imm("rsh", R1, 32),
+        jump_imm("jeq", R1, p.ADDRESS_STATE, own),
+        jump_imm("jeq", R1, p.ADDRESS_GLOBALS, shared),
+    )
     g.emit(mov(R3, R0))
     g.state_address(R1, off)
     g.emit(mov_imm(R2, limit))
@@ -407,7 +435,12 @@ def _string_at(g, spot, off, size, limit, loc, may_go_on):
     g.place(shared)
     high = g.layout.globals_end()
     _inside(g, p.DROP_END, high - 1, kept)
-    g.emit(mov_imm(R2, high), alu("sub", R2, R0), ld_map_value(R3, p.MAP_GLOBALS, 0), alu("add", R3, R0))
+    g.emit(
+        mov_imm(R2, high),
+        alu("sub", R2, R0),
+        ld_map_value(R3, p.MAP_GLOBALS, 0),
+        alu("add", R3, R0),
+    )
     g.place(copy)
     fits = Label()
     g.emit(jump_imm("jle", R2, limit, fits), mov_imm(R2, limit))

@@ -12,7 +12,7 @@ from .argument_demand import walk
 
 
 def why_in_order(clause, out):
-    """"" where a clause, compiled as the program.Clause `out`, needs no order."""
+    """ "" where a clause, compiled as the program.Clause `out`, needs no order."""
     if out.record_size:
         return "has actions"
     for node in walk(clause):

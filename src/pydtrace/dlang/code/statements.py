@@ -107,7 +107,11 @@ def _aggregate(g, statement):
 
 def _has_calls(keys):
     """Whether functions of strings, which are loops, make the keys; copyinstr() is a helper's."""
-    return any(node.__class__ is ast.Call and not node.row.keeps_length for key in keys for node in walk(key))
+    return any(
+        node.__class__ is ast.Call and not node.row.keeps_length
+        for key in keys
+        for node in walk(key)
+    )
 
 
 def _find_or_make(g, agg, layout, value, lost):
@@ -120,7 +124,12 @@ def _find_or_make(g, agg, layout, value, lost):
         g.emit(alu_imm("rsh", R1, 63), store(8, R6, key + layout.fields[-1].offset, R1))
     found, made = Label(), Label()
     g.map_call("map_lookup_elem", symbol.map, key)
-    g.emit(jump_imm("jne", R0, 0, found), mov(R3, R6), alu_imm("add", R3, g.layout.zeros), mov_imm(R4, 0))
+    g.emit(
+        jump_imm("jne", R0, 0, found),
+        mov(R3, R6),
+        alu_imm("add", R3, g.layout.zeros),
+        mov_imm(R4, 0),
+    )
     g.map_call("map_update_elem", symbol.map, key)
     g.map_call("map_lookup_elem", symbol.map, key)
     g.emit(jump_imm("jne", R0, 0, made))

@@ -157,7 +157,9 @@ def jump_if_null(g, place, label):
 def natural_size(g, expr):
     """The bytes of a record's field for expr: its storage, or less where it is known to be shorter."""
     if expr.__class__ is ast.StrLit:
-        return round_up(min(len(expr.value), g.layout.strsize - 1) + 1)  # NULs at its end are room (hosts/request.py)
+        return round_up(
+            min(len(expr.value), g.layout.strsize - 1) + 1
+        )  # NULs at its end are room (hosts/request.py)
     place = place_of(g, expr)
     return place.size if place else g.layout.string_size
 
@@ -189,7 +191,13 @@ def _is_nullable_call(expr):
 
 def _inner(expr):
     """The expression whose value expr has."""
-    return expr.operand if expr.__class__ is ast.Cast else expr.parts[-1] if expr.__class__ is ast.Comma else expr.value
+    return (
+        expr.operand
+        if expr.__class__ is ast.Cast
+        else expr.parts[-1]
+        if expr.__class__ is ast.Comma
+        else expr.value
+    )
 
 
 def set_null(g, place):
@@ -305,7 +313,11 @@ def _compare(g, expr, label, when):
         g.address(R1, a)
         g.address(R2, b)
         g.emit(mov_imm(R3, min(a.size, b.size) // 8))
-        g.routine("string_compare_null" if may_be_null(g.layout, left) or may_be_null(g.layout, right) else "string_compare")
+        g.routine(
+            "string_compare_null"
+            if may_be_null(g.layout, left) or may_be_null(g.layout, right)
+            else "string_compare"
+        )
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
     g.scratch = mark
 
@@ -320,7 +332,11 @@ def _compare_null(g, expr, op, label):
         element(g, expr)
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
         return
-    is_marked = _is_nullable_call(expr) or expr.__class__ in (ast.Ternary, ast.Comma) and may_be_null(g.layout, expr)
+    is_marked = (
+        _is_nullable_call(expr)
+        or expr.__class__ in (ast.Ternary, ast.Comma)
+        and may_be_null(g.layout, expr)
+    )
     place = locate_or_null(g, expr) if is_marked else place_of(g, expr)
     if place and (place.null or is_marked):
         _load_mark(g, place)

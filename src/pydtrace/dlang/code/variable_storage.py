@@ -32,12 +32,16 @@ _ANY, _NOEXIST, _EXIST = range(3)  # map_update_elem's flags
 
 def is_dynamic(expr):
     """Whether expr is an element of a hash map."""
-    return expr.__class__ is ast.AssocRef or expr.__class__ is ast.Var and expr.symbol.scope == "self"
+    return (
+        expr.__class__ is ast.AssocRef or expr.__class__ is ast.Var and expr.symbol.scope == "self"
+    )
 
 
 def scalar_place(g, symbol):
     """The Place of a global or this-> string."""
-    return Place(symbol.scope == "global", symbol.slot, g.layout.string_size, symbol in g.layout.nullable)
+    return Place(
+        symbol.scope == "global", symbol.slot, g.layout.string_size, symbol in g.layout.nullable
+    )
 
 
 # --- keys ------------------------------------------------------------------------
@@ -58,7 +62,9 @@ def element_key(g, expr):
         return p.STATE_PID  # pid and tid, as they lie in the state block
     key = g.layout.key(dynamic_key_types(symbol), expr.loc)
     of_thread = symbol.scope == "self"
-    off = build_key(g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.by_host)
+    off = build_key(
+        g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.by_host
+    )
     if of_thread:
         g.emit(load(8, R1, R6, p.STATE_PID), store(8, R6, off, R1))
     if symbol.by_host:
@@ -112,7 +118,11 @@ def remove(g, index, key):
 
 def _count(g, change):
     """Count an element of the room that all share; r2 = how many there were."""
-    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.used), mov_imm(R2, change), atomic("atomic_fetch_add", R1, 0, R2))
+    g.emit(
+        ld_map_value(R1, p.MAP_GLOBALS, g.layout.used),
+        mov_imm(R2, change),
+        atomic("atomic_fetch_add", R1, 0, R2),
+    )
 
 
 # --- reading -------------------------------------------------------------------------

@@ -51,4 +51,6 @@ def _runs(chips):
 
 def _chosen(runs):
     """The D expression of C's package; -1, as the kernel has it, where it is not known."""
-    return "".join(f"C <= {last} ? {chip} : " for last, chip in runs[:-1]) + str(runs[-1][1] if runs else -1)
+    return "".join(f"C <= {last} ? {chip} : " for last, chip in runs[:-1]) + str(
+        runs[-1][1] if runs else -1
+    )

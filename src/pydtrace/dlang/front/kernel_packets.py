@@ -24,7 +24,22 @@ _PROTOCOLS = {
     "BEETPH": 94, "ENCAP": 98, "PIM": 103, "COMP": 108, "SCTP": 132, "MH": 135, "UDPLITE": 136, "RAW": 255, "MAX": 256, "HOPOPTS": 0,
 }  # fmt: skip
 _TEXTS = {"IPV6": "IPv6", "ROUTING": "ROUTE", "ICMPV6": "ICMPv6"}  # what dtrace writes otherwise
-_NAMED = ("TCP", "UDP", "IP", "ICMP", "IGMP", "EGP", "IPV6", "ROUTING", "ESP", "AH", "ICMPV6", "OSPF", "SCTP", "RAW")
+_NAMED = (
+    "TCP",
+    "UDP",
+    "IP",
+    "ICMP",
+    "IGMP",
+    "EGP",
+    "IPV6",
+    "ROUTING",
+    "ESP",
+    "AH",
+    "ICMPV6",
+    "OSPF",
+    "SCTP",
+    "RAW",
+)
 _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 
 _STRUCTS = """
@@ -116,15 +131,23 @@ provider udp {
 };
 """
 # Of tcp, for the provider that kernel_probes.py declares.
-TCP_ARGUMENTS = ("(struct sk_buff *K, struct sock *S, struct iphdr *H, struct inet_sock *T, struct tcphdr *G, int N) : "
-                 "(pktinfo_t *K, csinfo_t *S, ipinfo_t *H, tcpsinfo_t *T, tcpinfo_t *G, tcplsinfo_t *N)")
+TCP_ARGUMENTS = (
+    "(struct sk_buff *K, struct sock *S, struct iphdr *H, struct inet_sock *T, struct tcphdr *G, int N) : "
+    "(pktinfo_t *K, csinfo_t *S, ipinfo_t *H, tcpsinfo_t *T, tcpinfo_t *G, tcplsinfo_t *N)"
+)
 
 
 def library(values):
     """values: {member of tcpsinfo_t: its value, an expression of a struct tcp_sock *T} of what a whole socket alone knows."""
-    numbers = "".join(f"inline int IPPROTO_{name} = {number};\n" for name, number in _PROTOCOLS.items())
+    numbers = "".join(
+        f"inline int IPPROTO_{name} = {number};\n" for name, number in _PROTOCOLS.items()
+    )
     flags = "".join(f"inline int TH_{name} = {1 << bit};\n" for bit, name in enumerate(_FLAGS))
-    texts = "".join(f'number == {_PROTOCOLS[name]} ? "{_TEXTS.get(name, name)}" : ' for name in _NAMED)
-    known = "".join(f"    {member} = __whole[(struct sock *)T] ? {value.replace('T->', '((struct tcp_sock *)T)->')} : 0;\n"
-                    for member, value in values.items())
+    texts = "".join(
+        f'number == {_PROTOCOLS[name]} ? "{_TEXTS.get(name, name)}" : ' for name in _NAMED
+    )
+    known = "".join(
+        f"    {member} = __whole[(struct sock *)T] ? {value.replace('T->', '((struct tcp_sock *)T)->')} : 0;\n"
+        for member, value in values.items()
+    )
     return f"{numbers}{flags}inline string __protocol[int number] = {texts}lltostr((uint64_t)number);{_STRUCTS}{known}{_PROVIDERS}"

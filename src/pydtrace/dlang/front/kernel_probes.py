@@ -15,8 +15,26 @@ _MEMBERS = {
     "block_device": ("bd_dev", "bd_disk"),
     "gendisk": ("disk_name",),
     "sock": ("sk_protocol", "__sk_common"),
-    "sock_common": ("skc_family", "skc_num", "skc_dport", "skc_daddr", "skc_rcv_saddr", "skc_state"),
-    "tcp_sock": ("snd_una", "snd_nxt", "rcv_nxt", "snd_wnd", "rcv_wnd", "snd_cwnd", "snd_ssthresh", "mss_cache", "srtt_us", "mdev_us"),
+    "sock_common": (
+        "skc_family",
+        "skc_num",
+        "skc_dport",
+        "skc_daddr",
+        "skc_rcv_saddr",
+        "skc_state",
+    ),
+    "tcp_sock": (
+        "snd_una",
+        "snd_nxt",
+        "rcv_nxt",
+        "snd_wnd",
+        "rcv_wnd",
+        "snd_cwnd",
+        "snd_ssthresh",
+        "mss_cache",
+        "srtt_us",
+        "mdev_us",
+    ),
 }
 
 _BLOCKS = """
@@ -52,8 +70,20 @@ provider io {
 };
 """
 
-_STATES = ("idle", "established", "syn-sent", "syn-received", "fin-wait-1", "fin-wait-2", "time-wait", "closed", "close-wait", "last-ack",
-           "listen", "closing")
+_STATES = (
+    "idle",
+    "established",
+    "syn-sent",
+    "syn-received",
+    "fin-wait-1",
+    "fin-wait-2",
+    "time-wait",
+    "closed",
+    "close-wait",
+    "last-ack",
+    "listen",
+    "closing",
+)
 _CONNECTIONS = """
 typedef struct conninfo { string ci_local; string ci_remote; string ci_protocol; } conninfo_t;
 typedef struct pktinfo { uintptr_t pkt_addr; } pktinfo_t;
@@ -92,13 +122,28 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 translator tcplsinfo_t < int I > { tcps_state = I; };
 """
 _SOCKET = {
-    "tcps_suna": "T->snd_una", "tcps_snxt": "T->snd_nxt", "tcps_rnxt": "T->rcv_nxt", "tcps_swnd": "T->snd_wnd", "tcps_rwnd": "T->rcv_wnd",
-    "tcps_cwnd": "T->snd_cwnd", "tcps_cwnd_ssthresh": "T->snd_ssthresh", "tcps_mss": "T->mss_cache", "tcps_rtt": "(T->srtt_us >> 3) / 1000",
+    "tcps_suna": "T->snd_una",
+    "tcps_snxt": "T->snd_nxt",
+    "tcps_rnxt": "T->rcv_nxt",
+    "tcps_swnd": "T->snd_wnd",
+    "tcps_rwnd": "T->rcv_wnd",
+    "tcps_cwnd": "T->snd_cwnd",
+    "tcps_cwnd_ssthresh": "T->snd_ssthresh",
+    "tcps_mss": "T->mss_cache",
+    "tcps_rtt": "(T->srtt_us >> 3) / 1000",
     "tcps_rtt_sd": "(T->mdev_us >> 2) / 1000",
 }
-_TCP = ("state__change", "connect__request", "connect__established", "connect__refused", "accept__established")
-_TCP_ARGUMENTS = ("(struct sk_buff *K, struct sock *S, void *H, struct tcp_sock *T, void *G, int N, int I) : "
-                  "(pktinfo_t *K, csinfo_t *S, ipinfo_t *S, tcpsinfo_t *T, tcpinfo_t *S, tcplsinfo_t *I)")
+_TCP = (
+    "state__change",
+    "connect__request",
+    "connect__established",
+    "connect__refused",
+    "accept__established",
+)
+_TCP_ARGUMENTS = (
+    "(struct sk_buff *K, struct sock *S, void *H, struct tcp_sock *T, void *G, int N, int I) : "
+    "(pktinfo_t *K, csinfo_t *S, ipinfo_t *S, tcpsinfo_t *T, tcpinfo_t *S, tcplsinfo_t *I)"
+)
 
 
 def library(kernel):
@@ -106,10 +151,21 @@ def library(kernel):
     needed = [*_MEMBERS.items(), *kernel_packets.MEMBERS.items()]
     if any(kernel.offset(name, member) is None for name, members in needed for member in members):
         return ""
-    names = [f"inline int TCP_STATE_{state.upper().replace('-', '_')} = {number};" for number, state in enumerate(_STATES)]
-    texts = "".join(f'state == {number} ? "state-{state}" : ' for number, state in enumerate(_STATES))
+    names = [
+        f"inline int TCP_STATE_{state.upper().replace('-', '_')} = {number};"
+        for number, state in enumerate(_STATES)
+    ]
+    texts = "".join(
+        f'state == {number} ? "state-{state}" : ' for number, state in enumerate(_STATES)
+    )
     probes = "".join(f"    probe {name}{_TCP_ARGUMENTS};\n" for name in _TCP)
-    probes += "".join(f"    probe {name}{kernel_packets.TCP_ARGUMENTS};\n" for name in ("send", "receive"))
-    connections = _CONNECTIONS.replace("SOCKET", " ".join(f"{member} = {value};" for member, value in _SOCKET.items()))
-    return (f'{_BLOCKS}{" ".join(names)}\ninline string tcp_state_string[int state] = {texts}"<unknown>";{connections}'
-            f"{kernel_packets.library(_SOCKET)}provider tcp {{\n{probes}}};\n")
+    probes += "".join(
+        f"    probe {name}{kernel_packets.TCP_ARGUMENTS};\n" for name in ("send", "receive")
+    )
+    connections = _CONNECTIONS.replace(
+        "SOCKET", " ".join(f"{member} = {value};" for member, value in _SOCKET.items())
+    )
+    return (
+        f'{_BLOCKS}{" ".join(names)}\ninline string tcp_state_string[int state] = {texts}"<unknown>";{connections}'
+        f"{kernel_packets.library(_SOCKET)}provider tcp {{\n{probes}}};\n"
+    )

@@ -15,19 +15,96 @@ from .source_text import Location
 CLAUSE, EXPR = 0, 1
 
 # Kinds of tokens; keywords and punctuation are their own text.
-IDENT, INT, FLOAT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "FLOAT", "STRING", "AGG", "PSPEC", "EOF"
+IDENT, INT, FLOAT, STRING, AGG, PSPEC, EOF = (
+    "IDENT",
+    "INT",
+    "FLOAT",
+    "STRING",
+    "AGG",
+    "PSPEC",
+    "EOF",
+)
 
 KEYWORDS = frozenset(
-    ["auto", "break", "case", "char", "const", "continue", "counter", "default", "do", "double", "else", "enum",
-     "extern", "float", "for", "goto", "if", "import", "inline", "int", "long", "offsetof", "probe", "provider",
-     "register", "restrict", "self", "short", "signed", "sizeof", "static", "string", "stringof", "struct",
-     "switch", "this", "translator", "typedef", "union", "unsigned", "void", "volatile", "while", "xlate"]
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "counter",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "import",
+        "inline",
+        "int",
+        "long",
+        "offsetof",
+        "probe",
+        "provider",
+        "register",
+        "restrict",
+        "self",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "string",
+        "stringof",
+        "struct",
+        "switch",
+        "this",
+        "translator",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "xlate",
+    ]
 )
 # What may begin a declaration outside clauses.  Other keywords are probe names there.
 CLAUSE_KEYWORDS = frozenset(
-    ["auto", "char", "const", "counter", "double", "enum", "extern", "float", "import", "inline", "int", "long",
-     "provider", "register", "restrict", "self", "short", "signed", "static", "string", "struct", "this",
-     "translator", "typedef", "union", "unsigned", "void", "volatile"]
+    [
+        "auto",
+        "char",
+        "const",
+        "counter",
+        "double",
+        "enum",
+        "extern",
+        "float",
+        "import",
+        "inline",
+        "int",
+        "long",
+        "provider",
+        "register",
+        "restrict",
+        "self",
+        "short",
+        "signed",
+        "static",
+        "string",
+        "struct",
+        "this",
+        "translator",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+    ]
 )
 
 _letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
@@ -107,7 +184,9 @@ class Lexer:
         self.source, self.text = source, source.text
         self.macros, self.args, self.default_args = macros, args, default_args
         self.control = control
-        self.floats = lambda: False  # whether floating-point constants are allowed where the lexer is
+        self.floats = lambda: (
+            False
+        )  # whether floating-point constants are allowed where the lexer is
         self.used_args = set()
         self.pos = 0
         self.mode = CLAUSE
@@ -149,11 +228,17 @@ class Lexer:
         nested = text.find("/*", start + 2)
         if 0 <= nested and (close < 0 or nested < close):
             self.pos = nested + 2
-            self.error("D_SYNTAX", "/* encountered inside a comment", nested, "comments do not nest")
+            self.error(
+                "D_SYNTAX", "/* encountered inside a comment", nested, "comments do not nest"
+            )
         if close < 0:
             self.pos = len(text)
             self.error(
-                "D_SYNTAX", "end-of-file encountered before matching */", start, "this comment is not closed", start + 2
+                "D_SYNTAX",
+                "end-of-file encountered before matching */",
+                start,
+                "this comment is not closed",
+                start + 2,
             )
         return close + 2
 
@@ -237,7 +322,11 @@ class Lexer:
             return pos
         while pos < size:
             c = text[pos]
-            if text.endswith("operator", start, pos) and c in OPERATORS or text.startswith("operator()", pos - 8):
+            if (
+                text.endswith("operator", start, pos)
+                and c in OPERATORS
+                or text.startswith("operator()", pos - 8)
+            ):
                 pos += 2 if c == "(" else 1
                 while text[pos : pos + 1] in OPERATORS:
                     pos += 1
@@ -247,7 +336,9 @@ class Lexer:
                     return first
             elif c in PSPEC_REST or c == "~":
                 pos += 1
-            elif pos == end and (word := next((each for each in QUALIFIERS if text.startswith(each, pos)), None)):
+            elif pos == end and (
+                word := next((each for each in QUALIFIERS if text.startswith(each, pos)), None)
+            ):
                 pos = end = pos + len(word)
             else:
                 break
@@ -324,7 +415,12 @@ class Lexer:
             return Token("/", "/", start, start + 1)
         for count, close in ((self.opened["("], ")"), (self.opened["["], "]")):
             if count:
-                self.error("D_SYNTAX", f"closing {close} expected in predicate before /", start, end=start + 1)
+                self.error(
+                    "D_SYNTAX",
+                    f"closing {close} expected in predicate before /",
+                    start,
+                    end=start + 1,
+                )
         return Token("EPRED", "/", start, start + 1)
 
     def aggregation(self, start):
@@ -339,7 +435,11 @@ class Lexer:
     def number(self, start):
         text, size = self.text, len(self.text)
         pos = start
-        if text[pos : pos + 2] in ("0x", "0X") and text[pos + 2 : pos + 3] in HEX and pos + 2 < size:
+        if (
+            text[pos : pos + 2] in ("0x", "0X")
+            and text[pos + 2 : pos + 3] in HEX
+            and pos + 2 < size
+        ):
             pos += 2
             while pos < size and text[pos] in HEX:
                 pos += 1
@@ -396,9 +496,18 @@ class Lexer:
             import struct
 
             self.pos += self.text[end : end + 1] in ("f", "F", "l", "L")
-            return Token(FLOAT, struct.unpack("=Q", struct.pack("=d", float(self.text[start:end])))[0], start, self.pos)
-        return self.error("D_SYNTAX", "floating-point constants are not permitted", start,
-                          "D calculates with integers; -x pyusdt adds doubles")
+            return Token(
+                FLOAT,
+                struct.unpack("=Q", struct.pack("=d", float(self.text[start:end])))[0],
+                start,
+                self.pos,
+            )
+        return self.error(
+            "D_SYNTAX",
+            "floating-point constants are not permitted",
+            start,
+            "D calculates with integers; -x pyusdt adds doubles",
+        )
 
     def integer(self, digits, suffix, start):
         """(value, decimal, suffix, sign) of an integer constant's text."""
@@ -427,13 +536,22 @@ class Lexer:
             if quote < 0 or 0 <= newline < quote:
                 if newline < 0:
                     self.pos = start + 1
-                    self.error("D_SYNTAX", 'syntax error near """', start, 'this string has no closing "')
+                    self.error(
+                        "D_SYNTAX", 'syntax error near """', start, 'this string has no closing "'
+                    )
                 self.pos = newline + 1
                 if text[newline - 1] == "\\":
                     self.pos = start + 1
-                    self.error("D_SYNTAX", 'syntax error near """', start, "a string can not go over two lines")
+                    self.error(
+                        "D_SYNTAX",
+                        'syntax error near """',
+                        start,
+                        "a string can not go over two lines",
+                    )
                 hint = "close the string on its line; \\n is the newline inside one"
-                self.error("D_STR_NL", "newline encountered in string literal", start, hint, newline)
+                self.error(
+                    "D_STR_NL", "newline encountered in string literal", start, hint, newline
+                )
             backslash = text.find("\\", pos, quote)
             if backslash < 0:
                 return unescape(text[start + 1 : quote]), quote + 1
@@ -446,7 +564,12 @@ class Lexer:
             pos += 2 if text[pos] == "\\" and text[pos + 1 : pos + 2] not in ("", "\n") else 1
         if pos >= size:
             self.pos = start + 1
-            self.error("D_SYNTAX", 'syntax error near "\'"', start, "this character constant has no closing '")
+            self.error(
+                "D_SYNTAX",
+                'syntax error near "\'"',
+                start,
+                "this character constant has no closing '",
+            )
         self.pos = pos + 1
         if text[pos] == "\n":
             self.error("D_CHR_NL", "newline encountered in character constant", start, None, pos)
@@ -454,7 +577,12 @@ class Lexer:
             self.error("D_CHR_NULL", "empty character constant", start)
         data = unescape(text[start + 1 : pos])
         if len(data) > 8:
-            self.error("D_CHR_OFLOW", "character constant is too long", start, 'a string stands in double quotes: "…"')
+            self.error(
+                "D_CHR_OFLOW",
+                "character constant is too long",
+                start,
+                'a string stands in double quotes: "…"',
+            )
         return Token(INT, (int.from_bytes(data, "big"), True, "", ""), start, self.pos)
 
     # --- macro variables ----------------------------------------------------------
@@ -476,11 +604,21 @@ class Lexer:
             return self.argument(int(name[:9]), quoted, start)
         value = self.macros.get(name)
         if value is None:
-            hint = "the macro variables are " + ", ".join("$" + m for m in sorted(self.macros)) if self.macros else None
-            self.error("D_MACRO_UNDEF", f"macro variable {text[start:pos]} is not defined", start, hint)
+            hint = (
+                "the macro variables are " + ", ".join("$" + m for m in sorted(self.macros))
+                if self.macros
+                else None
+            )
+            self.error(
+                "D_MACRO_UNDEF", f"macro variable {text[start:pos]} is not defined", start, hint
+            )
         if isinstance(value, Variable):
             if quoted:
-                self.error("D_UNSUPPORTED", f"{text[start:pos]} is not known when the script is compiled", start)
+                self.error(
+                    "D_UNSUPPORTED",
+                    f"{text[start:pos]} is not known when the script is compiled",
+                    start,
+                )
             return Token(IDENT, value.name, start, pos)
         if quoted:
             return Token(STRING, str(value).encode(), start, pos)
@@ -514,13 +652,26 @@ class Lexer:
         body = value[len(sign) :]
         digits = body.rstrip("uUlL")
         suffix = body[len(digits) :]
-        if not digits or digits[0] not in DIGITS or suffix.lower() not in ("", "u", "l", "ul", "ll", "ull"):
+        if (
+            not digits
+            or digits[0] not in DIGITS
+            or suffix.lower() not in ("", "u", "l", "ul", "ll", "ull")
+        ):
             return None
         octal = digits[0] == "0" and digits[:2] not in ("0x", "0X")
         allowed, number = (HEX, digits[2:]) if digits[:2] in ("0x", "0X") else (DIGITS, digits)
-        if not number or not all(c in allowed for c in number) or octal and ("8" in number or "9" in number):
+        if (
+            not number
+            or not all(c in allowed for c in number)
+            or octal
+            and ("8" in number or "9" in number)
+        ):
             return None
-        parsed = int(number, 16 if allowed is HEX else 8 if octal else 10) if len(number) < 32 else 1 << 64
+        parsed = (
+            int(number, 16 if allowed is HEX else 8 if octal else 10)
+            if len(number) < 32
+            else 1 << 64
+        )
         if parsed >= 1 << 64:
             text = f"macro argument {shown} constant {body} results in integer overflow"
             self.error("D_MACRO_OFLOW", text, start)
@@ -533,7 +684,11 @@ def module_path_end(text, pos):
         return pos
     end = _end_of_part(text, pos)
     function_end = _end_of_part(text, end + 1)
-    is_module = text.startswith(":", end) and text.startswith(":", function_end) and "/" not in text[end + 1 : function_end]
+    is_module = (
+        text.startswith(":", end)
+        and text.startswith(":", function_end)
+        and "/" not in text[end + 1 : function_end]
+    )
     return end if is_module else pos
 
 

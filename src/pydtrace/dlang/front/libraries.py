@@ -45,7 +45,9 @@ class Libraries:
     def read_folders(self, source, options):
         """What -L names."""
         self.folders_read = True
-        folders = [folder for folder in (options.get("syslibdir"), *options.get("libdir", ())) if folder]
+        folders = [
+            folder for folder in (options.get("syslibdir"), *options.get("libdir", ())) if folder
+        ]
         if options.get("nolibs"):
             return
         try:
@@ -67,18 +69,37 @@ class Libraries:
 
 
 # What a program may name of kernel_probes.py and kernel_packets.py without a probe's args[].
-_NAMES = ("bufinfo", "devinfo", "fileinfo", "ipinfo", "ifinfo", "ipv4info", "ipv6info", "udpinfo", "udpsinfo", "tcpinfo", "tcpsinfo",
-          "tcp_state_string", "TCP_STATE_", "IPPROTO_", "TH_")
+_NAMES = (
+    "bufinfo",
+    "devinfo",
+    "fileinfo",
+    "ipinfo",
+    "ifinfo",
+    "ipv4info",
+    "ipv6info",
+    "udpinfo",
+    "udpsinfo",
+    "tcpinfo",
+    "tcpsinfo",
+    "tcp_state_string",
+    "TCP_STATE_",
+    "IPPROTO_",
+    "TH_",
+)
 
 
 def _may_name_tasks(text):
     """Whether a program may need what kernel_types.py declares."""
-    return any(name in text for name in ("psinfo", "curthread", "task_struct")) or ("args" in text and ("proc" in text or "sched" in text))
+    return any(name in text for name in ("psinfo", "curthread", "task_struct")) or (
+        "args" in text and ("proc" in text or "sched" in text)
+    )
 
 
 def _may_name_probes(text):
     """Whether a program may need what kernel_probes.py declares."""
-    asked = "args" in text and any(f"{provider}:" in text for provider in ("io", "ip", "tcp", "udp"))
+    asked = "args" in text and any(
+        f"{provider}:" in text for provider in ("io", "ip", "tcp", "udp")
+    )
     return asked or any(name in text for name in _NAMES)
 
 

@@ -11,7 +11,9 @@ from .lexer import EOF, IDENT
 
 CLASSES = frozenset(["auto", "register", "static", "extern", "typedef", "self", "this"])
 QUALIFIERS = frozenset(["const", "restrict", "volatile"])
-TYPE_WORDS = frozenset(["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "string"])
+TYPE_WORDS = frozenset(
+    ["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "string"]
+)
 _ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 
@@ -28,7 +30,9 @@ def starts_type(parser):
     kind = parser.peek()
     if kind != IDENT:
         return kind in _SPECIFIERS
-    return declarations.is_type(parser.names, parser.token.value) and not parser.assigned(parser.token, comma=False)
+    return declarations.is_type(parser.names, parser.token.value) and not parser.assigned(
+        parser.token, comma=False
+    )
 
 
 # --- specifiers ---------------------------------------------------------------
@@ -50,8 +54,13 @@ def specifiers(parser, classes=()):
             declarations.check_specifier(parser.at(token), words, kind)
             words.append(kind)
             parser.take()
-        elif (kind == IDENT and not named and not _has_type(words) and declarations.is_type(parser.names, token.value)
-              and not (any(word in _ATTRIBUTES for word in words) and ends_declarator(parser, token))):
+        elif (
+            kind == IDENT
+            and not named
+            and not _has_type(words)
+            and declarations.is_type(parser.names, token.value)
+            and not (any(word in _ATTRIBUTES for word in words) and ends_declarator(parser, token))
+        ):
             words.append(name_alone(parser))
             named = True
         else:
@@ -226,7 +235,9 @@ def parameter_list(parser):
         name, steps = declarator(parser, abstract=True)
         loc = parser.loc(start)
         found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
-        declarations.base_type(parser.names, found[-1].type_name)  # as in dtrace, it is looked at before what follows
+        declarations.base_type(
+            parser.names, found[-1].type_name
+        )  # as in dtrace, it is looked at before what follows
         parser.bound(found)
         if not parser.accept(","):
             return found
@@ -262,10 +273,18 @@ def declaration(parser):
             keys, steps = steps[0][1], steps[1:]
         if parser.peek() == EOF:
             parser.syntax_error()
-        node = ast.Declaration(loc, storage or "global", ast.TypeName(loc, words, steps), name, keys)
-        declarations.declare(parser.names, node)  # as in dtrace, it is looked at before what follows
+        node = ast.Declaration(
+            loc, storage or "global", ast.TypeName(loc, words, steps), name, keys
+        )
+        declarations.declare(
+            parser.names, node
+        )  # as in dtrace, it is looked at before what follows
         if parser.peek() not in (",", ";"):
-            parser.syntax_error("a variable gets its value in a clause, such as BEGIN" if parser.peek() == "=" else None)
+            parser.syntax_error(
+                "a variable gets its value in a clause, such as BEGIN"
+                if parser.peek() == "="
+                else None
+            )
         found.append(node)
         if parser.take().kind == ";":
             return found
@@ -286,7 +305,9 @@ def inline(parser):
     parser.expect(";")
     parser.parameters = ()
     if storage is not None:
-        parser.error("D_DECL_BADCLASS", loc, "specified storage class not appropriate for inline declaration")
+        parser.error(
+            "D_DECL_BADCLASS", loc, "specified storage class not appropriate for inline declaration"
+        )
     node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
     definitions.define_inline(parser.names, node)
     return node

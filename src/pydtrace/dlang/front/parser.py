@@ -40,7 +40,9 @@ class Parser:
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
 
-    def __init__(self, source, names, control, macros=None, args=(), default_args=False, probe_level="name"):
+    def __init__(
+        self, source, names, control, macros=None, args=(), default_args=False, probe_level="name"
+    ):
         self.source, self.names = source, names
         self.control, self.probe_level, self.budget = control, probe_level, names.budget
         self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
@@ -86,13 +88,18 @@ class Parser:
 
     def expect(self, kind, hint=None):
         if self.peek() != kind:
-            self.syntax_error(hint or f"expected {kind if kind.islower() or not kind.isalpha() else 'a name'} here")
+            self.syntax_error(
+                hint
+                or f"expected {kind if kind.islower() or not kind.isalpha() else 'a name'} here"
+            )
         return self.take()
 
     def loc(self, start, named=None):
         """A Location from `start` to the end of the last token taken.  named: the node of the name
         that dtrace turns into this one, and whose line it keeps."""
-        return Location(self.source, start, self.last_end, self.lexer.pos if named is None else named.loc.mark)
+        return Location(
+            self.source, start, self.last_end, self.lexer.pos if named is None else named.loc.mark
+        )
 
     def at(self, token):
         return Location(self.source, token.start, token.end, self.lexer.pos)
@@ -115,7 +122,11 @@ class Parser:
         """Refuse a list that has too many elements, before the rest of it is read."""
         if len(elements) > MAX_ELEMENTS:
             self.peek()
-            self.error("D_UNSUPPORTED", self.at(self.token), f"more than {MAX_ELEMENTS} keys or arguments are not supported")
+            self.error(
+                "D_UNSUPPORTED",
+                self.at(self.token),
+                f"more than {MAX_ELEMENTS} keys or arguments are not supported",
+            )
 
     def _control(self, words, start, end):
         self.control(words, Location(self.source, start, end, start), self.items)
@@ -153,7 +164,12 @@ class Parser:
         declared = (ast.Declaration, ast.TypeDeclaration, ast.Pragma)
         if all(item.__class__ in declared for item in items) and not self.control.may_be_empty:
             loc = Location(self.source, max(0, end - 1), end, end)
-            self.error("D_EMPTY", loc, "empty D program translation unit", "a program has at least one clause")
+            self.error(
+                "D_EMPTY",
+                loc,
+                "empty D program translation unit",
+                "a program has at least one clause",
+            )
         return ast.Unit(Location(self.source, 0, end, end), items)
 
     def type_begins(self, token):
@@ -193,7 +209,12 @@ class Parser:
         elif self.peek() != "{" and self.source.name is not None:
             message = "expected predicate and/or actions following probe description"
             mark = probes[0].loc.mark
-            self.error("D_SYNTAX", Location(self.source, start, specifiers.end, mark), message, "add { } to trace it")
+            self.error(
+                "D_SYNTAX",
+                Location(self.source, start, specifiers.end, mark),
+                message,
+                "add { } to trace it",
+            )
         if self.accept("{"):
             body = self.statements() or None
             self.expect("}")
@@ -425,7 +446,13 @@ class Parser:
         c, two = text[pos : pos + 1], text[pos : pos + 2]
         if c == "=":
             return two != "=="
-        return c in ("[", ";") or two in ("++", "--") or comma and c == "," and self.lexer.opened["("] == 0
+        return (
+            c in ("[", ";")
+            or two in ("++", "--")
+            or comma
+            and c == ","
+            and self.lexer.opened["("] == 0
+        )
 
     def postfix(self, expr):
         start = expr.loc.start
@@ -490,7 +517,9 @@ class Parser:
         self.lexer.after_member = True
         member = self.expect(IDENT)
         self.expect(")")
-        return declarations.offsetof(self.names, self.loc(start), declarations.resolve_type(self.names, name), member.value)
+        return declarations.offsetof(
+            self.names, self.loc(start), declarations.resolve_type(self.names, name), member.value
+        )
 
     def xlate(self):
         start = self.take().start

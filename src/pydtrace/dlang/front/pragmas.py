@@ -11,7 +11,9 @@ from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import are_attributes
 from pydtrace.untrusted.terminal_escape import printable
 
-DIRECTIVE, PRAGMA, D_PRAGMA = range(3)  # where a directive may stand: after # alone, after #pragma, only after #pragma D
+DIRECTIVE, PRAGMA, D_PRAGMA = range(
+    3
+)  # where a directive may stand: after # alone, after #pragma, only after #pragma D
 
 
 class ControlLines:
@@ -57,26 +59,49 @@ class ControlLines:
             act(self, loc, rest)
         elif level == DIRECTIVE:
             hint = None
-            if name in ("define", "include", "if", "ifdef", "ifndef", "else", "elif", "endif", "undef"):
+            if name in (
+                "define",
+                "include",
+                "if",
+                "ifdef",
+                "ifndef",
+                "else",
+                "elif",
+                "endif",
+                "undef",
+            ):
                 hint = "this is for the C preprocessor: run with -C"
             elif name not in ("include_next", "warning"):
                 hint = "a comment is /* … */ or // …"
             self.refuse("D_PRAGCTL_INVAL", loc, f"invalid control directive: #{name}", hint)
         elif level == D_PRAGMA:
-            self.refuse("D_PRAGMA_INVAL", loc, f"invalid D pragma: {name}", "the most used one is #pragma D option")
+            self.refuse(
+                "D_PRAGMA_INVAL",
+                loc,
+                f"invalid D pragma: {name}",
+                "the most used one is #pragma D option",
+            )
 
     def line(self, loc, words, more=1):
         """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
         kinds = [kind for kind, _, _, _ in words]
-        if kinds[:1] != ["int"] or kinds[1:2] not in ([], ["string"]) or any(kind != "int" for kind in kinds[2:]):
-            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]', after=not more)
+        if (
+            kinds[:1] != ["int"]
+            or kinds[1:2] not in ([], ["string"])
+            or any(kind != "int" for kind in kinds[2:])
+        ):
+            self.refuse(
+                "D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]', after=not more
+            )
         source = loc.source
         file = source.place(loc.start)[0]
         if len(words) > 1:
             name = words[1][1].decode("utf-8", "replace")
             file = None if name == "/dev/stdin" else name
         flags = [word[1] for word in words[2:]]
-        source.mark_line(loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags))
+        source.mark_line(
+            loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags)
+        )
 
     def ident(self, loc, words):
         """#ident says nothing to a compiler."""
@@ -91,7 +116,9 @@ class ControlLines:
             self.refuse("D_PRAGMA_MALFORM", loc, message, "as in: #pragma D option quiet")
         if len(words) > 1:
             hint = "one option a line, without spaces around ="
-            self.refuse("D_PRAGMA_MALFORM", loc, "superfluous arguments specified for #pragma option", hint)
+            self.refuse(
+                "D_PRAGMA_MALFORM", loc, "superfluous arguments specified for #pragma option", hint
+            )
         name, equals, text = words[0][1].partition("=")
         value = text if equals else None
         problem = self.set_option(name, value)
@@ -100,7 +127,12 @@ class ControlLines:
             from pydtrace.suggestions import meant
 
             to = "" if value is None else f" to '{value}'"
-            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {problem}", meant(name, PARSERS))
+            self.refuse(
+                "D_PRAGMA_OPTSET",
+                loc,
+                f"failed to set option '{name}'{to}: {problem}",
+                meant(name, PARSERS),
+            )
 
     def set_option(self, name, value):
         """What is wrong with an option, or None."""
@@ -118,17 +150,26 @@ class ControlLines:
         """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
         if not words:
             hint = "as in: #pragma D metric calls name=shop_requests labels=route"
-            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma metric <aggregation> <word>=<value> …", hint)
+            self.refuse(
+                "D_PRAGMA_MALFORM",
+                loc,
+                "malformed #pragma metric <aggregation> <word>=<value> …",
+                hint,
+            )
         self.options.set("metric", printable(loc.source.text[words[0][2] : words[-1][3]]))
 
     def attributes(self, loc, words):
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["word", "word"]:
-            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma attributes <attributes> <ident>")
+            self.refuse(
+                "D_PRAGMA_MALFORM", loc, "malformed #pragma attributes <attributes> <ident>"
+            )
         if not are_attributes(words[0][1].lower().split("/")):
             hint = "such as Evolving/Evolving/Common"
-            self.refuse("D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint)
+            self.refuse(
+                "D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint
+            )
         if words[1][1] != "provider":
             self.modifies("attributes", loc, words[1][1])
 
@@ -139,7 +180,9 @@ class ControlLines:
             self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #pragma binding "version" <ident>')
         parts = printed(words[0][1]).split(".")
         if not 2 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
-            self.refuse("D_PRAGMA_INVAL", loc, "invalid version string specified by #pragma binding")
+            self.refuse(
+                "D_PRAGMA_INVAL", loc, "invalid version string specified by #pragma binding"
+            )
         self.modifies("binding", loc, words[1][1])
 
     def modifies(self, pragma, loc, name):
@@ -162,7 +205,9 @@ class ControlLines:
                 message = "main program may not explicitly depend on a library"
                 self.refuse("D_PRAGMA_DEPEND", loc, message, "-L names a folder of libraries")
         elif kind not in ("provider", "module"):
-            self.refuse("D_PRAGMA_INVAL", loc, f"invalid class {kind} specified by #pragma depends_on")
+            self.refuse(
+                "D_PRAGMA_INVAL", loc, f"invalid class {kind} specified by #pragma depends_on"
+            )
         elif kind == "module" or name not in ("dtrace", "profile", "pyusdt"):
             self.refuse("D_PRAGMA_DEPEND", loc, f"program requires {kind} {name}")
 
@@ -178,6 +223,7 @@ _DIRECTIVES = {
     "metric": (D_PRAGMA, ControlLines.metric),
     "option": (D_PRAGMA, ControlLines.option),
 }
+
 
 def printed(value):
     return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -39,7 +39,9 @@ def preprocess(text, options):
     except OSError:
         raise PreprocessError("Failed to exec preprocessor") from None
     if len(out) > MOST_BYTES:
-        raise PreprocessError(f"Preprocessor made more than {MOST_BYTES} bytes of it, which is all that a program may have")
+        raise PreprocessError(
+            f"Preprocessor made more than {MOST_BYTES} bytes of it, which is all that a program may have"
+        )
     if status is None:
         raise PreprocessError(f"Preprocessor did not end within {_PATIENCE} s")
     if status:
@@ -62,7 +64,9 @@ def _run(command, text):
             try:
                 poller = select.poll()
                 poller.register(process.stdout, select.POLLIN)
-                while len(out) <= MOST_BYTES and poller.poll(max(0.0, end - time.monotonic()) * 1000):
+                while len(out) <= MOST_BYTES and poller.poll(
+                    max(0.0, end - time.monotonic()) * 1000
+                ):
                     data = os.read(process.stdout.fileno(), 1 << 16)
                     if not data:
                         return process.wait(), bytes(out)
@@ -78,8 +82,14 @@ def _bounded(command):
     anything is printed.  Lower limits of the user stay.  Raises FileNotFoundError, PermissionError."""
     found = shutil.which(command[0])
     if not found:
-        raise PermissionError(command[0]) if os.path.exists(command[0]) else FileNotFoundError(command[0])
-    limits = f'ulimit -v {_MEMORY >> 10} 2>/dev/null; ulimit -t {_PATIENCE} 2>/dev/null; exec "$0" "$@"'
+        raise (
+            PermissionError(command[0])
+            if os.path.exists(command[0])
+            else FileNotFoundError(command[0])
+        )
+    limits = (
+        f'ulimit -v {_MEMORY >> 10} 2>/dev/null; ulimit -t {_PATIENCE} 2>/dev/null; exec "$0" "$@"'
+    )
     return ["/bin/sh", "-c", limits, found, *command[1:]]
 
 

@@ -21,7 +21,9 @@ def describe(text, loc, lexer, level="name"):
     if len(parts) > 1 and parts[0] == "":
         # As dtrace reads from the right, it never sees an empty first part.
         parts = parts[1:]
-    if len(parts) > last + 1 and last == 3 and "" in parts[3:-1] and any(parts[2:-1]):  # C++, Rust: a::b
+    if (
+        len(parts) > last + 1 and last == 3 and "" in parts[3:-1] and any(parts[2:-1])
+    ):  # C++, Rust: a::b
         parts = [*parts[:2], ":".join(parts[2:-1]), parts[-1]]
     if len(parts) > last + 1:
         hint = "a probe description has at most four parts, provider:module:function:name"
@@ -29,7 +31,11 @@ def describe(text, loc, lexer, level="name"):
     fields = [""] * 4
     for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
         expanded = expand(part, text, loc, lexer)
-        fields[place] = expanded if expanded.isascii() else expanded.encode("latin-1", "replace").decode("utf-8", "replace")
+        fields[place] = (
+            expanded
+            if expanded.isascii()
+            else expanded.encode("latin-1", "replace").decode("utf-8", "replace")
+        )
     return ast.ProbeDesc(loc, *fields)
 
 
@@ -39,13 +45,19 @@ def by_number(number, loc, known, level):
     if number > 0xFFFFFFFF:
         raise CompileError("D_PDESC_INVAL", loc, f"identifier {number} exceeds maximum probe id")
     if level != "name":
-        raise CompileError("D_PDESC_INVAL", loc, f"probe identifier {number} not permitted when specifying {level}s")
+        raise CompileError(
+            "D_PDESC_INVAL",
+            loc,
+            f"probe identifier {number} not permitted when specifying {level}s",
+        )
     probes = OWN
     if number > len(OWN) and known is not None:
         probes = known()
     if not 0 < number <= len(probes):
         message = f"invalid probe identifier {number}: Unknown probe identifier"
-        raise CompileError("D_PDESC_INVAL", loc, message, "pydtrace -l shows the ids that there are")
+        raise CompileError(
+            "D_PDESC_INVAL", loc, message, "pydtrace -l shows the ids that there are"
+        )
     return ast.ProbeDesc(loc, *probes[number - 1])
 
 
@@ -88,7 +100,9 @@ def unmatched(probe, hint=None, sizes=None):
             tag, *told = found
             return CompileError(tag, probe.loc, *told)
         if probe.module and not probe.function:
-            probe = ast.ProbeDesc(probe.loc, probe.provider, probe.module, "*", probe.name)  # as dtrace says it
+            probe = ast.ProbeDesc(
+                probe.loc, probe.provider, probe.module, "*", probe.name
+            )  # as dtrace says it
     message = f"probe description {probe} does not match any probes"
     return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
 
@@ -115,9 +129,17 @@ def _no_function(probe, sizes):
             return "D_PROC_OFF", f"offset 0x{place:x} outside of function '{function}'"
         return "D_PROC_OFF", f"no instruction of function '{function}' begins at offset {name}"
     if not is_address and name not in ("", "entry", "return"):
-        return "D_PROC_NAME", f"'{name}' is an invalid probe name", "a function's probes are entry, return and offsets in hexadecimal"
+        return (
+            "D_PROC_NAME",
+            f"'{name}' is an invalid probe name",
+            "a function's probes are entry, return and offsets in hexadecimal",
+        )
     if probe.module == "a.out":
-        return "D_PROC_FUNC", f"failed to lookup '{function}' in module 'a.out'", "nm lists the functions that a program has"
+        return (
+            "D_PROC_FUNC",
+            f"failed to lookup '{function}' in module 'a.out'",
+            "nm lists the functions that a program has",
+        )
     return None
 
 

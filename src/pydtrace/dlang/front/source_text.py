@@ -31,8 +31,12 @@ class Source:
         self.name = name
         self.what = "probe specifier" if name is None else "script"
         self.budget = Budget()
-        self._starts: list[int] | None = None  # offset of the first character of each line, when first asked
-        self._markers: list[tuple[int, str | None, int]] = []  # (the number of the line after the marker, file or None, how many files deep it is included)
+        self._starts: list[int] | None = (
+            None  # offset of the first character of each line, when first asked
+        )
+        self._markers: list[
+            tuple[int, str | None, int]
+        ] = []  # (the number of the line after the marker, file or None, how many files deep it is included)
         self._marked: list[int] = []  # of each of them the physical line index
         self._depth = 0
 

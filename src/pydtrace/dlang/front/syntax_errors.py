@@ -10,7 +10,13 @@ from pydtrace.dlang.compile_errors import printable, refuse
 
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
-_OF_BPFTRACE = ("u:/", "ur:/", "usdt:/", "uprobe:/", "uretprobe:/")  # how descriptions with a path begin
+_OF_BPFTRACE = (
+    "u:/",
+    "ur:/",
+    "usdt:/",
+    "uprobe:/",
+    "uretprobe:/",
+)  # how descriptions with a path begin
 _MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
 
 
@@ -19,9 +25,16 @@ def refuse_token(parser, hint=None):
     parser.peek()
     token, loc = parser.token, parser.at(parser.token)
     if token.kind == EOF:
-        if parser.last is not None and parser.last.kind in ("->", "."):  # dtrace's lexer counts no lines there
+        if parser.last is not None and parser.last.kind in (
+            "->",
+            ".",
+        ):  # dtrace's lexer counts no lines there
             loc.mark = parser.last.end
-        near = "end-of-input" if _looked_behind(parser, parser.last) or _ends_in_operator(parser) else "end of input"
+        near = (
+            "end-of-input"
+            if _looked_behind(parser, parser.last) or _ends_in_operator(parser)
+            else "end of input"
+        )
         if hint is None and parser.lexer.opened["{"] > 0:
             hint = "a { is not closed"
     elif _behind_arrow(parser, token):
@@ -43,7 +56,12 @@ def _hint(parser, token):
     if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
         return "a clause has one pair of { }"
     last = parser.last
-    if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
+    if (
+        last is not None
+        and last.kind == IDENT
+        and last.value in prototypes.FUNCTIONS
+        and token.kind in (INT, STRING)
+    ):
         return f"call it: {last.value}(…)"
     return None
 
@@ -53,9 +71,15 @@ def _near(parser, token):
     it is, it shows the rest of the line too, white space turned to blanks."""
     text = parser.source.text
     shown = text[token.start : token.end]
-    if shown.startswith("'"):  # of a character dtrace shows what was read when it was known to be one
+    if shown.startswith(
+        "'"
+    ):  # of a character dtrace shows what was read when it was known to be one
         return printable(shown.removesuffix("'").partition("\\")[0])
-    if not _looked_behind(parser, token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
+    if (
+        not _looked_behind(parser, token)
+        or token.kind != IDENT
+        and text[token.end : token.end + 1] in SPACE
+    ):
         return printable(shown)
     end = token.end
     while text[end : end + 1] in SPACE and end < len(text):
@@ -71,14 +95,23 @@ def _near(parser, token):
 def _behind_arrow(parser, token):
     """Whether a number or a bracket stands where a member's name was to be, or anything where a variable's was."""
     before = parser.source.text[: token.start].rstrip()
-    return before.endswith(("self->", "this->")) or (token.kind in (INT, "(", "}") and before.endswith("->"))
+    return before.endswith(("self->", "this->")) or (
+        token.kind in (INT, "(", "}") and before.endswith("->")
+    )
 
 
 def _ends_in_operator(parser):
     """Whether the text ends in an operator that could have gone on, right behind a name that the lexer had to look behind; a name that
     stands in the text but once is one that nothing has defined."""
     text, last, name = parser.source.text, parser.last, parser.before
-    if last is None or last.kind not in _MAY_GO_ON or last.end != len(text) or name is None or name.kind != IDENT or name.value is None:
+    if (
+        last is None
+        or last.kind not in _MAY_GO_ON
+        or last.end != len(text)
+        or name is None
+        or name.kind != IDENT
+        or name.value is None
+    ):
         return False
     if text[: name.start].endswith(("->", "@")) or name.value in parser.parameters:
         return False
@@ -89,4 +122,7 @@ def _looked_behind(parser, token):
     """Whether dtrace's lexer had to read on to tell what this token is."""
     if token is None or token.kind not in (IDENT, "/", "EPRED"):
         return False
-    return token.value is not None and not (token.kind == IDENT and (token.value in parser.parameters or parser.names.is_known(token.value)))
+    return token.value is not None and not (
+        token.kind == IDENT
+        and (token.value in parser.parameters or parser.names.is_known(token.value))
+    )

@@ -26,6 +26,9 @@ class Flow:
         self.data = self.data or records
 
     def aggregation(self, statement: ast.Node) -> None:
-        for before, tag, name in ((self.speculated, "D_AGG_SPEC", "speculate( )"), (self.committed, "D_AGG_COMM", "commit( )")):
+        for before, tag, name in (
+            (self.speculated, "D_AGG_SPEC", "speculate( )"),
+            (self.committed, "D_AGG_COMM", "commit( )"),
+        ):
             if before:
                 refuse(tag, statement.loc, f"aggregating actions may not follow {name}")

@@ -17,7 +17,9 @@ def split(call, symbol):
     limit = row.params + row.constants + row.increments
     last = row.params + row.constants
     if len(args) > limit:
-        message = f"{call.name}( ) prototype mismatch: {len(args)} args passed, at most {limit} expected"
+        message = (
+            f"{call.name}( ) prototype mismatch: {len(args)} args passed, at most {limit} expected"
+        )
         raise CompileError("D_PROTO_LEN", call.loc, message)
     params = row.read(call, args[row.params : last])
     if symbol.constant is None:
@@ -37,7 +39,9 @@ def _increment(call, arg, index):
 
 def _refuse_other(call, params, symbol):
     """The parameters are not those of the aggregation's first use."""
-    for number, (mine, before, (tag, name)) in enumerate(zip(params, symbol.params, call.row.differences), 1):
+    for number, (mine, before, (tag, name)) in enumerate(
+        zip(params, symbol.params, call.row.differences), 1
+    ):
         if mine != before:
             message = f"{name} (argument #{number}) doesn't match previous declaration: expected {before}, found {mine}"
             raise CompileError(tag, call.loc, f"{call.name}{call.row.spelled} {message}")

@@ -21,7 +21,9 @@ def row_of(name):
 
 
 def type_argument(c, row, arg):
-    c.takes_floats = row is not None and row.takes_floats and type(arg) in (ast.Ident, ast.ScopedName)
+    c.takes_floats = (
+        row is not None and row.takes_floats and type(arg) in (ast.Ident, ast.ScopedName)
+    )
     arg = c.value(arg)
     c.takes_floats = False
     return arg
@@ -29,7 +31,9 @@ def type_argument(c, row, arg):
 
 def type_key(c, node):
     """One key; the functions that name an address may stand here."""
-    row = row_of(node.name.name) if type(node) is ast.Call and type(node.name) is ast.Ident else None
+    row = (
+        row_of(node.name.name) if type(node) is ast.Call and type(node.name) is ast.Ident else None
+    )
     return type_call(c, node, used=True) if row is not None and row.is_key else c.value(node)
 
 
@@ -41,7 +45,12 @@ def type_keys(c, node, symbol, name):
     if type(symbol.keys) is not list:
         kind = "aggregation" if type(node) is ast.AggRef else "associative array"
         for number, key in enumerate(keys, 1):
-            if not (t.is_scalar(key.type) or key.type.is_string or key.type.is_record or key.type.is_array):
+            if not (
+                t.is_scalar(key.type)
+                or key.type.is_string
+                or key.type.is_record
+                or key.type.is_array
+            ):
                 if type(key) is ast.Call and not key.type.is_void:
                     unsupported(key.loc, f"{key.name}() as a key is")
                 message = f"{key.type} expression may not be used as {kind} index: key #{number}"
@@ -61,7 +70,12 @@ def aggregate(c, node):
     target = node.target
     if node.op != "=":
         message = f"@{target.symbol} has not yet been declared or assigned"
-        refuse("D_VAR_UNDEF", node.loc, message, f"aggregations are assigned: @{target.symbol} = sum(…)")
+        refuse(
+            "D_VAR_UNDEF",
+            node.loc,
+            message,
+            f"aggregations are assigned: @{target.symbol} = sum(…)",
+        )
     loc = target.loc if target.keys else node.loc
     if type(target.symbol) is str:
         target.symbol = c.names.aggregation(target.symbol, loc, create=True)
@@ -103,17 +117,23 @@ def type_call(c, node, used=False):
     kind, row = prototypes.FUNCTIONS[name][0], row_of(name)
     node.args = [type_argument(c, row, arg) for arg in node.args]
     proto = prototypes.prototype(name)
-    check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
+    check_arguments(
+        node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs
+    )
     if row is None:
         absent(node.loc, name, f"the {kind} {name}()")
     node.name, node.row = name, row
     row.accept(node)
     node.type = t.AGGREGATING if kind == prototypes.AGGREGATING else proto.result
     for i, (arg, to) in enumerate(zip(node.args, proto.params)):
-        if to is not None and kind != prototypes.AGGREGATING:  # whose constants are checked as written
+        if (
+            to is not None and kind != prototypes.AGGREGATING
+        ):  # whose constants are checked as written
             node.args[i] = convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
     if row.takes_text:
-        node.args = [as_text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
+        node.args = [
+            as_text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args
+        ]
     row.typed(c, node)
     if kind == prototypes.FUNCTION:
         c.destructive |= row.destructive

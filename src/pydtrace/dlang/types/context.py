@@ -31,8 +31,12 @@ class Typing:
 
     __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats", "destructive")
 
-    def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]],
-                 probes: Sequence[ast.ProbeDesc] = ()) -> None:
+    def __init__(
+        self,
+        names: Names,
+        rules: dict[type[ast.Expr], Callable[..., Any]],
+        probes: Sequence[ast.ProbeDesc] = (),
+    ) -> None:
         self.names, self.rules, self.probes = names, rules, probes
         self.misplaced: list[ast.Call] = []
         self.takes_floats = self.destructive = False
@@ -62,7 +66,9 @@ class Typing:
             hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
             refuse("D_VAR_UNDEF", node.loc, message, hint)
         node.type = symbol.type
-        if isinstance(symbol.type, t.Float) and not (self.takes_floats or floating(self, symbol.type)):
+        if isinstance(symbol.type, t.Float) and not (
+            self.takes_floats or floating(self, symbol.type)
+        ):
             unsupported(node.loc, f"values of type {symbol.type} are")
 
     def operand(self, node: Any) -> Any:

@@ -28,7 +28,9 @@ def is_type(names, name):
     name = own(name)
     if name in names.mentioned or name in names.scopes["global"] or name in names.inlines:
         return False  # a variable, an inline or an enumerator is meant first
-    return name in names.typedefs or name in prototypes.OTHER_TYPES or names.kernels(name) is not None
+    return (
+        name in names.typedefs or name in prototypes.OTHER_TYPES or names.kernels(name) is not None
+    )
 
 
 def resolve_type(names, node):
@@ -79,14 +81,21 @@ def base_type(names, node):
         if word in _ATTRIBUTES:
             attributes.append(word)
         elif name is not None:
-            refuse("D_DECL_COMBO", node.loc, "invalid type combination", "only one type may be named")
+            refuse(
+                "D_DECL_COMBO", node.loc, "invalid type combination", "only one type may be named"
+            )
         else:
             name = word
         check_words(node.loc, name, attributes)
     if name is not None and type(name) is not str:
         return name.type
     if node.words and name is None and not attributes:
-        refuse("D_UNKNOWN", node.loc, "failed to resolve type : Unknown type name", f"no type that is known stands behind {node.words[-1]}")
+        refuse(
+            "D_UNKNOWN",
+            node.loc,
+            "failed to resolve type : Unknown type name",
+            f"no type that is known stands behind {node.words[-1]}",
+        )
     return named_type(names, node.loc, name, attributes)
 
 
@@ -99,7 +108,9 @@ def check_specifier(loc, words, word):
     if word in _ATTRIBUTES:
         attributes.append(word)
     elif name is not None:
-        hint = "a ; is missing after the }" if type(name) is not str else "only one type may be named"
+        hint = (
+            "a ; is missing after the }" if type(name) is not str else "only one type may be named"
+        )
         refuse("D_DECL_COMBO", loc, "invalid type combination", hint)
     check_words(loc, name or (word if word not in _ATTRIBUTES else None), attributes)
 
@@ -178,12 +189,19 @@ def constant(names, node):
     kind = type(node)
     if kind is ast.Ident:
         inline = names.inline(node.name, node.loc)
-        if inline is not None and inline.keys is None and type(inline.value) is ast.IntLit and not t.is_real(inline.type):
+        if (
+            inline is not None
+            and inline.keys is None
+            and type(inline.value) is ast.IntLit
+            and not t.is_real(inline.type)
+        ):
             return constants.literal(node.loc, inline.value.value, inline.value.type)
     elif kind is ast.Unary:
         return constants.unary(node.loc, node.op, constant(names, node.operand))
     elif kind is ast.Binary:
-        return constants.binary(node.loc, node.op, constant(names, node.left), constant(names, node.right))
+        return constants.binary(
+            node.loc, node.op, constant(names, node.left), constant(names, node.right)
+        )
     elif kind is ast.Cast and node.to.is_integer:
         operand = constant(names, node.operand)
         if type(operand) is ast.IntLit:
@@ -199,7 +217,11 @@ def tagged(names, kind, tag):
     found = names.tags.get(name)
     if found is None:
         found = None if kind == "enum" else t.known_record(name)
-        found = found or (names.kernel and names.kernel.tagged(kind, tag)) or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
+        found = (
+            found
+            or (names.kernel and names.kernel.tagged(kind, tag))
+            or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
+        )
         names.tags[name] = found
     return found
 
@@ -224,7 +246,12 @@ def define_tag(names, loc, kind, tag, nested):
         found = None  # the program has one of its own
     if found is not None and (found.values if kind == "enum" else found.body.fields) is not None:
         if not replaces(names, loc, name):
-            refuse("D_DECL_TYPERED", loc, f"type redeclared: {name}", "choose another name, or leave this one out")
+            refuse(
+                "D_DECL_TYPERED",
+                loc,
+                f"type redeclared: {name}",
+                "choose another name, or leave this one out",
+            )
         found = None
     note_included(names, loc, name)
     if found is None:
@@ -238,7 +265,11 @@ def add_member(names, record, node):
     """Add an ast.Member to a Record whose { has been read."""
     name, loc = node.name, node.loc
     shown = name or "(anon)"
-    if node.type_name.steps and node.type_name.steps[0][0] == "[]" and isinstance(node.type_name.steps[0][1], list):
+    if (
+        node.type_name.steps
+        and node.type_name.steps[0][0] == "[]"
+        and isinstance(node.type_name.steps[0][1], list)
+    ):
         refuse("D_DECL_DYNOBJ", loc, f"cannot have dynamic member: {name}")
     type = resolve_type(names, node.type_name)
     if name is not None and "`" in name:
@@ -253,7 +284,9 @@ def add_member(names, record, node):
             record.end_unit(type)
             return
     if name is not None and name in record.body.fields:
-        message = f"failed to define member '{name}': Duplicate member, enumerator, or variable name."
+        message = (
+            f"failed to define member '{name}': Duplicate member, enumerator, or variable name."
+        )
         refuse("D_UNKNOWN", loc, message)
     record.add(name, type, width)
 
@@ -304,13 +337,17 @@ def add_enumerator(names, enum, loc, name, value):
             refuse("D_DECL_ENCONST", loc, message)
         number = constants.signed(value.value)
         if not -_INT_MAX - 1 <= number <= _INT_MAX:
-            refuse("D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})")
+            refuse(
+                "D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})"
+            )
     enum.values[name] = number
     if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
         if loc.source.is_included(loc.start):
             return  # as in dtrace, the name means what it did
         refuse("D_DECL_IDRED", loc, f"identifier redeclared: {name}")
-    names.inlines[name] = Inline(name, "enumerator", enum, None, constants.literal(loc, number, enum), loc)
+    names.inlines[name] = Inline(
+        name, "enumerator", enum, None, constants.literal(loc, number, enum), loc
+    )
 
 
 # --- variables and typedefs --------------------------------------------------------------
@@ -355,7 +392,9 @@ def declare(names, node):
 
 def check_builtin(names, name, loc, scope):
     if names.is_builtin(name) and scope == "global":
-        refuse("D_DECL_IDRED", loc, f"built-in identifier redeclared: {name}", "choose another name")
+        refuse(
+            "D_DECL_IDRED", loc, f"built-in identifier redeclared: {name}", "choose another name"
+        )
 
 
 def declare_typedef(names, node, type):
@@ -393,7 +432,9 @@ def prototype(names, node, parameters, formal, kind, anonymous=True, varargs=Fal
         known = named if form else named[: number - 1]
         if p.name is not None and (p.name in known) != form:
             how = "not" if form else "already"
-            message = f"parameter is {how} declared in {kind} prototype: {p.name}, parameter #{number}"
+            message = (
+                f"parameter is {how} declared in {kind} prototype: {p.name}, parameter #{number}"
+            )
             refuse("D_DECL_PROTO_FORM", p.loc, message)
         if p.name is None and not type.is_void and not anonymous:
             message = f"parameter declaration requires a name: parameter #{number}"
@@ -460,4 +501,6 @@ def same(left, right):
 
 def type_is_positive(node):
     """True for an integer constant greater than 0."""
-    return isinstance(node, ast.IntLit) and (0 < node.value < 1 << 63 or node.value >> 63 and not node.type.signed)
+    return isinstance(node, ast.IntLit) and (
+        0 < node.value < 1 << 63 or node.value >> 63 and not node.type.signed
+    )

@@ -54,7 +54,9 @@ def check_inline(names, node, type):
     name, loc = node.name, node.loc
     previous = kind_in_use(names, name)
     if previous is not None:
-        message = f"identifier redefined: {name}\n\t current: inline definition\n\tprevious: {previous}"
+        message = (
+            f"identifier redefined: {name}\n\t current: inline definition\n\tprevious: {previous}"
+        )
         refuse("D_DECL_IDRED", loc, message, "choose another name")
     if type.is_array and node.keys is None:
         message = f"inline declaration cannot be of scalar array type: {name}"
@@ -133,7 +135,9 @@ def define_provider(names, node):
     for probe in node.probes:
         shown = f"::{probe.name.replace('__', '-')}"
         if "`" in probe.name:
-            refuse("D_PROV_BADNAME", probe.loc, f"probe name may not contain scoping operator: {shown}")
+            refuse(
+                "D_PROV_BADNAME", probe.loc, f"probe name may not contain scoping operator: {shown}"
+            )
         if len(shown) - 2 >= 64:
             refuse("D_PROV_BADNAME", probe.loc, f"probe name may not exceed 63 characters: {shown}")
         if probe.name in probes:
@@ -141,7 +145,9 @@ def define_provider(names, node):
         inputs = prototype(names, probe, probe.inputs, probe.inputs, "probe input")
         outputs = inputs
         if probe.outputs is not None:
-            outputs = prototype(names, probe, probe.outputs, probe.inputs, "probe output", anonymous=False)
+            outputs = prototype(
+                names, probe, probe.outputs, probe.inputs, "probe output", anonymous=False
+            )
         check_outputs(names, probe, f"{name}:{shown}", inputs, outputs)
         probes[probe.name] = (inputs, outputs)
 

@@ -116,12 +116,18 @@ def register(c, node):
     check_arguments(node, "uregs[ ]", "argument", [None], keys, 1, False)
     key = keys[0]
     if type(key) is not ast.IntLit:
-        message = "uregs[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n"
+        message = (
+            "uregs[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n"
+        )
         refuse("D_PROTO_ARG", node.loc, message + f"\t argument: {key.type}")
     if key.value >> 63:
-        refuse("D_REGS_IDX", node.loc, f"index {key.value - (1 << 64)} is out of range for array uregs")
+        refuse(
+            "D_REGS_IDX", node.loc, f"index {key.value - (1 << 64)} is out of range for array uregs"
+        )
     if key.value >= len(predefined_constants.registers()):
-        raise CompileError("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})", region="")
+        raise CompileError(
+            "D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})", region=""
+        )
     found = ast.Builtin(node.loc, builtin_variables.register(key.value))
     found.type = found.row.type
     return found
@@ -286,7 +292,9 @@ def assign(c, node):
     a, b = target.type, value.type
     if a.is_array or a.is_function:
         hint = "assign its elements" if a.is_array else None
-        refuse("D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint)
+        refuse(
+            "D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint
+        )
     if a.is_pointer and value.type.is_string:
         unsupported(node.loc, "pointers to D's own strings are", "declare it as a string")
     if floating(c, a, b):
@@ -296,7 +304,9 @@ def assign(c, node):
     need_writable(node, op, target, "as an operand")
     if type(target) in (ast.Var, ast.AssocRef):
         pointers.check_allocated(node, target.symbol, value)
-    if not (a.is_integer and b.is_integer):  # which only the store cuts: (c = 300) == 300, as in dtrace
+    if not (
+        a.is_integer and b.is_integer
+    ):  # which only the store cuts: (c = 300) == 300, as in dtrace
         node.value = convert(value, a)
     node.type = a
     return node
@@ -304,7 +314,9 @@ def assign(c, node):
 
 def deletes(target, value):
     """True for = 0, which deletes an element or a self-> variable of any type."""
-    dynamic = type(target) is ast.AssocRef or type(target) is ast.Var and target.symbol.scope == "self"
+    dynamic = (
+        type(target) is ast.AssocRef or type(target) is ast.Var and target.symbol.scope == "self"
+    )
     return dynamic and type(value) is ast.IntLit and value.value == 0
 
 
@@ -358,8 +370,10 @@ def ternary(c, node):
         node.then, node.otherwise = convert(then, t.STRING), convert(otherwise, t.STRING)
         node.type = t.STRING
     elif is_text_or_null(then, otherwise) or is_text_or_null(otherwise, then):
-        node.then, node.otherwise = (branch if is_zero(branch) or branch.type.is_string else as_text(branch.loc, branch)
-                                     for branch in (then, otherwise))
+        node.then, node.otherwise = (
+            branch if is_zero(branch) or branch.type.is_string else as_text(branch.loc, branch)
+            for branch in (then, otherwise)
+        )
         node.type = t.STRING
     elif pointers_fit(then, otherwise):
         node.then, node.otherwise = decay(then), decay(otherwise)
@@ -378,9 +392,18 @@ def refuse_array(c, node, value):
     """dtrace calls what ?: makes of a string and 0 or a void pointer an array: no variable's first value."""
     if type(value) is ast.Ternary and value.type.is_string:
         for branch, other in ((value.then, value.otherwise), (value.otherwise, value.then)):
-            if is_zero(branch) or type(branch) is ast.Stringof and branch.operand.type.is_pointer and branch.operand.type.to.is_void:
+            if (
+                is_zero(branch)
+                or type(branch) is ast.Stringof
+                and branch.operand.type.is_pointer
+                and branch.operand.type.to.is_void
+            ):
                 is_array = type(other) is ast.Stringof and other.operand.type.is_array
-                size = other.operand.type.count if is_array else c.names.options.get("strsize", t.STRING_EXTENT)
+                size = (
+                    other.operand.type.count
+                    if is_array
+                    else c.names.options.get("strsize", t.STRING_EXTENT)
+                )
                 message = f'operator = may not be applied to operand of type "char [{size}]"'
                 refuse("D_OP_ARRFUN", node.loc, message, "declare the variable: string name;")
 
@@ -389,7 +412,9 @@ def is_text_or_null(text, other):
     """Whether a ?: has a string and 0 or a void pointer, or an array of char and 0."""
     if text.type.is_array:
         return t.is_char(text.type.to) and is_zero(other)
-    return text.type.is_string and (is_zero(other) or other.type.is_pointer and other.type.to.is_void)
+    return text.type.is_string and (
+        is_zero(other) or other.type.is_pointer and other.type.to.is_void
+    )
 
 
 def comma(c, node):

@@ -32,7 +32,12 @@ def binary(node, left, right):
     if node.op in _ARITHMETIC:
         return op(node.loc, node.op, real(left), real(right))
     if node.op in _RELATIONS:
-        node.left, node.right, node.common, node.type = ordered(left), ordered(right), t.INT64, t.INT
+        node.left, node.right, node.common, node.type = (
+            ordered(left),
+            ordered(right),
+            t.INT64,
+            t.INT,
+        )
         return node
     if node.op in ("&&", "||", "^^"):
         node.left, node.right, node.type = truth(left), truth(right), t.INT
@@ -54,7 +59,13 @@ def compound(node, value):
     if node.op[:-1] not in _ARITHMETIC:
         return None
     if target.type.is_integer:
-        incompatible(node, target.type, node.op, value.type, "cast the value, or declare the variable as a double")
+        incompatible(
+            node,
+            target.type,
+            node.op,
+            value.type,
+            "cast the value, or declare the variable as a double",
+        )
     need_writable(node, node.op, target, "as an operand")
     node.value, node.type = real(value), target.type
     return node
@@ -92,4 +103,6 @@ def aggregate(node, symbol):
         call.row = row
     else:
         message = f"@{symbol.name} has integers since its first use"
-        refuse("D_UNSUPPORTED", call.loc, message, f"begin with a float: {call.row.name}((double)x)")
+        refuse(
+            "D_UNSUPPORTED", call.loc, message, f"begin with a float: {call.row.name}((double)x)"
+        )

@@ -9,8 +9,21 @@ Source of the format: Linux Documentation/bpf/btf.rst.
 
 from pydtrace.program import d_types as t
 
-INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, FLOAT, ENUM64 = 1, 2, 3, 4, 5, 6, 7, 8, 16, 19
-_SAME = frozenset([9, 10, 11, 18])  # volatile, const, restrict, tags of types: as what they are put before
+INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, FLOAT, ENUM64 = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    16,
+    19,
+)
+_SAME = frozenset(
+    [9, 10, 11, 18]
+)  # volatile, const, restrict, tags of types: as what they are put before
 _KINDS = {"struct": STRUCT, "union": UNION, "enum": ENUM}
 _SIGNED, _BOOL = 1, 4  # of an integer's encoding
 _ORDER = ("unsigned", "signed", "short", "char", "int", "long", "_Bool")
@@ -54,7 +67,11 @@ class KernelTypes:
 
     def _spoken(self, text):
         """The type that C's words for it mean; of what has no meaning here, a number or an address."""
-        words = [word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict")]
+        words = [
+            word
+            for word in text.replace("*", " * ").split()
+            if word not in ("const", "volatile", "restrict")
+        ]
         pointers = words.count("*")
         words = words[: len(words) - pointers]
         if words == ["unsigned"]:
@@ -63,7 +80,9 @@ class KernelTypes:
             found = self.tagged(*words[:2])
         else:
             name = " ".join(words)
-            ident = None if name in t.BASIC or name in t.TYPEDEFS else self._structs.find(TYPEDEF, name)
+            ident = (
+                None if name in t.BASIC or name in t.TYPEDEFS else self._structs.find(TYPEDEF, name)
+            )
             found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._type(ident)
         found = found or (t.VOID if pointers else t.INT64)
         for _ in range(pointers):
@@ -109,8 +128,10 @@ class KernelTypes:
     def _enumeration(self, _, row):
         made = t.Enum(row.name or None)
         width = 3 if row.kind == ENUM64 else 2
-        made.values = {self._structs.text(name): value - (1 << 32) if row.flag and value >> 31 else value
-                       for name, value, *_ in self._structs.members(row, width)}
+        made.values = {
+            self._structs.text(name): value - (1 << 32) if row.flag and value >> 31 else value
+            for name, value, *_ in self._structs.members(row, width)
+        }
         return made
 
     def _forward(self, _, row):
@@ -131,7 +152,9 @@ class KernelTypes:
             bits, place = (place >> 24, place & 0xFFFFFF) if row.flag else (0, place)
             text, type = self._structs.text(name), self._type(of)
             if not text and type.is_record and depth < _DEEPEST:
-                found.update(self._fields(self._structs.row(self._behind(of)), base + place, depth + 1))
+                found.update(
+                    self._fields(self._structs.row(self._behind(of)), base + place, depth + 1)
+                )
             elif text:
                 found[text] = _field(text, type, base + place, bits)
         return found
@@ -156,5 +179,13 @@ def _field(name, type, place, bits):
     return field
 
 
-_MAKERS = {INT: KernelTypes._integer, ARRAY: KernelTypes._array, STRUCT: KernelTypes._record, UNION: KernelTypes._record,
-           ENUM: KernelTypes._enumeration, ENUM64: KernelTypes._enumeration, FORWARD: KernelTypes._forward, FLOAT: KernelTypes._real}
+_MAKERS = {
+    INT: KernelTypes._integer,
+    ARRAY: KernelTypes._array,
+    STRUCT: KernelTypes._record,
+    UNION: KernelTypes._record,
+    ENUM: KernelTypes._enumeration,
+    ENUM64: KernelTypes._enumeration,
+    FORWARD: KernelTypes._forward,
+    FLOAT: KernelTypes._real,
+}

@@ -13,8 +13,21 @@ from pydtrace.dlang.variable_table import Variable
 from pydtrace.program import d_types as t
 
 # Nodes that may be evaluated twice, if all below them may.
-_PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary, ast.AddressOf,
-                   ast.FloatLit, ast.FloatOp))
+_PURE = frozenset(
+    (
+        ast.IntLit,
+        ast.StrLit,
+        ast.Var,
+        ast.Builtin,
+        ast.Unary,
+        ast.Binary,
+        ast.Cast,
+        ast.Ternary,
+        ast.AddressOf,
+        ast.FloatLit,
+        ast.FloatOp,
+    )
+)
 
 
 def lower(unit):
@@ -132,7 +145,9 @@ class Lowerer:
     def binary(node, op, left, right):
         """In the type of the left side, whose sign decides, as in dtrace."""
         if t.is_real(left.type):
-            return float_nodes.stored(float_nodes.op(node.loc, op, float_nodes.real(left), right), left.type)
+            return float_nodes.stored(
+                float_nodes.op(node.loc, op, float_nodes.real(left), right), left.type
+            )
         found = ast.Binary(node.loc, op, left, right)
         found.type = found.common = left.type
         return found

@@ -32,7 +32,9 @@ def incompatible(node, a, op, b, hint=None):
         if b is t.AGGREGATING:
             hint = "an aggregation's name begins with @: @name = count()"
     if hint is None and type(node) in (ast.Assign, ast.Binary):
-        hint = beginner_hints.incompatible(*((node.target, node.value) if type(node) is ast.Assign else (node.left, node.right)))
+        hint = beginner_hints.incompatible(
+            *((node.target, node.value) if type(node) is ast.Assign else (node.left, node.right))
+        )
     refuse("D_OP_INCOMPAT", node.loc, message, hint)
 
 
@@ -72,15 +74,24 @@ def check_arguments(node, name, what, params, args, required, varargs):
         wrong = count != limit
     if wrong:
         plural = " " if count == 1 else "s "
-        message = f"{name} prototype mismatch: {count} {what[:3]}{plural}passed, {at}{limit} expected"
+        message = (
+            f"{name} prototype mismatch: {count} {what[:3]}{plural}passed, {at}{limit} expected"
+        )
         called = getattr(getattr(node, "name", None), "name", None)
-        refuse("D_PROTO_LEN", node.loc, message, prototypes.signature(called) if what == "argument" else None)
+        refuse(
+            "D_PROTO_LEN",
+            node.loc,
+            message,
+            prototypes.signature(called) if what == "argument" else None,
+        )
     word = "key" if what == "key" else "argument"
     for number, (param, arg) in enumerate(zip(params, args), 1):
         if param is not None and not fits(param, arg):
             message = f"{name} {word} #{number} is incompatible with prototype:\n"
             message += f"\tprototype: {param}\n\t{word:>9}: {arg.type}"
-            error = CompileError("D_PROTO_ARG", arg.loc, message, argument_hint(name, what, param, arg))
+            error = CompileError(
+                "D_PROTO_ARG", arg.loc, message, argument_hint(name, what, param, arg)
+            )
             error.mark = node.loc.mark
             raise error
 

@@ -116,7 +116,12 @@ def check_bounds(node, array, index):
     count = array.type.count
     if count > 1 and index.value >= count:
         hint = f"the last element is [{count - 1}]"
-        refuse("D_ARR_BOUNDS", node.loc, f"index outside array bounds: {index.value}, max is {count}", hint)
+        refuse(
+            "D_ARR_BOUNDS",
+            node.loc,
+            f"index outside array bounds: {index.value}, max is {count}",
+            hint,
+        )
 
 
 # --- [] . and -> -------------------------------------------------------------------------
@@ -190,7 +195,11 @@ def select(c, node):
 
 def pointed_record(node, type):
     if not type.is_pointer:
-        hint = "cast the address to a pointer: ((struct name *)arg0)->member" if type.is_integer else None
+        hint = (
+            "cast the address to a pointer: ((struct name *)arg0)->member"
+            if type.is_integer
+            else None
+        )
         hint = "use . for a struct that is no pointer" if type.is_record else hint
         refuse("D_OP_PTR", node.loc, "operator -> must be applied to a pointer", hint)
     if not type.to.is_record:
@@ -210,7 +219,9 @@ def allocated(node):
         return {node.row.allocates}
     if kind in (ast.Var, ast.AssocRef):
         return {node.symbol.allocated} - {None}
-    if kind is ast.Ternary:  # where one leads to memory of alloca(), any other branch does not, NULL too
+    if (
+        kind is ast.Ternary
+    ):  # where one leads to memory of alloca(), any other branch does not, NULL too
         return (allocated(node.then) or {False}) | (allocated(node.otherwise) or {False})
     if kind is ast.Binary:
         return allocated(node.left if node.left.type.is_pointer else node.right)
@@ -237,7 +248,11 @@ def stringof(c, node):
     operand = c.operand(node.operand)
     kind = operand.type
     if kind.is_string:  # NULL is a fault: such a string is kept apart from its operand
-        return operand if operand.__class__ in (ast.StrLit, ast.Builtin) else typed(ast.Stringof(node.loc, operand), t.STRING)
+        return (
+            operand
+            if operand.__class__ in (ast.StrLit, ast.Builtin)
+            else typed(ast.Stringof(node.loc, operand), t.STRING)
+        )
     if not (t.is_scalar(kind) or kind.is_array):
         refuse("D_STRINGOF_TYPE", node.loc, f"cannot apply stringof to a value of type {kind}")
     return as_text(node.loc, operand)

@@ -10,7 +10,18 @@ from pydtrace.dlang import ast, constants
 from pydtrace.dlang.variable_table import Inline
 from pydtrace.program import d_types as t
 
-_FAULTS = ("UNKNOWN", "BADADDR", "BADALIGN", "ILLOP", "DIVZERO", "NOSCRATCH", "KPRIV", "UPRIV", "TUPOFLOW", "BADSTACK")
+_FAULTS = (
+    "UNKNOWN",
+    "BADADDR",
+    "BADALIGN",
+    "ILLOP",
+    "DIVZERO",
+    "NOSCRATCH",
+    "KPRIV",
+    "UPRIV",
+    "TUPOFLOW",
+    "BADSTACK",
+)
 _CONSTANTS = {
     "NULL": 0, "AF_INET": 2, "AF_INET6": 10, "ARPHRD_ETHER": 1, "ARPHRD_INFINIBAND": 32,
     "CLD_EXITED": 1, "CLD_KILLED": 2, "CLD_DUMPED": 3, "CLD_TRAPPED": 4, "CLD_STOPPED": 5, "CLD_CONTINUED": 6,
@@ -22,8 +33,23 @@ NAMES = ("cwd", "root")  # dtrace 2.0 does not know them either
 _REGISTERS = {
     "x86_64": "R15 R14 R13 R12 RBP RBX R11 R10 R9 R8 RAX RCX RDX RSI RDI ERR RIP CS RFL RSP SS DS ES FS GS TRAPNO",
 }
-_OTHER_NAMES = {"EBP": "RBP", "EBX": "RBX", "EAX": "RAX", "ECX": "RCX", "EDX": "RDX", "ESI": "RSI", "EDI": "RDI", "PC": "RIP",
-                "EIP": "RIP", "EFL": "RFL", "ESP": "RSP", "SP": "RSP", "R0": "RAX", "R1": "RBX", "PS": "RFL"}
+_OTHER_NAMES = {
+    "EBP": "RBP",
+    "EBX": "RBX",
+    "EAX": "RAX",
+    "ECX": "RCX",
+    "EDX": "RDX",
+    "ESI": "RSI",
+    "EDI": "RDI",
+    "PC": "RIP",
+    "EIP": "RIP",
+    "EFL": "RFL",
+    "ESP": "RSP",
+    "SP": "RSP",
+    "R0": "RAX",
+    "R1": "RBX",
+    "PS": "RFL",
+}
 _CHARS = ("PR_MODEL_ILP32", "PR_MODEL_LP64")
 
 

@@ -74,26 +74,50 @@ def check_raw_argument(c, node, number):
             return
         counts += map(len, c.names.told(probe))
     if counts and number >= max(counts):
-        there = f"arg0 to arg{max(counts) - 1}" if max(counts) > 1 else "arg0 only" if any(counts) else "no arguments"
-        refuse("D_ARGS_IDX", node.loc, f"arg{number} is out of range for {c.probes[0]}", f"it has {there}: pydtrace -lv shows their types")
+        there = (
+            f"arg0 to arg{max(counts) - 1}"
+            if max(counts) > 1
+            else "arg0 only"
+            if any(counts)
+            else "no arguments"
+        )
+        refuse(
+            "D_ARGS_IDX",
+            node.loc,
+            f"arg{number} is out of range for {c.probes[0]}",
+            f"it has {there}: pydtrace -lv shows their types",
+        )
 
 
 def is_named(c, node):
     """Whether a node is `arg.name`, and D knows no other `arg`."""
-    if type(node) is not ast.Select or node.op != "." or type(node.base) is not ast.Ident or node.base.name != _NAMED:
+    if (
+        type(node) is not ast.Select
+        or node.op != "."
+        or type(node.base) is not ast.Ident
+        or node.base.name != _NAMED
+    ):
         return False
     return _NAMED not in c.names.scopes["global"] and c.names.inline(_NAMED) is None
 
 
 def meant(node):
     """A hint for `args.name` and `arg->name`, which are nothing."""
-    return f"the argument of that name is arg.{node.name}" if type(node.base) is ast.Ident and node.base.name in (_NAMED, "args") else None
+    return (
+        f"the argument of that name is arg.{node.name}"
+        if type(node.base) is ast.Ident and node.base.name in (_NAMED, "args")
+        else None
+    )
 
 
 def named_argument(c, node):
     """arg.name"""
     if not c.probes:
-        refuse("D_ARGS_NONE", node.loc, f"arg.{node.name} may not be referenced outside of a probe clause")
+        refuse(
+            "D_ARGS_NONE",
+            node.loc,
+            f"arg.{node.name} may not be referenced outside of a probe clause",
+        )
     found = [(*place_of(c, node, probe), probe) for probe in c.probes]
     (signature, number, probe), *others = found
     for other, place, its_probe in others:
@@ -101,7 +125,12 @@ def named_argument(c, node):
             message = f"arg.{node.name} is another argument of {its_probe} than of {probe}"
             refuse("D_ARGS_MULTI", node.loc, message, "write a clause for each of them")
     type = signature.outputs[number][1]
-    if signature.inputs is signature.outputs and type is not None and type.is_pointer and t.is_char(type.to):
+    if (
+        signature.inputs is signature.outputs
+        and type is not None
+        and type.is_pointer
+        and t.is_char(type.to)
+    ):
         return argument_text(node.loc, number)
     return declared_argument(c, node, number, signature, probe)
 
@@ -111,14 +140,20 @@ def place_of(c, node, probe):
     signature = signature_of(c.names, probe)
     if signature is None:
         hint = "they are known while a process that tells them runs; else declare them: provider NAME { probe NAME(string route); };"
-        frameworks = TABLE.get(probe.provider.rstrip("0123456789*"), {})  # known before a program runs
+        frameworks = TABLE.get(
+            probe.provider.rstrip("0123456789*"), {}
+        )  # known before a program runs
         if probe.name not in frameworks:
             hint = c.names.similar(probe.name, frameworks) or hint
-        refuse("D_ARGS_NAME", node.loc, f"the arguments of {probe} have no names that are known", hint)
+        refuse(
+            "D_ARGS_NAME", node.loc, f"the arguments of {probe} have no names that are known", hint
+        )
     names = [name for name, _ in signature.outputs]
     if node.name not in names:
         known = ", ".join(filter(None, names))
-        hint = c.names.similar(node.name, names) or (f"its arguments are {known}" if known else "it has none with a name")
+        hint = c.names.similar(node.name, names) or (
+            f"its arguments are {known}" if known else "it has none with a name"
+        )
         refuse("D_ARGS_NAME", node.loc, f"{probe} has no argument called {node.name}", hint)
     return signature, names.index(node.name)
 
@@ -143,7 +178,9 @@ def raw_argument(loc, number, type):
 
 def argument_text(loc, number):
     """The string that arg<number> is, or "" where it is absent."""
-    return typed(ast.Call(loc, ARGUMENT.name, ARGUMENT, [raw_argument(loc, number, t.INT64)]), t.STRING)
+    return typed(
+        ast.Call(loc, ARGUMENT.name, ARGUMENT, [raw_argument(loc, number, t.INT64)]), t.STRING
+    )
 
 
 def declared_argument(c, node, number, signature, probe):
@@ -152,7 +189,12 @@ def declared_argument(c, node, number, signature, probe):
     name, type = outputs[number]
     if type is None:
         message = f"args[ ] may not be referenced because probe description {probe} matches an unstable set of probes"
-        refuse("D_ARGS_MULTI", node.loc, message, f"the probes that it stands for have different arguments {number}")
+        refuse(
+            "D_ARGS_MULTI",
+            node.loc,
+            message,
+            f"the probes that it stands for have different arguments {number}",
+        )
     names = [known for known, _ in inputs]
     place = number if outputs is inputs else names.index(name)
     source = inputs[place][1]
@@ -166,7 +208,9 @@ def declared_argument(c, node, number, signature, probe):
     if type.is_string or fits(type, value):
         return convert(value, type)
     found = ast.Xlate(node.loc, type, value)
-    found.translator = find_translator(c.names, value, type)  # the provider's declaration was checked
+    found.translator = find_translator(
+        c.names, value, type
+    )  # the provider's declaration was checked
     found.type = t.Dynamic("pointer to translated data" if type.is_pointer else "translated data")
     return found
 
@@ -183,7 +227,11 @@ def signature_of(names, probe):
     if probe.provider == "rawtp" and names.kernel:
         types = names.kernel.tracepoint(name)
         return types and Signature([("", type) for type in types])
-    if probe.provider in ("", "syscall") and names.kernel and (found := _of_call(names.kernel, probe)) is not None:
+    if (
+        probe.provider in ("", "syscall")
+        and names.kernel
+        and (found := _of_call(names.kernel, probe)) is not None
+    ):
         return found
     if name in ("user_trace-s1", "user_trace__s1"):
         return Signature(_MESSAGE)
@@ -212,7 +260,9 @@ def told_signature(names, probe):
 def common(names, pairs):
     """(name, type) of what is one argument of several probes."""
     called, types = {name for name, _ in pairs}, {type for _, type in pairs}
-    return called.pop() if len(called) == 1 else "", told_type(names, types.pop()) if len(types) == 1 else None
+    return called.pop() if len(called) == 1 else "", told_type(names, types.pop()) if len(
+        types
+    ) == 1 else None
 
 
 def told_type(names, word):

@@ -33,7 +33,9 @@ class Names:
     def __init__(self):
         self.options = {}  # the program's; the compiler puts its own here
         self.typedefs = dict(t.TYPEDEFS)
-        self.included = set()  # what included files have declared: names of typedefs, and `struct tag` and its like
+        self.included = (
+            set()
+        )  # what included files have declared: names of typedefs, and `struct tag` and its like
         self.kernel = None  # btf.KernelTypes, where the program may name the kernel's types
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
@@ -62,18 +64,27 @@ class Names:
         for pragma, name, loc in self.pragmas:
             if name not in self.scopes["global"] and name not in self.inlines:
                 hint = f"nothing defines {name}"
-                raise CompileError("D_PRAGMA_UNUSED", loc, f"unused #pragma {pragma}", hint, mark=loc.start)
+                raise CompileError(
+                    "D_PRAGMA_UNUSED", loc, f"unused #pragma {pragma}", hint, mark=loc.start
+                )
         self.pragmas = []
 
     def is_known(self, name):
         """True if a word can only be a variable, a constant or a function."""
-        return self.is_builtin(name) or name in self.scopes["global"] or name in self.inlines or name in self.mentioned
+        return (
+            self.is_builtin(name)
+            or name in self.scopes["global"]
+            or name in self.inlines
+            or name in self.mentioned
+        )
 
     # --- names in clauses ---------------------------------------------------------
 
     def is_function(self, name):
         """Whether a name is a function's: of D's, or under -x pyusdt of pyusdt's own."""
-        return name in prototypes.FUNCTIONS and (name not in prototypes.OWN or "pyusdt" in self.options)
+        return name in prototypes.FUNCTIONS and (
+            name not in prototypes.OWN or "pyusdt" in self.options
+        )
 
     def is_builtin(self, name):
         return (
@@ -90,7 +101,11 @@ class Names:
 
     def constant_of(self, name, loc):
         """The symbols.Inline of a constant that belongs to every program, or None."""
-        if name in self.scopes["global"] or name in VARIABLES or not (name[:1].isupper() or name in predefined_constants.NAMES):
+        if (
+            name in self.scopes["global"]
+            or name in VARIABLES
+            or not (name[:1].isupper() or name in predefined_constants.NAMES)
+        ):
             return None
         return predefined_constants.inline(name, loc)
 
@@ -111,7 +126,9 @@ class Names:
             if not create:
                 value = self.kernel and self.kernel.enumerator(name)
                 if value is not None:
-                    return constants.literal(loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG)
+                    return constants.literal(
+                        loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG
+                    )
                 message = f"failed to resolve {name}: Unknown variable name"
                 refuse("D_IDENT_UNDEF", loc, message, self.unknown(name))
             symbol = self.create("global", name, loc)
@@ -124,7 +141,10 @@ class Names:
         if name in self.aggregations:
             return f"the aggregation is @{name}"
         found = beginner_hints.unknown_name(name) or self.similar(name)
-        return found or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
+        return (
+            found
+            or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
+        )
 
     def refuse_reserved(self, node):
         """Refuse a name that is D's, but not a variable that pyusdt has."""
@@ -147,7 +167,11 @@ class Names:
     def refuse_symbol(name, loc):
         """Refuse module`name."""
         module = name.partition("`")[0]
-        why = "Unknown symbol name" if module in ("", "C", "D", *_kernel_modules()) else "Module is no longer loaded"
+        why = (
+            "Unknown symbol name"
+            if module in ("", "C", "D", *_kernel_modules())
+            else "Module is no longer loaded"
+        )
         refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOLS)
 
     def bad_reference(self, loc, kind, name, wanted, hint=None):
@@ -161,8 +185,15 @@ class Names:
     def scoped(self, node):
         """The symbol of self->x or this->x, made where it is first mentioned."""
         if "`" in node.name:
-            refuse("D_IDENT_UNDEF", node.loc, f"failed to resolve {node.name}: Unknown variable name", _SYMBOLS)
-        return self.scopes[node.scope].get(node.name) or self.create(node.scope, node.name, node.loc)
+            refuse(
+                "D_IDENT_UNDEF",
+                node.loc,
+                f"failed to resolve {node.name}: Unknown variable name",
+                _SYMBOLS,
+            )
+        return self.scopes[node.scope].get(node.name) or self.create(
+            node.scope, node.name, node.loc
+        )
 
     def aggregation(self, name, loc, create=False):
         found = self.aggregations.get(name)
@@ -170,7 +201,9 @@ class Names:
             if not create:
                 message = f"failed to resolve @{name}: Unknown variable name"
                 like = self.similar(f"@{name}", [f"@{each}" for each in self.aggregations])
-                refuse("D_IDENT_UNDEF", loc, message, like or f"assign it first: @{name} = count();")
+                refuse(
+                    "D_IDENT_UNDEF", loc, message, like or f"assign it first: @{name} = count();"
+                )
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
 
@@ -187,13 +220,22 @@ class Names:
             message = f"{kind} '{name}' may not be referenced as a function"
             refuse("D_FUNC_IDKIND", loc, message)
         hint = "-x pyusdt allows it: D has no such function" if name in prototypes.OWN else None
-        hint = hint or beginner_hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
+        hint = (
+            hint
+            or beginner_hints.unknown_function(name)
+            or self.similar(name, prototypes.FUNCTIONS)
+        )
         refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):
         """A hint that names the nearest known name; of two that are as near that of the same letters."""
         if among is None:
-            among = [*self.scopes["global"], *self.inlines, *VARIABLES, *(f"self->{n}" for n in self.scopes["self"])]
+            among = [
+                *self.scopes["global"],
+                *self.inlines,
+                *VARIABLES,
+                *(f"self->{n}" for n in self.scopes["self"]),
+            ]
             among += [f"this->{n}" for n in self.scopes["this"]]
         best, least = None, min(_KEEP, len(name) // 2 + 1)
         for known in among:

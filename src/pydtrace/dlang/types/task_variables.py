@@ -14,12 +14,21 @@ from pydtrace.program.program import SAMPLED_PROC
 from . import calls
 
 SCOPE = "task"
-_WITH_PROC = {"user_trace-i4s4": 0, "user_trace-n": 0, "profile-": SAMPLED_PROC}  # how the names of probes begin: which argument is `proc`
+_WITH_PROC = {
+    "user_trace-i4s4": 0,
+    "user_trace-n": 0,
+    "profile-": SAMPLED_PROC,
+}  # how the names of probes begin: which argument is `proc`
 
 
 def is_task(c, node):
     """Whether a node is `task->x`, and D knows no other `task`."""
-    if type(node) is not ast.Select or node.op != "->" or type(node.base) is not ast.Ident or node.base.name != SCOPE:
+    if (
+        type(node) is not ast.Select
+        or node.op != "->"
+        or type(node.base) is not ast.Ident
+        or node.base.name != SCOPE
+    ):
         return False
     return SCOPE not in c.names.scopes["global"] and c.names.inline(SCOPE) is None
 
@@ -30,8 +39,15 @@ def task_variable(c, node, keys=(), read=False):
     which = {_argument(probe.name) for probe in c.probes}
     if None in which or len(which) > 1:
         hint = "user_trace-i4s4 and user_trace-n… do, or else profile-n; elsewhere use self->, or an array with a key of your own"
-        refuse("D_UNSUPPORTED", node.loc, f"{symbol}: not every probe of this clause tells who fired it", hint)
-    found = ast.AssocRef(node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc, *which), *keys])
+        refuse(
+            "D_UNSUPPORTED",
+            node.loc,
+            f"{symbol}: not every probe of this clause tells who fired it",
+            hint,
+        )
+    found = ast.AssocRef(
+        node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc, *which), *keys]
+    )
     if symbol.keys is None:
         symbol.keys = ()
     if read:
@@ -43,7 +59,9 @@ def task_variable(c, node, keys=(), read=False):
 
 def _argument(name):
     """Of the probes of a name the number of the one that is `proc`, or None."""
-    return next((argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None)
+    return next(
+        (argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None
+    )
 
 
 def proc(loc, argument=0):

@@ -23,7 +23,10 @@ def copied(node, arguments, loc, level=0):
             if isinstance(value, ast.Node):
                 value = copied(value, arguments, loc, level + 1)
             elif value.__class__ is list:
-                value = [copied(item, arguments, loc, level + 1) if isinstance(item, ast.Node) else item for item in value]
+                value = [
+                    copied(item, arguments, loc, level + 1) if isinstance(item, ast.Node) else item
+                    for item in value
+                ]
             setattr(found, slot, value)
     return found
 
@@ -36,7 +39,9 @@ def expand(loc, inline, keys=()):
         found.type = inline.type
         return found
     if value.__class__ is ast.IntLit and not t.is_real(inline.type):
-        return constants.literal(loc, value.value, value.type)  # as written, whatever the inline's type is; as in dtrace
+        return constants.literal(
+            loc, value.value, value.type
+        )  # as written, whatever the inline's type is; as in dtrace
     found = copied(value, dict(zip(inline.keys or (), keys)), loc)
     found.loc = loc
     if found.type.is_string != inline.type.is_string and referenced(inline.type) is None:
@@ -54,7 +59,11 @@ def xlate(c, node):
     if translator is None:
         message = f'cannot translate from "{operand.type}" to "{node.to}"'
         sources = [f'"{x.source}"' for x in c.names.translators if t.compatible(x.to, node.to)]
-        hint = f"it is translated from {', '.join(sources)}" if sources else "no translator has this output type"
+        hint = (
+            f"it is translated from {', '.join(sources)}"
+            if sources
+            else "no translator has this output type"
+        )
         refuse("D_XLATE_NONE", node.loc, message, hint)
     node.translator = translator
     if node.to.is_pointer:
@@ -80,7 +89,9 @@ def conversion(node, xlate, name):
         return None
     found = copied(value, {translator.symbol: xlate.operand}, node.loc)
     found.loc = node.loc
-    return _as_member(convert(found, translator.to.body.fields[name].type), translator.to.body.fields[name].type)
+    return _as_member(
+        convert(found, translator.to.body.fields[name].type), translator.to.body.fields[name].type
+    )
 
 
 def _as_member(value, type):
@@ -109,7 +120,8 @@ def whole(node):
     if type(node) is not ast.Xlate or node.to.is_pointer:
         return node
     node.conversions = [
-        ast.Conversion(node.loc, name, conversion(node, node, name)) for name in node.translator.members
+        ast.Conversion(node.loc, name, conversion(node, node, name))
+        for name in node.translator.members
     ]
     node.type = node.to
     return node

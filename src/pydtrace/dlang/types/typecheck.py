@@ -91,7 +91,9 @@ def refuse_misplaced(c, flow, body, misplaced):
             break
         body[i] = finished(c, flow, statement)
     kind = prototypes.FUNCTIONS[first.name][0]
-    message = f"{kind} {first.name}( ) may not be called from a D expression (D program context required)"
+    message = (
+        f"{kind} {first.name}( ) may not be called from a D expression (D program context required)"
+    )
     if kind == prototypes.AGGREGATING:
         hint = f"aggregate into a variable: @name = {first.name}(…)"
     else:
@@ -124,7 +126,11 @@ def finished(c, flow, statement):
 def follow_functions(c, flow, expr):
     """Add the destructive functions that an expression calls: what an action may not follow, they may not."""
     for node in walk(expr) if c.destructive else ():
-        if type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == prototypes.FUNCTION and node.row.destructive:
+        if (
+            type(node) is ast.Call
+            and prototypes.FUNCTIONS[node.name][0] == prototypes.FUNCTION
+            and node.row.destructive
+        ):
             flow.act(node, True, True)
 
 
@@ -132,7 +138,11 @@ def aggregation_statement(c, flow, statement, assign):
     call = assign.value
     row, args = call.row, call.args
     if args and not t.is_scalar(args[0].type) and not floating(c, args[0].type):
-        hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
+        hint = (
+            "aggregate a number; a string can be a key: @[s] = count()"
+            if args[0].type.is_string
+            else None
+        )
         refuse("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
     flow.aggregation(statement)
     follow_functions(c, flow, assign)

@@ -32,10 +32,16 @@ class Shape:
 
     def __init__(self, widths):
         """widths: of each column, the int's width or 0 for a string."""
-        parts = [rb" ( *-?(?:0|[1-9]\d{0,18}))" if width else b"  ([^-0-9 <=|\n][^\n:`]{%d})" % (_KEY_STRING - 1)
-                 for width in widths]
+        parts = [
+            rb" ( *-?(?:0|[1-9]\d{0,18}))"
+            if width
+            else b"  ([^-0-9 <=|\n][^\n:`]{%d})" % (_KEY_STRING - 1)
+            for width in widths
+        ]
         if not widths[-1]:
-            parts[-1] = b"  ([^-0-9 <=|\n][^\n:`]{%d} )" % (_KEY_STRING - 2)  # a digit there may be a number's
+            parts[-1] = b"  ([^-0-9 <=|\n][^\n:`]{%d} )" % (
+                _KEY_STRING - 2
+            )  # a digit there may be a number's
         self._match = re.compile(rb"(?= |\n)".join(parts) + rb"\n\Z").match
         self._widths = widths
 
@@ -114,7 +120,9 @@ def _parse(line, width, widths, shape=None):
         stop = at + 2 + width
         if stop < end and line[stop] != _SPACE:
             stop = _string_end(line, stop, widths)
-        elif line[stop + 1 : stop + 2].strip() and (longer := _string_end(line, stop, widths)) < end:
+        elif (
+            line[stop + 1 : stop + 2].strip() and (longer := _string_end(line, stop, widths)) < end
+        ):
             stop = longer  # the space there is one of its own
         elif shape is not None:
             shape.append(0)

@@ -38,7 +38,9 @@ def dumped(text, size):
     """The bytes of a table, or of the number that dtrace prints where there are 1, 2, 4 or 8 of them."""
     if text.count(b"\n") < 2:
         return (int(text) % 2 ** (8 * size)).to_bytes(size, sys.byteorder)
-    return b"".join(bytes.fromhex(match[2].decode()) for match in map(_LINE.match, text.split(b"\n")) if match)[:size]
+    return b"".join(
+        bytes.fromhex(match[2].decode()) for match in map(_LINE.match, text.split(b"\n")) if match
+    )[:size]
 
 
 def without_strings(table, rows, ending):

@@ -29,7 +29,17 @@ _START = 120  # s until BEGIN must have run: dtrace may have to look at many pro
 _END = 90  # s from the interrupt to the last word
 _PATIENCE = 1  # s from the interrupt until the command that dtrace started is ended
 _FOLDERS = ("/usr/sbin", "/sbin")  # which not everybody has on PATH
-_HANDED_ON = ("aggsize", "bufsize", "dynvarsize", "jstackframes", "nspec", "specsize", "stackframes", "strsize", "ustackframes")
+_HANDED_ON = (
+    "aggsize",
+    "bufsize",
+    "dynvarsize",
+    "jstackframes",
+    "nspec",
+    "specsize",
+    "stackframes",
+    "strsize",
+    "ustackframes",
+)
 _FAULTS = {"divide-by-zero": p.FAULT_DIVZERO}
 _FAULT_RECORD = struct.Struct("=IIIIQIIIIQ")
 
@@ -39,27 +49,41 @@ def find():
     if words := shlex.split(os.environ.get("PYUSDT_DTRACE", "")):
         return words
     folders = [*os.get_exec_path(), *_FOLDERS]
-    found = [path for path in (os.path.join(folder, "dtrace") for folder in folders)
-             if os.path.isfile(path) and os.access(path, os.X_OK)]
+    found = [
+        path
+        for path in (os.path.join(folder, "dtrace") for folder in folders)
+        if os.path.isfile(path) and os.access(path, os.X_OK)
+    ]
     if not found:
-        raise EngineError("there is no dtrace(1) on this machine; where it has another name, PYUSDT_DTRACE says it")
+        raise EngineError(
+            "there is no dtrace(1) on this machine; where it has another name, PYUSDT_DTRACE says it"
+        )
     for path in found:
         with open(path, "rb") as file:
             if b"python" not in file.read(64):
                 return [path]
-    raise EngineError(f"{found[0]} is SystemTap's header generator, not DTrace; PYUSDT_DTRACE can name another")
+    raise EngineError(
+        f"{found[0]} is SystemTap's header generator, not DTrace; PYUSDT_DTRACE can name another"
+    )
 
 
 def explain(said):
     """What a dtrace that would not start means, in one line, with what to do."""
-    text = " ".join(line.removeprefix("dtrace: ") for line in said.splitlines() if line.strip()) or "it said nothing"
+    text = (
+        " ".join(line.removeprefix("dtrace: ") for line in said.splitlines() if line.strip())
+        or "it said nothing"
+    )
     lower = text.lower()
     if "privilege" in lower or "permission denied" in lower or "requires root" in lower:
-        return (f"dtrace needs more rights than you have ({text}); run as root, or set "
-                "PYUSDT_DTRACE='sudo -n dtrace' where sudo lets you")
+        return (
+            f"dtrace needs more rights than you have ({text}); run as root, or set "
+            "PYUSDT_DTRACE='sudo -n dtrace' where sudo lets you"
+        )
     if "sudo:" in lower:
         return f"sudo did not let dtrace run ({text}); `sudo -v` first, or allow dtrace in sudoers"
-    if "system integrity protection" in lower or "restricted" in lower:  # "… executables signed with restricted entitlements"
+    if (
+        "system integrity protection" in lower or "restricted" in lower
+    ):  # "… executables signed with restricted entitlements"
         return f"System Integrity Protection keeps dtrace from this ({text}); `csrutil enable --without dtrace` allows it"
     return f"dtrace: {text}"
 
@@ -75,8 +99,18 @@ class DtraceEngine(Engine):
         self._process = self._folder = self._command = None
         self._output = -1  # where the frames come from
         self._pids = ()
-        self._drops = {"principal": 0, "order": 0, "aggregation": 0, "dynamic": 0, "speculation": 0, "speculative": 0}
-        self._errors, self._said = b"", []  # an unfinished line, and the messages that were no more than said
+        self._drops = {
+            "principal": 0,
+            "order": 0,
+            "aggregation": 0,
+            "dynamic": 0,
+            "speculation": 0,
+            "speculative": 0,
+        }
+        self._errors, self._said = (
+            b"",
+            [],
+        )  # an unfinished line, and the messages that were no more than said
         self._pending = b""
         self._over = self._stale_told = False
         self._deadline = self._patience = None  # of the end, once that was asked for
@@ -84,7 +118,9 @@ class DtraceEngine(Engine):
     def open(self, targets):
         """What matches only dtrace knows: it is asked in begin()."""
         if targets.allowed is not None:  # a clause of dtrace's may read any memory of the kernel's
-            raise NotAllowed("a policy allows some processes alone, and dtrace(1) can not be kept to those: -x engine=embedded and kernel can")
+            raise NotAllowed(
+                "a policy allows some processes alone, and dtrace(1) can not be kept to those: -x engine=embedded and kernel can"
+            )
         self._pids, self._command = targets.pids, targets.command
         if not all(map(alive, self._pids)):
             raise gone(self._pids)
@@ -99,16 +135,24 @@ class DtraceEngine(Engine):
     def _arguments(self, dtrace, texts):
         argv = [*dtrace, "-q", "-xargref", "-xswitchrate=20hz", "-xaggrate=20hz"]
         argv += [f"-x{name}={self.options[name]}" for name in _HANDED_ON if name in self.options]
-        argv += ["-xrawbytes"] * shows_bytes(self.program) + ["-xnoresolve"] * bool(self.options.get("noresolve"))
-        argv += ["-w"] * (p.WRITES in self.program.uses and bool(self.options.get("destructive")))  # the rest is done here
-        if self.options.get("zdefs") or self._command:  # the command has its probes only when it runs
+        argv += ["-xrawbytes"] * shows_bytes(self.program) + ["-xnoresolve"] * bool(
+            self.options.get("noresolve")
+        )
+        argv += ["-w"] * (
+            p.WRITES in self.program.uses and bool(self.options.get("destructive"))
+        )  # the rest is done here
+        if (
+            self.options.get("zdefs") or self._command
+        ):  # the command has its probes only when it runs
             argv.append("-Z")
         for pid in self._pids:
             argv += ["-p", str(pid)]
         self._folder = tempfile.mkdtemp(prefix="pyusdt-dtrace-")
         if self._command:
             argv += ["-c", _one_line(self._command.argv), "-o", self._pipe()]
-        for i, text in enumerate(texts):  # as scripts: -n does not take declarations before the first clause
+        for i, text in enumerate(
+            texts
+        ):  # as scripts: -n does not take declarations before the first clause
             path = os.path.join(self._folder, f"{i}.d")
             with open(path, "wb") as file:
                 file.write(text.encode("latin-1"))
@@ -119,13 +163,20 @@ class DtraceEngine(Engine):
         """A pipe with a name, for the frames: what the command prints must not stand between them."""
         path = os.path.join(self._folder, "frames")
         os.mkfifo(path, 0o600)
-        self._output = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # for writing, too: it never ends then
+        self._output = os.open(
+            path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        )  # for writing, too: it never ends then
         return path
 
     def begin(self):
         try:
-            self._process = subprocess.Popen(self._argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                             stdout=None if self._command else subprocess.PIPE, start_new_session=True)
+            self._process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                stdout=None if self._command else subprocess.PIPE,
+                start_new_session=True,
+            )
         except OSError as error:
             raise EngineError(f"{self._argv[0]}: {error.strerror}") from None
         if not self._command:
@@ -200,7 +251,11 @@ class DtraceEngine(Engine):
             if item.__class__ is Drop:
                 kind = {"dynamic variable": "dynamic"}.get(item.kind, item.kind)
                 self._drops[kind if kind in self._drops else "principal"] += item.count
-            elif item.__class__ is Fault and item.clause is not None and (record := self._fault(item)):
+            elif (
+                item.__class__ is Fault
+                and item.clause is not None
+                and (record := self._fault(item))
+            ):
                 out += record
             else:
                 self._say(line)
@@ -212,14 +267,29 @@ class DtraceEngine(Engine):
         if item.clause >= len(self.program.clauses) or max(item.id, item.pc) >> 32:
             return b""
         self._frames.names.setdefault(item.id, item.probe)
-        return _FAULT_RECORD.pack(p.FAULT_RECORD_SIZE, item.clause | p.RECORD_FAULT, item.id, 0, time.monotonic_ns(), 0, 0,
-                                  kind, item.pc, item.address)
+        return _FAULT_RECORD.pack(
+            p.FAULT_RECORD_SIZE,
+            item.clause | p.RECORD_FAULT,
+            item.id,
+            0,
+            time.monotonic_ns(),
+            0,
+            0,
+            kind,
+            item.pc,
+            item.address,
+        )
 
     def _say(self, text):
         self._said = [*self._said[-99:], text.decode("utf-8", "replace")]
 
     def end(self):
-        if self._process and not self._over and self._process.poll() is None and not self._frames.exiting:
+        if (
+            self._process
+            and not self._over
+            and self._process.poll() is None
+            and not self._frames.exiting
+        ):
             self._signal(signal.SIGINT)
         now = time.monotonic()
         self._deadline, self._patience = now + _END, now + _PATIENCE
@@ -275,7 +345,11 @@ class DtraceEngine(Engine):
         return self._frames.shown.name(address)
 
     def _items(self, map_index):
-        index = next(i for i, definition in enumerate(self.program.aggregations) if definition.map == map_index)
+        index = next(
+            i
+            for i, definition in enumerate(self.program.aggregations)
+            if definition.map == map_index
+        )
         return self._frames.items[index]
 
     def items(self, map_index):
@@ -300,8 +374,12 @@ class DtraceEngine(Engine):
             return []
         self._stale_told = True
         damaged = self._frames.damaged
-        return [f"@{name} is that of an earlier moment: dtrace's table of it could not be read" for name in self._frames.stale()] + [
-            f"damaged in dtrace's output, and lost: {damaged} record{'s' * (damaged > 1)}"] * bool(damaged)
+        return [
+            f"@{name} is that of an earlier moment: dtrace's table of it could not be read"
+            for name in self._frames.stale()
+        ] + [f"damaged in dtrace's output, and lost: {damaged} record{'s' * (damaged > 1)}"] * bool(
+            damaged
+        )
 
     def drops(self):
         return dict(self._drops)
@@ -311,6 +389,8 @@ def _one_line(argv):
     """A command as -c takes it: dtrace splits it at white space, and knows no quotes."""
     for word in argv:
         if word.split() != [word]:
-            raise EngineError(f"dtrace can not start a command with the word {word!r}: it splits at white space; start it yourself "
-                              "and name its pid, or put it into a script")
+            raise EngineError(
+                f"dtrace can not start a command with the word {word!r}: it splits at white space; start it yourself "
+                "and name its pid, or put it into a script"
+            )
     return " ".join(argv)

@@ -22,7 +22,16 @@ from .script_rewriter import has_table, is_sayable, pauses, said_order
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
-_LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
+_LETTERS = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+    b"0": b"",
+}
 _ENDING = re.compile(rb"[\x00-\x06\\]")
 _HEADER = struct.Struct("=IIIIQII")
 _INTEGER = re.compile(rb"-?\d{1,20}\Z")
@@ -47,7 +56,9 @@ def unescape(text):
     """What %S printed.  It shows the NUL that ends a string as \\0."""
     if b"\\" not in text:
         return text
-    return _ESCAPE.sub(lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else _LETTERS.get(m[1], m[1]), text)
+    return _ESCAPE.sub(
+        lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else _LETTERS.get(m[1], m[1]), text
+    )
 
 
 class Frames:
@@ -66,10 +77,14 @@ class Frames:
         self.target, self.paused, self.damaged = 0, False, 0
         self.names, self.text = {}, b""
         self.items = [{} for _ in program.aggregations]
-        self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
+        self._fresh = [
+            {} for _ in program.aggregations
+        ]  # what the snapshot that is being said has so far
         self._said = None  # the aggregation whose snapshot that is
         self._torn = set()  # aggregations of which the last snapshot was not understood
-        self._strings = [[] for _ in program.aggregations]  # the strings of the rows of a table that is still to come
+        self._strings = [
+            [] for _ in program.aggregations
+        ]  # the strings of the rows of a table that is still to come
         self.begun = self.ended = self.exiting = False
 
     def feed(self, data):
@@ -115,7 +130,9 @@ class Frames:
         if len(parts) % 2 == 0:
             self._open = self._mark + parts.pop()
         else:
-            begun = next(n for n in range(len(self._mark) - 1, -1, -1) if parts[-1].endswith(self._mark[:n]))
+            begun = next(
+                n for n in range(len(self._mark) - 1, -1, -1) if parts[-1].endswith(self._mark[:n])
+            )
             self._open = self._mark[:begun]
             parts[-1] = parts[-1][: len(parts[-1]) - begun]
         parts[1::2] = [_ENDING.sub(lambda m: b"\\%03o" % m[0][0], part) for part in parts[1::2]]
@@ -162,10 +179,14 @@ class Frames:
             exiting = exiting or action.row.ends
             for data, value in zip(action.data, said):
                 self._put(record, data, value)
-            for data in action.data[len(said) :]:  # how many bytes it was to show is how many there are
+            for data in action.data[
+                len(said) :
+            ]:  # how many bytes it was to show is how many there are
                 self._put(record, data, b"%d" % len(dumped(unescape(said[0]), action.data[0].size)))
         if ident not in self.names:
-            self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
+            self.names[ident] = tuple(
+                unescape(name).decode("utf-8", "replace") for name in fields[6:10]
+            )
         self.exiting = exiting
         return bytes(record)
 
@@ -208,8 +229,11 @@ class Frames:
         number, *keys = head.split(b"\x03")
         index = self._saying(number, False)
         definition = self._program.aggregations[index]
-        self._add(index, [self._key(data, part) for part, data in zip(keys, definition.keys, strict=True)],
-                  _words(definition, shown))
+        self._add(
+            index,
+            [self._key(data, part) for part, data in zip(keys, definition.keys, strict=True)],
+            _words(definition, shown),
+        )
 
     def _key(self, data, said):
         if data.type.is_string:
@@ -239,7 +263,13 @@ class Frames:
                 raise ValueError(f"{len(said)} keys")
             key = dict(zip(order, said))
             key = [_cell(data.type, key[place]) for place, data in enumerate(definition.keys)]
-            self._add(index, key, _counts(definition, item.buckets) if is_histogram else _words(definition, item.value))
+            self._add(
+                index,
+                key,
+                _counts(definition, item.buckets)
+                if is_histogram
+                else _words(definition, item.value),
+            )
         self._torn.discard(index)
 
     def _add(self, index, key, words):
@@ -260,7 +290,11 @@ def _words(definition, shown):
     """What a map would hold of a value that dtrace printed."""
     if definition.row.is_distribution:
         parser = Parser()
-        tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
+        tables = [
+            item
+            for item in parser.feed(shown + b"\n") + parser.close()
+            if item.__class__ is Distribution
+        ]
         return _counts(definition, [bucket for table in tables for bucket in table.buckets])
     value = _number(shown) if shown.__class__ is bytes else shown
     if wrap(value) != value:

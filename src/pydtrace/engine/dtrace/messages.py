@@ -11,11 +11,19 @@ from .output_items import Drop, Fault, Notice
 
 _NAMES = rb"\(%b([^):]*):([^):]*):([^)]*):([^):]*)\): (.*?)"  # a probe's, with what went wrong there; C++ functions have colons
 _DROP = re.compile(
-    rb"dtrace: (?:\[[A-Z_]+\] )?(\d{1,20}) ((?:\S+ )*?)drops?(?: on CPU (\d{1,20}))?(?: with .*|\(.*\))?(?: \(.*\))?\Z")
+    rb"dtrace: (?:\[[A-Z_]+\] )?(\d{1,20}) ((?:\S+ )*?)drops?(?: on CPU (\d{1,20}))?(?: with .*|\(.*\))?(?: \(.*\))?\Z"
+)
 _FAILED = re.compile(rb"dtrace: (?:\[[A-Z_]+\] )?(\d{1,20}) failed speculations? .*\Z")
-_CLAUSE = re.compile(rb"dtrace: error in (\S+) for probe ID (\d{1,20}) " + _NAMES % b"" + rb"(?: at BPF pc (\d{1,20}))?\Z")
+_CLAUSE = re.compile(
+    rb"dtrace: error in (\S+) for probe ID (\d{1,20}) "
+    + _NAMES % b""
+    + rb"(?: at BPF pc (\d{1,20}))?\Z"
+)
 _ENABLED = re.compile(
-    rb"dtrace: error on enabled probe ID (\d{1,20}) " + _NAMES % rb"ID (\d{1,20}): " + rb"(?: in (?:action #\d|predicate).*)?\Z")
+    rb"dtrace: error on enabled probe ID (\d{1,20}) "
+    + _NAMES % rb"ID (\d{1,20}): "
+    + rb"(?: in (?:action #\d|predicate).*)?\Z"
+)
 _NUMBER = re.compile(rb"(?<!\d)\d{1,20}\Z")
 _ADDRESS = re.compile(rb"\(0x([0-9a-fA-F]{1,16})\)")
 
@@ -40,5 +48,12 @@ def parse(line):
 
 def _fault(line, clause, ident, names, what, pc):
     address = _ADDRESS.search(what)
-    return Fault(line, clause, int(ident), tuple(name.decode("utf-8", "surrogateescape") for name in names),
-                 what.decode("utf-8", "surrogateescape"), int(address[1], 16) if address else 0, int(pc or 0))
+    return Fault(
+        line,
+        clause,
+        int(ident),
+        tuple(name.decode("utf-8", "surrogateescape") for name in names),
+        what.decode("utf-8", "surrogateescape"),
+        int(address[1], 16) if address else 0,
+        int(pc or 0),
+    )

@@ -43,8 +43,17 @@ class Row(Item):
 
     __slots__ = fields = ("cpu", "id", "function", "name", "data")
 
-    def __init__(self, text, cpu, id, function, name, data):  # as Item's, in half the time: most lines are rows
-        self.text, self.cpu, self.id, self.function, self.name, self.data = text, cpu, id, function, name, data
+    def __init__(
+        self, text, cpu, id, function, name, data
+    ):  # as Item's, in half the time: most lines are rows
+        self.text, self.cpu, self.id, self.function, self.name, self.data = (
+            text,
+            cpu,
+            id,
+            function,
+            name,
+            data,
+        )
 
     @property
     def values(self):

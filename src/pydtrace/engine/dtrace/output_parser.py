@@ -22,17 +22,25 @@ _HEADER = re.compile(rb" *CPU +(?:ID +)?FUNCTION(?::NAME)? *\n?\Z")
 # grows with the square of a run of them.
 _ROW = re.compile(rb"( *\d{1,20}) +(\d{1,20}) +(\S*):([^ :\n]+) (.*)\n?\Z", re.DOTALL)
 _FLOW = re.compile(rb"( *\d{1,20}) ( *)(->|<-|=>|<=| \||\| ) (\S+) *(.*)\n?\Z", re.DOTALL)
-_TABLE = re.compile(rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?:\| *)?count *\n?\Z")
+_TABLE = re.compile(
+    rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?:\| *)?count *\n?\Z"
+)
 _USUAL = b"           value  ------------- Distribution ------------- count    \n"
-_DRAWING = b"@|\xe2\x96" + bytes(range(0x80, 0xA0))  # what bars are made of; -x encoding=utf8 has blocks
+_DRAWING = b"@|\xe2\x96" + bytes(
+    range(0x80, 0xA0)
+)  # what bars are made of; -x encoding=utf8 has blocks
 # a bar begins at the line "|"; where there are counts below zero, that is further right
 _BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} {1,99}@{0,99}\|@{0,99}[\xe2\x96\x80-\x9f]{0,999} {1,99}-?\d{1,20} {0,99}(?:\n|\Z)"
 _BUCKETS = re.compile(b"(?:%b){1,%d}" % (_BUCKET, _ROWS))
 _SIGNS = (b"<", b"<=", b">=")
 _BAR = re.compile(rb" *(\S(?:.*?\S)??) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d{1,20}) *\n?\Z")
-_PACKED = re.compile(rb" *(?:(?!< )(\S(?:.*?\S)??) +)?((?:< )?-?\d{1,20}) :([^:\n]*): ((?:>= )?-?\d{1,20}) *\| *(-?\d{1,20}) *\n?\Z")
+_PACKED = re.compile(
+    rb" *(?:(?!< )(\S(?:.*?\S)??) +)?((?:< )?-?\d{1,20}) :([^:\n]*): ((?:>= )?-?\d{1,20}) *\| *(-?\d{1,20}) *\n?\Z"
+)
 _FRAME = re.compile(rb" {10,}(0x[0-9a-f]+|\S+`\S.*|[^ ()]\S*\+0x[0-9a-f]+) *\n?\Z")
-_NEXT_FRAME = re.compile(rb" {10,}((?![0-9]+ *\n?\Z)[\w$<][^ |\n]*(?: \(\d+\))?|\[ .* \]) *\n?\Z")  # a virtual machine's, an address
+_NEXT_FRAME = re.compile(
+    rb" {10,}((?![0-9]+ *\n?\Z)[\w$<][^ |\n]*(?: \(\d+\))?|\[ .* \]) *\n?\Z"
+)  # a virtual machine's, an address
 
 
 class Parser:
@@ -84,7 +92,9 @@ class Parser:
         rest, self._rest = self._rest, b""
         if rest and self._broken:
             out.append(Text(rest))
-        elif rest and not (self._table.__class__ is Distribution and self._take_buckets(rest, 0, len(rest))):
+        elif rest and not (
+            self._table.__class__ is Distribution and self._take_buckets(rest, 0, len(rest))
+        ):
             self._line(rest, out)
         self._finish(out)
         return out
@@ -149,7 +159,11 @@ class Parser:
         if match := _FLOW.match(line):
             self._finish(out)
             cpu, depth, arrow, probe, data = match.groups()
-            out.append(Flow(line, int(cpu), len(depth), arrow.decode().strip(), columns.string(probe), data))
+            out.append(
+                Flow(
+                    line, int(cpu), len(depth), arrow.decode().strip(), columns.string(probe), data
+                )
+            )
             return True
         keys, shape = columns.cells(line)
         if keys is None:
@@ -213,8 +227,17 @@ class Parser:
             match = (_BAR if kind is Bars else _PACKED).match(line)
             if match and len(table.rows) < _ROWS:
                 parts = match.groups()
-                found = (columns.string(parts[0]), int(parts[1])) if kind is Bars else (
-                    columns.string(parts[0] or b""), columns.string(parts[1]), columns.string(parts[3]), parts[2], int(parts[4]))
+                found = (
+                    (columns.string(parts[0]), int(parts[1]))
+                    if kind is Bars
+                    else (
+                        columns.string(parts[0] or b""),
+                        columns.string(parts[1]),
+                        columns.string(parts[3]),
+                        parts[2],
+                        int(parts[4]),
+                    )
+                )
                 table.rows.append(found)
                 table.text += line
                 return True

@@ -30,7 +30,7 @@ _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
 _SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
 _PULSE = "tick-1s"  # how often something is said where there are none: to write is how dtrace learns that we are gone
-_OPAQUE = r'''"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/'''  # strings, characters, comments
+_OPAQUE = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/"""  # strings, characters, comments
 _TRAILING_GLOB = re.compile(r"(\w*[A-Za-z_])(?:\*|\[0-9\]\*)\Z")
 
 
@@ -53,8 +53,12 @@ def rewrite(program, pids, target=None, mark=""):
 
 def shows_bytes(program):
     """Whether dtrace has to be told by -xrawbytes that bytes are no text."""
-    return any(action.row.any_value and not is_sayable(data.type)
-               for clause in program.clauses for action in clause.actions for data in action.data)
+    return any(
+        action.row.any_value and not is_sayable(data.type)
+        for clause in program.clauses
+        for action in clause.actions
+        for data in action.data
+    )
 
 
 def has_table(definition):
@@ -66,7 +70,11 @@ def said_order(definition):
     """The indices of an aggregation's keys as dtrace has them: in a table strings come first, since a format of printa() can
     leave out the last keys only."""
     keys = definition.keys
-    return sorted(range(len(keys)), key=lambda i: not keys[i].type.is_string) if has_table(definition) else range(len(keys))
+    return (
+        sorted(range(len(keys)), key=lambda i: not keys[i].type.is_string)
+        if has_table(definition)
+        else range(len(keys))
+    )
 
 
 def pauses(clause):
@@ -80,7 +88,9 @@ def _description(desc, pids, target):
     providers = [f"{match[1]}{pid}" for pid in pids] if match and pids else [desc.provider]
     if target is not None:
         providers = [re.sub(rf"{target}\Z", "$target", provider) for provider in providers]
-    return ",".join(f"{provider}:{desc.module}:{desc.function}:{desc.name}" for provider in providers)
+    return ",".join(
+        f"{provider}:{desc.module}:{desc.function}:{desc.name}" for provider in providers
+    )
 
 
 def _actions(clause, program, mark):
@@ -100,8 +110,13 @@ def _actions(clause, program, mark):
         tail += " exit(0);"  # the status is in the record
     edits = [_action(index, action, mark) for index, action in enumerate(clause.actions)]
     start, end, first = edits[0]  # nothing may be recorded before a speculate()
-    shows = " ".join(_show(index, definition, mark) for index, definition in enumerate(program.aggregations)
-                     if any(definition.ident == symbol.ident for action in clause.actions for symbol in action.args))
+    shows = " ".join(
+        _show(index, definition, mark)
+        for index, definition in enumerate(program.aggregations)
+        if any(
+            definition.ident == symbol.ident for action in clause.actions for symbol in action.args
+        )
+    )
     return [(start, end, f"{shows} {head} {first}"), *edits[1:], (closing, closing, f" ; {tail} ")]
 
 
@@ -115,7 +130,11 @@ def _action(index, action, mark):
         given += f", (uint64_t)({value})" if type.is_pointer else f", ({value})"
     said = r"\005".join(formats)
     if shown:
-        return loc.start, loc.end, rf'printf("\003{said}\005\002{mark}"{given}); {shown}; printf("\002{mark}")'
+        return (
+            loc.start,
+            loc.end,
+            rf'printf("\003{said}\005\002{mark}"{given}); {shown}; printf("\002{mark}")',
+        )
     call = rf'printf("\003{said}"{given})'
     if action.row.dtrace_does:
         return loc.start, loc.start, f"{call}; "
@@ -131,21 +150,27 @@ def _values(action, text):
     if row.any_value and not is_sayable(types[-1]):
         return values[:-1], f"trace({values[-1][1]})"
     if not all(map(is_sayable, types)):
-        raise EngineError(f"the dtrace engine does not have {row.name}() of such values: {action.loc}")
+        raise EngineError(
+            f"the dtrace engine does not have {row.name}() of such values: {action.loc}"
+        )
     return values, None
 
 
 def _strings_first(clause, definition):
     """Edits that put an aggregation's keys into their said_order()."""
     text, edits = clause.loc.source.text, []
-    for match in re.compile(_OPAQUE + rf"|@{definition.name}\s*\[", re.DOTALL).finditer(text, clause.loc.start, clause.loc.end):
+    for match in re.compile(_OPAQUE + rf"|@{definition.name}\s*\[", re.DOTALL).finditer(
+        text, clause.loc.start, clause.loc.end
+    ):
         if match[0][0] != "@":
             continue
         closing = _find_closing(text, match.end(), clause.loc.end)
         keys = arguments(text[match.end() - 1 : closing + 1])
         if len(keys) != len(definition.keys):
-            raise EngineError(f"the dtrace engine does not understand the keys of @{definition.name}: "
-                              "is there a comment in them?")
+            raise EngineError(
+                f"the dtrace engine does not understand the keys of @{definition.name}: "
+                "is there a comment in them?"
+            )
         edits.append((match.end(), closing, ", ".join(keys[i] for i in said_order(definition))))
     return edits
 
@@ -177,9 +202,15 @@ def _apply(text, edits):
 
 def _trailer(program, target, mark):
     """Clauses of ours, after the user's, so that theirs keep their numbers."""
-    shows = [_show(index, definition, mark) for index, definition in enumerate(program.aggregations)]
+    shows = [
+        _show(index, definition, mark) for index, definition in enumerate(program.aggregations)
+    ]
     forget = [f"trunc(@{definition.name});" for definition in program.aggregations]
-    clauses = [r'BEGIN { printf("\001B\004"); }' if target is None else r'BEGIN { printf("\001B%d\004", $target); }']
+    clauses = [
+        r'BEGIN { printf("\001B\004"); }'
+        if target is None
+        else r'BEGIN { printf("\001B%d\004", $target); }'
+    ]
     if shows:
         clauses.append(f"profile:::{_SNAPSHOT} {{ {' '.join(shows)} }}")
     else:
@@ -196,8 +227,12 @@ def is_sayable(type):
 def _show(index, definition, mark):
     """What says a snapshot of an aggregation."""
     if definition.row.is_own:
-        raise EngineError(f"the dtrace engine does not have {definition.row.called}(): @{definition.name}")
-    rows = _table(index, definition, mark) if has_table(definition) else _rows(index, definition, mark)
+        raise EngineError(
+            f"the dtrace engine does not have {definition.row.called}(): @{definition.name}"
+        )
+    rows = (
+        _table(index, definition, mark) if has_table(definition) else _rows(index, definition, mark)
+    )
     return rf'printf("\001S{index}\004"); {rows} printf("\001T{index}\004");'
 
 
@@ -205,16 +240,32 @@ def _rows(index, definition, mark):
     keys = ""
     for data in definition.keys:
         if not is_sayable(data.type) and not isinstance(data.type, t.Stack):
-            raise EngineError(f"the dtrace engine does not have keys of type {data.type}: @{definition.name}")
-        keys += r"\003%S" if data.type.is_string else r"\003%d" if is_sayable(data.type) else rf"\003\002{mark}%k\002{mark}"
+            raise EngineError(
+                f"the dtrace engine does not have keys of type {data.type}: @{definition.name}"
+            )
+        keys += (
+            r"\003%S"
+            if data.type.is_string
+            else r"\003%d"
+            if is_sayable(data.type)
+            else rf"\003\002{mark}%k\002{mark}"
+        )
     return rf'printa("\001A{index}{keys}\006%@d\004", @{definition.name});'
 
 
 def _table(index, definition, mark):
     """The strings of all rows, then all rows: both in the same order."""
-    if not all(isinstance(data.type, t.Symbol) or data.type.is_integer or data.type.is_string for data in definition.keys):
-        raise EngineError("the dtrace engine has names of addresses as keys beside integers, strings and other names only: "
-                          f"@{definition.name}")
+    if not all(
+        isinstance(data.type, t.Symbol) or data.type.is_integer or data.type.is_string
+        for data in definition.keys
+    ):
+        raise EngineError(
+            "the dtrace engine has names of addresses as keys beside integers, strings and other names only: "
+            f"@{definition.name}"
+        )
     strings = r"\003%S" * sum(data.type.is_string for data in definition.keys)
     said = rf'printa("\001K{index}{strings}\004", @{definition.name}); ' if strings else ""
-    return said + rf'printf("\001P{index}\003\002{mark}"); printa(@{definition.name}); printf("\002{mark}\004");'
+    return (
+        said
+        + rf'printf("\001P{index}\003\002{mark}"); printa(@{definition.name}); printf("\002{mark}\004");'
+    )

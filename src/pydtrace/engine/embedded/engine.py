@@ -44,7 +44,12 @@ EVERYTHING = 2**64 - 1
 _GLOB = set("*?[\\")  # a name without these is no pattern
 _A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
 _SHOWN = ("user", "language")  # the stacks that it has
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
+_DISK = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+)  # what keeps a recording from being written
 _EVERY_ARGUMENT = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
 
 
@@ -71,23 +76,45 @@ class EmbeddedEngine(Engine):
         self._not_brought = None  # why a command can not have what is asked for
         self._providers = set()  # of those that are traced, without their process ids
         self._left_out = LeftOut()
-        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0, "strangers": 0}  # of what warnings() tells
+        self._said = {
+            "troubles": 0,
+            "again": 0,
+            "corrupt": 0,
+            "cut": 0,
+            "strangers": 0,
+        }  # of what warnings() tells
         self._pace = _tracer.Pace()
         self._names, self._taken = language_frames.Names(), Taken()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
-            raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
+            raise EngineError(
+                "curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel"
+            )
         if p.WRITES in program.uses:
-            raise EngineError("copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
-                              "its firing: they need -x engine=kernel")
+            raise EngineError(
+                "copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
+                "its firing: they need -x engine=kernel"
+            )
         self._machines = Machines(program, self._how_many())
-        filled = program.uses - {"errno", "kernel", p.SAMPLED_TASK, p.OF_THREAD}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
-        shown = [(*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks]
-        self._all = [_tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown) for vm in self._machines.vms]
+        filled = program.uses - {
+            "errno",
+            "kernel",
+            p.SAMPLED_TASK,
+            p.OF_THREAD,
+        }  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
+        shown = [
+            (*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks
+        ]
+        self._all = [
+            _tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown)
+            for vm in self._machines.vms
+        ]
         self._consumer = self._all[0]  # who does all but what a crew shares
         for clause in program.clauses:
             exits = any(action.row.ends for action in clause.actions)
-            pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
+            pauses = any(
+                action.args for action in clause.actions
+            )  # what reads aggregations sees them as they are
             for consumer, number in zip(self._all, self._machines.load(clause.code)):
                 consumer.clause(clause.index, number, exits, pauses)
             if clause.counting:
@@ -95,7 +122,9 @@ class EmbeddedEngine(Engine):
                     consumer.counting(clause.index, number)
                 self.folded.append(clause)
             for desc in self._described(clause):
-                self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
+                self._consumer.describe(
+                    clause.index, desc.provider, desc.module, desc.function, desc.name
+                )
         self._counting = self._find_counting()
         self._counts_at = 0  # when those are read next
         self._add_own_probes()
@@ -107,8 +136,13 @@ class EmbeddedEngine(Engine):
         for desc in self._descriptions():
             each = period(desc.name) or (self._can_sample and profile_period(desc.name))
             if each and desc.name not in self._periods:
-                self._periods[desc.name] = (self._consumer.add_probe("profile", "", "", desc.name), each)
-        self._sampled = {probe for name, (probe, _) in self._periods.items() if name.startswith("profile-")}
+                self._periods[desc.name] = (
+                    self._consumer.add_probe("profile", "", "", desc.name),
+                    each,
+                )
+        self._sampled = {
+            probe for name, (probe, _) in self._periods.items() if name.startswith("profile-")
+        }
         self.samples = bool(self._sampled)
 
     def _how_many(self):
@@ -135,7 +169,8 @@ class EmbeddedEngine(Engine):
         reads the session, nor where an event of theirs ends it, or reads aggregations, which then tell what came before it."""
         foreign = [clause for clause in self.program.clauses if not all(map(is_own, clause.probes))]
         if self.options.keys() & {"record", "keep"} or any(
-                action.row.ends or action.args for clause in foreign for action in clause.actions):
+            action.row.ends or action.args for clause in foreign for action in clause.actions
+        ):
             return []
         return [clause for clause in foreign if clause.counting]
 
@@ -149,7 +184,11 @@ class EmbeddedEngine(Engine):
     # --- finding ---------------------------------------------------------------------------------
 
     def open(self, targets):
-        self._pids, self._command, self._targets = self._those_with_pyusdt(targets), targets.command, targets
+        self._pids, self._command, self._targets = (
+            self._those_with_pyusdt(targets),
+            targets.command,
+            targets,
+        )
         self._bring_in()
         if self._asks_for_python():
             await_python(self._pids)
@@ -157,45 +196,82 @@ class EmbeddedEngine(Engine):
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
             self._awaited, wait = wait, ""
-        self._everyone = self._awaited is None and targets.are_everyone(desc.provider for desc in foreign)
+        self._everyone = self._awaited is None and targets.are_everyone(
+            desc.provider for desc in foreign
+        )
         self._asks_strangers = self._everyone and bool(foreign)
         try:
             home = self._pids[0] if self._pids and not self._everyone else 0
             bufsize = self._bufsize()
-            self._session = _tracer.Session(None, bufsize, self.options.get("orderlag", 0), wait, self.options.get("keep"),
-                                            home, targets.children)
+            self._session = _tracer.Session(
+                None,
+                bufsize,
+                self.options.get("orderlag", 0),
+                wait,
+                self.options.get("keep"),
+                home,
+                targets.children,
+            )
             if len(self._all) > 1:
                 self._crew = _tracer.Crew(self._session, self._all)
-            demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
+            demand = (
+                _EVERY_ARGUMENT if "record" in self.options else None
+            )  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
                     if not is_own(desc):
-                        self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
-                                           counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
+                        self._session.want(
+                            desc.provider,
+                            desc.module,
+                            desc.function,
+                            desc.name,
+                            demand or clause.demand,
+                            counts=clause in self._counting,
+                            frames=self._frames(clause),
+                            natives=self._natives(clause),
+                        )
             known = self._known_probes()
             without = {*self._pids} - {row[0] for row in known}
-            damaged = [pid for pid in without if _tracer.find_published(pid)[1] and not _tracer.list_probes(None, pid)]
+            damaged = [
+                pid
+                for pid in without
+                if _tracer.find_published(pid)[1] and not _tracer.list_probes(None, pid)
+            ]
             unpublished = sorted(without - {*damaged})
             if damaged and not known:
-                self.lack = f"what process {damaged[0]} says of its probes is damaged: pyusdt doctor -p"
+                self.lack = (
+                    f"what process {damaged[0]} says of its probes is damaged: pyusdt doctor -p"
+                )
             elif self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
         except OSError as error:
             raise self._explain(error) from None
         if "keep" in self.options:
             name, lasts, _ = self.options["keep"]
-            self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
-                              f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
+            self.notes.append(
+                f"session '{name}' goes on from where it was left"
+                if self._session.resumed
+                else f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()"
+            )
         self.matched = self._counted(known)
-        if self._not_brought and all(count for desc, count in self.matched if is_of_python(desc)):  # others have it, so nobody refuses
+        if self._not_brought and all(
+            count for desc, count in self.matched if is_of_python(desc)
+        ):  # others have it, so nobody refuses
             self.notes.append(f"{self._command.argv[0]}: {self._not_brought}")
         unknown = {desc for desc, count in self.matched if count == 0}
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
-        self.counted = [clause for clause in self._counting
-                        if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)]
+        self.counted = [
+            clause
+            for clause in self._counting
+            if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)
+        ]
         if unpublished:
-            self.notes.append(f"process {unpublished[0]} has fired nothing since it was forked: which probes it has is known when it does")
-        if self._session.resumed or unpublished:  # whose probes were accepted when it began, or are not known yet
+            self.notes.append(
+                f"process {unpublished[0]} has fired nothing since it was forked: which probes it has is known when it does"
+            )
+        if (
+            self._session.resumed or unpublished
+        ):  # whose probes were accepted when it began, or are not known yet
             self.awaited = [desc for desc, count in self.matched if count == 0]
 
     def _bufsize(self):
@@ -217,7 +293,10 @@ class EmbeddedEngine(Engine):
 
     def _frames(self, clause):
         """How many frames of the stack a clause needs, or ERROR if it has a fault; 0: none."""
-        return max((self.program.stacks[kind][1] for kind in self._kinds(clause) if kind in _SHOWN), default=0)
+        return max(
+            (self.program.stacks[kind][1] for kind in self._kinds(clause) if kind in _SHOWN),
+            default=0,
+        )
 
     def _natives(self, clause):
         """Whether it needs native ones, too."""
@@ -229,7 +308,11 @@ class EmbeddedEngine(Engine):
 
     @functools.cached_property
     def _error_stacks(self):
-        errors = [each for each in self.program.clauses if any(desc.name == "ERROR" for desc in each.probes)]
+        errors = [
+            each
+            for each in self.program.clauses
+            if any(desc.name == "ERROR" for desc in each.probes)
+        ]
         return set().union(*(each.stacks for each in errors))
 
     def _asks_for_python(self):
@@ -241,7 +324,9 @@ class EmbeddedEngine(Engine):
         if self._command and wanted:
             from pydtrace.engine.embedded.provider_injection import into_command
 
-            self._brought, self.lack = into_command(self._command, wanted, children=self._has_children())
+            self._brought, self.lack = into_command(
+                self._command, wanted, children=self._has_children()
+            )
             self._not_brought = self.lack
 
     def _known_probes(self):
@@ -257,29 +342,47 @@ class EmbeddedEngine(Engine):
         known = list(dict.fromkeys(found))
         if self._command:
             child = str(self._command.pid)
-            known += [(pid, provider.replace(str(me), child), *rest) for pid, provider, *rest in _tracer.list_probes(None, me)]
+            known += [
+                (pid, provider.replace(str(me), child), *rest)
+                for pid, provider, *rest in _tracer.list_probes(None, me)
+            ]
             known += self._brought
         return known
 
     def _counted(self, known):
         """[(description, how many probes it stands for)]: one that has places, which are not known before it fires, is one."""
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
-        by_name, counts = defaultdict(list), {}  # other processes may have a million probes, and a script hundreds of BEGINs
+        by_name, counts = (
+            defaultdict(list),
+            {},
+        )  # other processes may have a million probes, and a script hundreds of BEGINs
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
         for probe in own + [row[1:5] for row in known if not row[7]]:
             by_name[probe[3]].append(probe)
         for desc in self._descriptions():
             parts = (desc.provider, desc.module, desc.function, desc.name)
             if parts not in counts:
-                names = [name for name in by_name if _tracer.glob(desc.name, name)] if _GLOB & {*desc.name} or not desc.name else [desc.name]
+                names = (
+                    [name for name in by_name if _tracer.glob(desc.name, name)]
+                    if _GLOB & {*desc.name} or not desc.name
+                    else [desc.name]
+                )
                 probes = [probe for name in names for probe in by_name.get(name, ())]
-                counts[parts] = sum(all(map(_tracer.glob, parts, probe)) for probe in probes) + self._with_places(desc, places)
-        return [(desc, counts[desc.provider, desc.module, desc.function, desc.name]) for desc in self._descriptions()]
+                counts[parts] = sum(
+                    all(map(_tracer.glob, parts, probe)) for probe in probes
+                ) + self._with_places(desc, places)
+        return [
+            (desc, counts[desc.provider, desc.module, desc.function, desc.name])
+            for desc in self._descriptions()
+        ]
 
     @staticmethod
     def _with_places(desc, places):
         """How many of the probes that it stands for have places.  places: the rows that do."""
-        return sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in places)
+        return sum(
+            _tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4])
+            for row in places
+        )
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""
@@ -322,7 +425,11 @@ class EmbeddedEngine(Engine):
     def _recording(self):
         """A descriptor of the file that the events of this session are kept in, or None."""
         path = self.options.get("record")
-        return None if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        return (
+            None
+            if path is None
+            else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        )
 
     def _record(self, begun):
         """Keep the events in that file."""
@@ -331,8 +438,14 @@ class EmbeddedEngine(Engine):
             fd = self._recording()
             if fd is None:
                 return
-            self._recorder = _tracer.Recorder(fd, self._session, begun, time.time_ns() - time.monotonic_ns(), target,
-                                              os.uname().nodename)
+            self._recorder = _tracer.Recorder(
+                fd,
+                self._session,
+                begun,
+                time.time_ns() - time.monotonic_ns(),
+                target,
+                os.uname().nodename,
+            )
         except OSError as error:
             raise self._not_recorded(error) from None
         self._consumer.record(self._recorder)
@@ -387,18 +500,26 @@ class EmbeddedEngine(Engine):
     @property
     def frames_wanted(self):
         """The most of any stack of the program; 0: it has none."""
-        return max((self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks), default=0)
+        return max(
+            (self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks),
+            default=0,
+        )
 
     @property
     def procs_wanted(self):
         """Some clause reads who works where a sample is taken."""
-        return any(clause.demand.get(p.SAMPLED_PROC) for clause in self.program.clauses
-                   if any(desc.name.startswith("profile-") for desc in clause.probes))
+        return any(
+            clause.demand.get(p.SAMPLED_PROC)
+            for clause in self.program.clauses
+            if any(desc.name.startswith("profile-") for desc in clause.probes)
+        )
 
     def _fire(self, probe, when):
         pid = os.getpid()
         stack = self_backtrace.frames(self.frames_wanted) if self._targets.allowed is None else ()
-        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu or 0, COMM, stack=stack)
+        self._consumer.fire(
+            probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu or 0, COMM, stack=stack
+        )
 
     def poll(self, timeout):
         if self._ticks is None:
@@ -422,7 +543,9 @@ class EmbeddedEngine(Engine):
             due = self._due()
             if due and due[0] > until:
                 due = None
-            reached = self._consumer.watch(self._session, self._pace, due[0] if due else until, BATCH, deadline)
+            reached = self._consumer.watch(
+                self._session, self._pace, due[0] if due else until, BATCH, deadline
+            )
             if reached and due:
                 self._tick(*due)
             yield self._consumer.take_records()
@@ -454,7 +577,9 @@ class EmbeddedEngine(Engine):
                 self._taken.fire(self._consumer, self.cpu)
                 return
             self._fire(probe, when)
-        self._left_out.count += self._ticks.made_up(probe, when, self._ends_at or time.monotonic_ns())
+        self._left_out.count += self._ticks.made_up(
+            probe, when, self._ends_at or time.monotonic_ns()
+        )
 
     def _has_more(self, when):
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
@@ -468,20 +593,29 @@ class EmbeddedEngine(Engine):
     def warnings(self):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = self._lacking + troubles[self._said["troubles"]:] + self._cut()
+        said = self._lacking + troubles[self._said["troubles"] :] + self._cut()
         self._lacking = []
         if self.sampler:
             said += self.sampler.warnings(self._ended)
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
-            said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
+            said.append(
+                f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there"
+            )
         again = stats["again"] - self._said["again"]
         if again:
-            said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
-                        "pydtrace was killed when it had read them")
+            said.append(
+                f"{again} event{'' if again == 1 else 's'} may have been shown before: "
+                "pydtrace was killed when it had read them"
+            )
         said += self._left_out.told(self._ended)
         said += self._strangers()
-        self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._stacks_cut}
+        self._said |= {
+            "troubles": len(troubles),
+            "again": stats["again"],
+            "corrupt": stats["corrupt"],
+            "cut": self._stacks_cut,
+        }
         return said
 
     def _strangers(self):
@@ -490,10 +624,12 @@ class EmbeddedEngine(Engine):
         if not self._asks_strangers or not (self._ended or self.tells_strangers_at_once):
             return []
         texts, count = self._session.strangers()
-        said = texts[self._said["strangers"]:]
+        said = texts[self._said["strangers"] :]
         self._said["strangers"] += len(said)
         if self._ended and count > self._said["strangers"]:
-            said.append(f"the same for {count - self._said['strangers']} more: pyusdt doctor -p PID says why")
+            said.append(
+                f"the same for {count - self._said['strangers']} more: pyusdt doctor -p PID says why"
+            )
             self._said["strangers"] = count
         return said
 
@@ -507,7 +643,13 @@ class EmbeddedEngine(Engine):
         if not cut:
             return []
         most = max(self._frames(clause) for clause in self.program.clauses)
-        return [] if most < _A_PART else [f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"]
+        return (
+            []
+            if most < _A_PART
+            else [
+                f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"
+            ]
+        )
 
     def end(self):
         self._ends_at = time.monotonic_ns()
@@ -546,7 +688,14 @@ class EmbeddedEngine(Engine):
         wants = not all(map(is_own, self._descriptions()))
         stats = self._session.stats()
         if self._command and wants and stats["targets"] == 0 and not stats["others"]:
-            self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}", self._asks_for_python()))]
+            self._lacking = [
+                str(
+                    NoPyusdt(
+                        f"nothing of pyusdt was seen in {self._command.argv[0]}",
+                        self._asks_for_python(),
+                    )
+                )
+            ]
 
     def _has_children(self):
         """Whether all Pythons that a command starts are asked for."""
@@ -555,15 +704,26 @@ class EmbeddedEngine(Engine):
     def _look_for_silence(self):
         """Nothing fired in those that were traced: what may be the reason."""
         foreign = [desc for desc in self._descriptions() if not is_own(desc)]
-        if not self._session or self._is_kept or not foreign or self._session.stats()["delivered"] or self._lost()[0]:
+        if (
+            not self._session
+            or self._is_kept
+            or not foreign
+            or self._session.stats()["delivered"]
+            or self._lost()[0]
+        ):
             return
         from pydtrace.engine.no_events_hints import explain_silence, providers_of
 
         targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
         troubles = self._session.troubles()
         if not troubles:
-            self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints()[0],
-                                             providers_of([pid for pid, *_ in targets]), bool(self._command) and not self._has_children())
+            self._lacking += explain_silence(
+                foreign,
+                [(pid, name) for pid, name, _, _ in targets],
+                self._session.hints()[0],
+                providers_of([pid for pid, *_ in targets]),
+                bool(self._command) and not self._has_children(),
+            )
 
     def _look_for_tasks(self):
         """Which processes fired in tasks that share a thread, and with it the variables self->x of the clauses."""
@@ -577,7 +737,9 @@ class EmbeddedEngine(Engine):
         self._session.cut_off(uid)
 
     def close(self):
-        with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already
+        with contextlib.suppress(
+            EngineError
+        ):  # end() did not come so far: what it is over for is told already
             self._stop_recording(time.monotonic_ns())
         if self._crew:
             self._crew.close()
@@ -634,8 +796,14 @@ class EmbeddedEngine(Engine):
     def drops(self):
         dropped, out_of_order = self._lost()
         aggregation, dynamic, speculation = self._machines.drops()
-        return {"principal": dropped + sum(each.lost for each in self._all), "order": out_of_order,
-                "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation, "unread": self._unread()}
+        return {
+            "principal": dropped + sum(each.lost for each in self._all),
+            "order": out_of_order,
+            "aggregation": aggregation,
+            "dynamic": dynamic,
+            "speculation": speculation,
+            "unread": self._unread(),
+        }
 
     def cut_strings(self):
         return self._machines.cut_strings()

@@ -23,12 +23,17 @@ class Machines:
     def __init__(self, program, consumers):
         self._maps, self._halves = program.maps, Halves(program)
         self._rows = {aggregation.map: aggregation.row for aggregation in program.aggregations}
-        shapes = [(map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries) for each in program.maps]
+        shapes = [
+            (map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries)
+            for each in program.maps
+        ]
         try:
             self.vms = [_tracer.VM(shapes) for _ in range(consumers)]
         except OSError as error:
-            raise TooLarge(f"the script's data need more memory than pydtrace may take ({error.strerror}): a smaller -x aggsize or "
-                           "dynvarsize helps") from None
+            raise TooLarge(
+                f"the script's data need more memory than pydtrace may take ({error.strerror}): a smaller -x aggsize or "
+                "dynvarsize helps"
+            ) from None
 
     def load(self, code):
         """A program (list of bpf.insn.Insn) into each; its numbers there."""
@@ -52,7 +57,11 @@ class Machines:
         return [(b"", value)] if any(value[:8]) else []
 
     def _merged(self, index, values):
-        return values[0] if len(values) == 1 else packed(together(self._rows[index], list(map(unpacked, values))))
+        return (
+            values[0]
+            if len(values) == 1
+            else packed(together(self._rows[index], list(map(unpacked, values))))
+        )
 
     def _has_keys(self, index):
         return self._maps[index].kind != "percpu_array"
@@ -78,10 +87,15 @@ class Machines:
 
     def drops(self):
         """How often an aggregation, a dynamic variable, a speculation found no room."""
-        each = [struct.unpack_from("=QQQ", vm.value(p.MAP_GLOBALS, 0), p.DROP_AGGREGATION) for vm in self.vms]
+        each = [
+            struct.unpack_from("=QQQ", vm.value(p.MAP_GLOBALS, 0), p.DROP_AGGREGATION)
+            for vm in self.vms
+        ]
         return [sum(column) for column in zip(*each)]
 
     def cut_strings(self):
         """As Engine.cut_strings()."""
-        each = [struct.unpack_from("=QQ", vm.value(p.MAP_GLOBALS, 0), p.COUNT_CUT) for vm in self.vms]
+        each = [
+            struct.unpack_from("=QQ", vm.value(p.MAP_GLOBALS, 0), p.COUNT_CUT) for vm in self.vms
+        ]
         return tuple(sum(column) for column in zip(*each)) if each else (0, 0)

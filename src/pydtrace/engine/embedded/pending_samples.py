@@ -36,7 +36,18 @@ class Taken:
     def fire(self, consumer: Any, cpu: int) -> None:
         """Run the clauses on the first."""
         when, probe, pid, called, tid, stack, proc = self._rows.popleft()
-        consumer.fire(probe, when, pid, tid, os.geteuid(), os.getegid(), cpu, called, args=arguments(stack, proc), stack=stack)
+        consumer.fire(
+            probe,
+            when,
+            pid,
+            tid,
+            os.geteuid(),
+            os.getegid(),
+            cpu,
+            called,
+            args=arguments(stack, proc),
+            stack=stack,
+        )
 
     def __len__(self) -> int:
         return len(self._rows)

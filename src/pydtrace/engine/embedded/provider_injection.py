@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 def rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
     """The probes that CPython 3.minor can have, as list_probes() has them, for a process that does not have them yet."""
-    return [(pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", 0, "")
-            for name, since, places in vm_probes() if since <= minor and (audit or name != "audit")]
+    return [
+        (pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", 0, "")
+        for name, since, places in vm_probes()
+        if since <= minor and (audit or name != "audit")
+    ]
 
 
-def into_command(command: Any, wanted: list[Any], *, children: bool = False) -> tuple[list[tuple[Any, ...]], str | None]:
+def into_command(
+    command: Any, wanted: list[Any], *, children: bool = False
+) -> tuple[list[tuple[Any, ...]], str | None]:
     """The provider into an engine.command.Command that has not started: the probes that it will have,
     as list_probes() has them, or why it can have none.
     wanted: the descriptions (dlang.ast.ProbeDesc) that name the provider; a pattern is for whatever Python the command starts.

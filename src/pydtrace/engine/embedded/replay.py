@@ -56,7 +56,9 @@ class ReplayEngine(EmbeddedEngine):
 
     def _fire(self, probe, when):
         about = self._about
-        self._consumer.fire(probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, COMM)
+        self._consumer.fire(
+            probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, COMM
+        )
 
     def poll(self, timeout):
         if not self.finished:
@@ -88,7 +90,9 @@ class ReplayEngine(EmbeddedEngine):
             self._ticks.fired(probe, when)
         else:
             following = self._replay.next_time()
-            self._left_out.count += self._ticks.made_up(probe, when, self._about["end"] if following is None else following)
+            self._left_out.count += self._ticks.made_up(
+                probe, when, self._about["end"] if following is None else following
+            )
 
     def _step_end(self):
         """A step behind where we are, or behind the next event, where that is later."""
@@ -129,7 +133,9 @@ class ReplayEngine(EmbeddedEngine):
     def warnings(self):
         left_out = self._left_out.count if self._ended else 0
         self._left_out.count -= left_out
-        return [f"{left_out:,} ticks left out: nothing was recorded for too long"] if left_out else []
+        return (
+            [f"{left_out:,} ticks left out: nothing was recorded for too long"] if left_out else []
+        )
 
     @property
     def _feed(self):

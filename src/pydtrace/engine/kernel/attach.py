@@ -22,14 +22,22 @@ from pydtrace.bpf.insn import R0, exit_, mov_imm
 
 from .probes import profile_timers
 
-SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
+SITE = bytes.fromhex("90662e0f1f8400000000000f1f440000")  # nop, nop10, nop5
 _NOP10, _NOP5 = 1, 11  # where in it
 _NOP10_ONLY = (7, 3)  # Linux from which on the call takes the place of a nop10
 _RETURN = b"\xc3"
-_INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
+_INSTRUCTION_ERRORS = (
+    errno.EINVAL,
+    errno.EIO,
+    errno.EOPNOTSUPP,
+    524,
+)  # 524: ENOTSUPP, the kernel's own
 
 
-ON_DEMAND = (6, 1)  # Linux: the first whose tracing programs need not have all values of a hash map allocated before
+ON_DEMAND = (
+    6,
+    1,
+)  # Linux: the first whose tracing programs need not have all values of a hash map allocated before
 
 
 def release():
@@ -50,8 +58,14 @@ def cheapest_place():
     fds = [os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)]
     try:
         os.write(fds[0], (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
-        fds.append(syscalls.prog_load([mov_imm(R0, 0), exit_()], attach_type=syscalls.ATTACH_UPROBE_MULTI))
-        fds.append(syscalls.link_uprobe_multi(fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)))
+        fds.append(
+            syscalls.prog_load([mov_imm(R0, 0), exit_()], attach_type=syscalls.ATTACH_UPROBE_MULTI)
+        )
+        fds.append(
+            syscalls.link_uprobe_multi(
+                fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)
+            )
+        )
         place, child = _tracer.kernel_trial(fds[0], len(SITE))
     finally:
         for fd in fds:
@@ -119,8 +133,12 @@ class Attacher:
 
     def _attach(self, prog_fd, path, places, pid, returns):
         if self.method == "multi":
-            offsets, counters, cookies = zip(*[(place.offset, place.counter, place.cookie) for place in places])
-            self.fds.append(syscalls.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid, returns))
+            offsets, counters, cookies = zip(
+                *[(place.offset, place.counter, place.cookie) for place in places]
+            )
+            self.fds.append(
+                syscalls.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid, returns)
+            )
             return
         for place in places:
             event = syscalls.perf_uprobe(path, place.offset, place.counter, returns)

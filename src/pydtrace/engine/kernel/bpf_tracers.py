@@ -15,11 +15,21 @@ from pydtrace.program import program as p
 
 from .linker import CONTROL_LOST
 
-_TRACING = {2, 5, 7, 17, 24, 26}  # types of programs: kprobe, tracepoint, perf_event, raw_tracepoint and its writable kind, tracing
+_TRACING = {
+    2,
+    5,
+    7,
+    17,
+    24,
+    26,
+}  # types of programs: kprobe, tracepoint, perf_event, raw_tracepoint and its writable kind, tracing
 _ARRAY = "2"
 _LINK, _PROGRAM, _MAP = "anon_inode:bpf_link", "anon_inode:bpf-prog", "anon_inode:bpf-map"
 _LARGEST = 16 << 20  # bytes of a value of ours; a map of that name may be anybody's
-_LOSSES = {"pyusdt_globals": p.DROP_RECORD, "pyusdt_control": CONTROL_LOST}  # where in which of our maps they are counted
+_LOSSES = {
+    "pyusdt_globals": p.DROP_RECORD,
+    "pyusdt_control": CONTROL_LOST,
+}  # where in which of our maps they are counted
 
 
 class Link:
@@ -31,9 +41,14 @@ class Link:
 
     def __init__(self, told, rest):
         self.program, self.kind = int(told.get("prog_id", 0)), told.get("link_type", "")
-        self.pid, self.path = int(told.get("pid", 0)), told.get("path", told.get("name", "")) if "uprobe" in self.kind else ""
+        self.pid, self.path = (
+            int(told.get("pid", 0)),
+            told.get("path", told.get("name", "")) if "uprobe" in self.kind else "",
+        )
         self.places = int(told.get("uprobe_cnt", told.get("kprobe_cnt", 1)))
-        self.counters = sum(len(row) == 3 and row[2].startswith("0x") and row[2] != "0x0" for row in rest)
+        self.counters = sum(
+            len(row) == 3 and row[2].startswith("0x") and row[2] != "0x0" for row in rest
+        )
         self.tracepoint = told.get("tp_name", "")
         if self.kind == "uprobe_multi" and "pid" not in told:
             self._ask(int(told["link_id"]))
@@ -64,7 +79,11 @@ class Tracer:
 
     def of(self, pid, paths):
         """Its links for a process that has mapped files with these paths."""
-        return [link for link in self.links.values() if link.pid == pid or link.pid == 0 and link.path in paths]
+        return [
+            link
+            for link in self.links.values()
+            if link.pid == pid or link.pid == 0 and link.path in paths
+        ]
 
     def alone(self, pid):
         """The ids of those programs that are for this process and no other."""
@@ -88,7 +107,9 @@ def _lost(ident):
         name, key_size, value_size = syscalls.map_info(fd)
         if name not in _LOSSES or value_size > _LARGEST:
             return None
-        return struct.unpack_from("=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name])[0]
+        return struct.unpack_from(
+            "=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name]
+        )[0]
     except (OSError, struct.error):
         return None
     finally:

@@ -65,9 +65,22 @@ class Hold:
     def _attach(self, attacher: Any, path: str, pid: int) -> None:
         """A program in the kernel stops it, and says so in the map."""
         g, left = Code(), Label()
-        g.emit(call(GET_CURRENT_PID_TGID), alu_imm("rsh", R0, 32), jump_imm("jne", R0, pid, left),
-               store_imm(4, R10, -4, pid), store_imm(4, R10, -8, HELD), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, -4), mov(R3, R10),
-               alu_imm("add", R3, -8), mov_imm(R4, 0), call(MAP_UPDATE_ELEM), mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL))
+        g.emit(
+            call(GET_CURRENT_PID_TGID),
+            alu_imm("rsh", R0, 32),
+            jump_imm("jne", R0, pid, left),
+            store_imm(4, R10, -4, pid),
+            store_imm(4, R10, -8, HELD),
+            ld_map(R1, 0),
+            mov(R2, R10),
+            alu_imm("add", R2, -4),
+            mov(R3, R10),
+            alu_imm("add", R3, -8),
+            mov_imm(R4, 0),
+            call(MAP_UPDATE_ELEM),
+            mov_imm(R1, signal.SIGSTOP),
+            call(SEND_SIGNAL),
+        )
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
         file = elf.File(path)
@@ -78,7 +91,9 @@ class Hold:
             if not takes_uprobe(file, offset):
                 raise elf.BadFile("its first instruction can have no probe")
             self._program = attacher.load(g.finish(), [self._held])
-            attacher.attach(self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0)
+            attacher.attach(
+                self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0
+            )
         finally:
             file.close()
 
@@ -90,7 +105,11 @@ class Hold:
     def is_held(self) -> bool:
         """Whether it has stopped."""
         with contextlib.suppress(ChildProcessError):
-            return self._holds and os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+            return (
+                self._holds
+                and os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+                is not None
+            )
         return False
 
     def let_go(self) -> None:

@@ -54,7 +54,9 @@ from .resume_guard import HELD, LET_GO, Guard
 _MOST = 1 << 16  # processes
 _FILES = 1 << 14  # programs that were looked at
 _RING = 4096  # bytes: only what wakes the tracer up
-_MEMBER = struct.Struct("=IIQ")  # it is held; the device and the inode of its program, as the kernel has them
+_MEMBER = struct.Struct(
+    "=IIQ"
+)  # it is held; the device and the inode of its program, as the kernel has them
 _FILE = struct.Struct("=QQ")
 _KEY, _VALUE = -24, -48  # where in the frame; read() uses the word above
 
@@ -67,13 +69,19 @@ class Family:
         self._raw, self._hold, self._links, self._guard = Kernel(), hold, [], None
         self._late = 0  # processes that the guard let go
         try:
-            self.fd = syscalls.map_create(p.MapDef("family", "hash", 4, _MEMBER.size, _MOST), syscalls.NO_PREALLOC)
-            self._files = syscalls.map_create(p.MapDef("programs", "hash", _FILE.size, 4, _FILES), syscalls.NO_PREALLOC)
+            self.fd = syscalls.map_create(
+                p.MapDef("family", "hash", 4, _MEMBER.size, _MOST), syscalls.NO_PREALLOC
+            )
+            self._files = syscalls.map_create(
+                p.MapDef("programs", "hash", _FILE.size, 4, _FILES), syscalls.NO_PREALLOC
+            )
             self.wake = syscalls.map_create(p.MapDef("changes", "ringbuf", 0, 0, _RING))
         except OSError as error:
             raise kernel_errors.failed("map", error) from None
         self._read = mmap.mmap(self.wake, mmap.PAGESIZE)
-        self._written = mmap.mmap(self.wake, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE)
+        self._written = mmap.mmap(
+            self.wake, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE
+        )
         for pid in pids:
             syscalls.map_update(self.fd, struct.pack("=I", pid), bytes(_MEMBER.size))
 
@@ -84,7 +92,11 @@ class Family:
                 self._guard = Guard(self.fd, _MEMBER.size)
             except OSError as error:
                 raise EngineError(f"kernel engine: -x children: {error.strerror}") from None
-        for tracepoint, code in (("sched_process_fork", self._fork), ("sched_process_exit", self._exit), ("sched_process_exec", self._exec)):
+        for tracepoint, code in (
+            ("sched_process_fork", self._fork),
+            ("sched_process_exit", self._exit),
+            ("sched_process_exec", self._exec),
+        ):
             g = Code()
             g.emit(mov(R6, R1))
             left = Label()
@@ -92,7 +104,9 @@ class Family:
             g.place(left)
             g.emit(mov_imm(R0, 0), exit_())
             try:
-                program = syscalls.load(g.finish(), (self.fd, self._files, self.wake), syscalls.RAW_TRACEPOINT)
+                program = syscalls.load(
+                    g.finish(), (self.fd, self._files, self.wake), syscalls.RAW_TRACEPOINT
+                )
                 try:
                     self._links.append(syscalls.raw_tracepoint(program, tracepoint))
                 finally:
@@ -110,7 +124,11 @@ class Family:
         self._find(g, left)
         g.emit(load(8, R7, R6, 8))
         read(g, 4, R7, self._raw.member("task_struct", "tgid"))
-        g.emit(jump("jeq", R0, R8, left), store(4, R10, _KEY, R0), *[store_imm(8, R10, _VALUE + i, 0) for i in (0, 8)])
+        g.emit(
+            jump("jeq", R0, R8, left),
+            store(4, R10, _KEY, R0),
+            *[store_imm(8, R10, _VALUE + i, 0) for i in (0, 8)],
+        )
         self._put(g)
 
     def _exit(self, g, left):
@@ -120,7 +138,13 @@ class Family:
         is_last_thread(g, self._raw, left)
         g.emit(load(8, R7, R6, 0))
         read(g, 4, R7, self._raw.member("task_struct", "tgid"))
-        g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))
+        g.emit(
+            store(4, R10, _KEY, R0),
+            ld_map(R1, 0),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            call(MAP_DELETE_ELEM),
+        )
 
     def _exec(self, g, left):
         """A member has become another program: which, and whether it waits."""
@@ -140,21 +164,54 @@ class Family:
         g.emit(store(4, R10, _VALUE + 4, R0), store_imm(4, R10, _VALUE, 0))
         if self._hold:
             known, file = Label(), _VALUE - 16
-            g.emit(store(8, R10, file, R0), load(8, R1, R10, _VALUE + 8), store(8, R10, file + 8, R1), ld_map(R1, 1), mov(R2, R10),
-                   alu_imm("add", R2, file), call(MAP_LOOKUP_ELEM), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, HELD),
-                   mov_imm(R1, signal.SIGSTOP), call(SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
+            g.emit(
+                store(8, R10, file, R0),
+                load(8, R1, R10, _VALUE + 8),
+                store(8, R10, file + 8, R1),
+                ld_map(R1, 1),
+                mov(R2, R10),
+                alu_imm("add", R2, file),
+                call(MAP_LOOKUP_ELEM),
+                jump_imm("jne", R0, 0, known),
+                store_imm(4, R10, _VALUE, HELD),
+                mov_imm(R1, signal.SIGSTOP),
+                call(SEND_SIGNAL),
+                jump_imm("jeq", R0, 0, known),
+                store_imm(4, R10, _VALUE, 0),
+            )
             g.place(known)
         self._put(g)
-        g.emit(ld_map(R1, 2), mov(R2, R10), alu_imm("add", R2, _KEY), mov_imm(R3, 4), mov_imm(R4, 0), call(RINGBUF_OUTPUT))
+        g.emit(
+            ld_map(R1, 2),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            mov_imm(R3, 4),
+            mov_imm(R4, 0),
+            call(RINGBUF_OUTPUT),
+        )
 
     @staticmethod
     def _find(g, left):
         """To `left` where the process whose id is at _KEY is no member."""
-        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, left))
+        g.emit(
+            ld_map(R1, 0),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, left),
+        )
 
     @staticmethod
     def _put(g):
-        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _VALUE), mov_imm(R4, 0), call(MAP_UPDATE_ELEM))
+        g.emit(
+            ld_map(R1, 0),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            mov(R3, R10),
+            alu_imm("add", R3, _VALUE),
+            mov_imm(R4, 0),
+            call(MAP_UPDATE_ELEM),
+        )
 
     def changed(self):
         """Whether a member has become another program since this was asked last."""
@@ -175,7 +232,10 @@ class Family:
 
     def members(self):
         """{process id: release() is to be called}."""
-        return {int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0]) for key, value in syscalls.map_items(self.fd, 4, _MEMBER.size)}
+        return {
+            int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0])
+            for key, value in syscalls.map_items(self.fd, 4, _MEMBER.size)
+        }
 
     def release(self, pid):
         """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""

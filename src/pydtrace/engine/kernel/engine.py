@@ -49,10 +49,18 @@ from .unwind.bpf_python_unwinder import WALKED
 from .unwind.unwinder_maps import Walks, task
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
-_RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
+_RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = (
+    0.0005,
+    0.005,
+    0.5,
+    2.0,
+)  # s between two looks for files that were mapped since
 _HELD = 0.002  # s between two looks at a command that is about to be held
 _VALUE = 1  # of a return probe's arguments, what the function returns
-_MAPPING, _REST = 4096, 4  # processes that wait for a look; how much longer than a look the pause behind it is
+_MAPPING, _REST = (
+    4096,
+    4,
+)  # processes that wait for a look; how much longer than a look the pause behind it is
 _STRANGERS = 64  # processes that were not named, whose code is looked for before they fire
 _MORE_PROBES = 4096  # ids that files found later may take
 
@@ -78,14 +86,24 @@ class KernelEngine(Engine):
         self._walks = self._hold = self._forks = None  # Walks, Hold, Forks, once tracing begins
         self._statistics = None  # Statistics, where what the programs take is bounded
         self._begun = self._busy = False
-        self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
+        self._reads_aggregations = any(
+            action.args for clause in program.clauses for action in clause.actions
+        )
         self._within = ()  # the processes that are traced; (): that is not told by their ids
         self._new_code = self._wait = None  # NewCode; what --wait names
         self._waited = set()  # the processes of that name that were seen
-        self._everyone, self._family = False, None  # all that may be looked at; a Family, where descendants are followed
+        self._everyone, self._family = (
+            False,
+            None,
+        )  # all that may be looked at; a Family, where descendants are followed
         self._everyone_due = self._mapping_due = 0.0
-        self._mapping = set()  # processes that have mapped code, and were not looked at since; None: there are too many
-        self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
+        self._mapping = (
+            set()
+        )  # processes that have mapped code, and were not looked at since; None: there are too many
+        self._pids, self._held = (
+            (),
+            {},
+        )  # {pid: a descriptor of the process that had it when it was looked at}
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._left_out = LeftOut()
@@ -102,14 +120,20 @@ class KernelEngine(Engine):
         self._everyone = targets.are_everyone(desc.provider for desc in of_processes(self.program))
         self._within = () if self._everyone or targets.children else self._pids
         kernel_errors.refuse_own_helpers(self.program)
-        if self.options.get("destructive"):  # without, the program is refused anyway, in other words
+        if self.options.get(
+            "destructive"
+        ):  # without, the program is refused anyway, in other words
             user_memory_writes.check(self.program)
         self._add_own_probes()
         if self._profiles and self.options.get("profilewall"):
-            raise EngineError("-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "
-                              "-x engine=embedded has those, and sched:::off-cpu and on-cpu tell when and how long each waits")
+            raise EngineError(
+                "-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "
+                "-x engine=embedded has those, and sched:::off-cpu and on-cpu tell when and how long each waits"
+            )
         if p.SAMPLED_TASK in self.program.uses:
-            raise EngineError("task-> of profile-n: the kernel engine does not know which asyncio task runs: -x engine=embedded does")
+            raise EngineError(
+                "task-> of profile-n: the kernel engine does not know which asyncio task runs: -x engine=embedded does"
+            )
         try:
             self._refuse_32_bit()
             if targets.command:
@@ -131,15 +155,26 @@ class KernelEngine(Engine):
         if targets.allowed is not None:
             process_filter.check(self.program, self._system.probes)
         self.matched = self._count()
-        self._most_probes = len(self._probes) + self.matcher.how_many(self._finder.sites) + _MORE_PROBES
-        self.maps = KernelMaps(self.program, self._most_probes if self._wants_names else 0,
-                               self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"),
-                               None if self._everyone else self._family, self.matcher.asks_for_returns())
+        self._most_probes = (
+            len(self._probes) + self.matcher.how_many(self._finder.sites) + _MORE_PROBES
+        )
+        self.maps = KernelMaps(
+            self.program,
+            self._most_probes if self._wants_names else 0,
+            self._system.wants_table,
+            self._task(),
+            targets.allowed,
+            self.options.get("memory"),
+            None if self._everyone else self._family,
+            self.matcher.asks_for_returns(),
+        )
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
         if self._family:
             self._poller.register(self._family.wake, select.POLLIN)
         self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
-        self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
+        self._linker = Linker(
+            self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR])
+        )
         self._load_own()
 
     def _task(self):
@@ -162,7 +197,9 @@ class KernelEngine(Engine):
             except FileNotFoundError:
                 continue  # what follows says so
             if refused:
-                raise EngineError(f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced")
+                raise EngineError(
+                    f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced"
+                )
 
     def _add_own_probes(self):
         for name in DTRACE_PROBES:
@@ -179,14 +216,19 @@ class KernelEngine(Engine):
                     self._probes.append(("profile", "", "", desc.name))
 
     def _add_system_side(self):
-        self._system = SystemSide([desc for clause in self.program.clauses for desc in clause.probes])
+        self._system = SystemSide(
+            [desc for clause in self.program.clauses for desc in clause.probes]
+        )
         for names in self._system.probes:
             self._system_idents[names] = len(self._probes)
             self._probes.append(names)
 
     def _add_functions(self):
         """Sites of the pid provider in the files that were found since."""
-        self._finder.add_functions(self.matcher.functions_of, self._pids if self._family and not self._everyone else self._within)
+        self._finder.add_functions(
+            self.matcher.functions_of,
+            self._pids if self._family and not self._everyone else self._within,
+        )
 
     @property
     def _wants_names(self):
@@ -196,8 +238,11 @@ class KernelEngine(Engine):
         """[(description, how many probes it stands for)], one for each process that has it."""
         own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
         counts = self.matcher.count(self._finder.sites, self._within)
-        return [(desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
-                for clause in self.program.clauses for desc in clause.probes]
+        return [
+            (desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
+            for clause in self.program.clauses
+            for desc in clause.probes
+        ]
 
     # --- programs ----------------------------------------------------------------------------------
 
@@ -211,7 +256,9 @@ class KernelEngine(Engine):
         if refused.error.errno != errno.EPERM:
             try:
                 insns = self._link(clauses, event, True)
-                return self._load_linked(insns, loader, {start for start, _ in self._linker.places} | self._linker.steps)
+                return self._load_linked(
+                    insns, loader, {start for start, _ in self._linker.places} | self._linker.steps
+                )
             except (OSError, syscalls.Refused):
                 pass  # what was said first tells more
         raise kernel_errors.refused(refused, places)
@@ -242,7 +289,9 @@ class KernelEngine(Engine):
             if clauses:
                 self.put_names(ident)
                 if ident != ERROR:  # the others' programs fire it
-                    self._own[ident] = self._load(clauses, Event(own=True, always=ident == END), Own)
+                    self._own[ident] = self._load(
+                        clauses, Event(own=True, always=ident == END), Own
+                    )
 
     def put_names(self, ident):
         """Tell the programs the names of a probe, if any of them asks."""
@@ -262,14 +311,19 @@ class KernelEngine(Engine):
         """The descriptor of a program, loaded when it is first asked for; key: what makes it different."""
         if key not in self._programs:
             self._programs[key] = self._load(
-                clauses, event, lambda insns, fds, types: syscalls.load(insns, fds, prog_type, 0, types))
+                clauses,
+                event,
+                lambda insns, fds, types: syscalls.load(insns, fds, prog_type, 0, types),
+            )
         return self._programs[key]
 
     def _attach_profiles(self):
         machine = os.uname().machine
         for ident, nanoseconds in self._profiles.items():
             clauses = self.matcher.clauses_named(self._probes[ident])
-            program = self.program_for((clauses, "profile"), clauses, Event(profile=machine), syscalls.PERF_EVENT)
+            program = self.program_for(
+                (clauses, "profile"), clauses, Event(profile=machine), syscalls.PERF_EVENT
+            )
             self.put_names(ident)
             try:
                 self.attacher.attach_profile(program, nanoseconds, ident)
@@ -286,7 +340,11 @@ class KernelEngine(Engine):
                     continue
                 self._attached.add((id(site), pid))
                 if not site.ident and self._wants_names and len(self._probes) > self._most_probes:
-                    self._give_up(EngineError(f"{site.file.name}:{site.function}:{site.note.name}: there is no room for more probes' names"))
+                    self._give_up(
+                        EngineError(
+                            f"{site.file.name}:{site.function}:{site.note.name}: there is no room for more probes' names"
+                        )
+                    )
                     continue
                 if not site.ident:
                     site.ident = len(self._probes)
@@ -298,8 +356,14 @@ class KernelEngine(Engine):
                     self._give_up(error)
                     continue
                 for level, place, event in found:
-                    groups.setdefault((level, clauses, self._key(event), site.file, pid), (event, []))[1].append(place)
-        total, done, order = sum(len(places) for _, places in groups.values()), 0, sorted(groups, key=lambda key: key[0])
+                    groups.setdefault(
+                        (level, clauses, self._key(event), site.file, pid), (event, [])
+                    )[1].append(place)
+        total, done, order = (
+            sum(len(places) for _, places in groups.values()),
+            0,
+            sorted(groups, key=lambda key: key[0]),
+        )
         # of probes at one place the kernel runs first what was attached last
         for key in order[::-1]:
             level, clauses, shared, file, pid = key
@@ -317,7 +381,9 @@ class KernelEngine(Engine):
         """Those of the places whose instruction may have a probe."""
         fitting: list[Place] = []
         for place in places:
-            (fitting if takes_uprobe(file.elf, place.offset) else self.attacher.refused).append(place)
+            (fitting if takes_uprobe(file.elf, place.offset) else self.attacher.refused).append(
+                place
+            )
         return fitting
 
     def _places(self, site, clauses, pid, never):
@@ -327,8 +393,17 @@ class KernelEngine(Engine):
         filtered = None if pid is None or self.attacher.filters_pids else pid
         if not self._within and os.getpid() not in self._pids:
             never = (os.getpid(), *never)
-        filtered, name = (self._wait, None) if isinstance(self._wait, int) else (filtered, self._wait)
-        event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None, comm=name)
+        filtered, name = (
+            (self._wait, None) if isinstance(self._wait, int) else (filtered, self._wait)
+        )
+        event = partial(
+            Event,
+            False,
+            pid=filtered,
+            never=never,
+            family=pid is None and self.maps.places.family is not None,
+            comm=name,
+        )
         offset = self._offset(site, note.address)
         if site.size is not None:
             arguments = self._arguments(site, wanted, note.address)
@@ -336,20 +411,36 @@ class KernelEngine(Engine):
             if points is None:
                 return [(URETPROBE, Place(offset, 0, site.ident), event(arguments=arguments))]
             without = {index: each for index, each in arguments.items() if index != _VALUE}
-            return [(1 + point.level, Place(self._offset(site, point.address), 0, site.ident),
-                     event(arguments=arguments if point.has_value else without, leaves=(point.does, point.condition)))
-                    for point in points]
+            return [
+                (
+                    1 + point.level,
+                    Place(self._offset(site, point.address), 0, site.ident),
+                    event(
+                        arguments=arguments if point.has_value else without,
+                        leaves=(point.does, point.condition),
+                    ),
+                )
+                for point in points
+            ]
         shift = self.attacher.shift(file.code(offset, len(SITE)))
         counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         arguments = self._arguments(site, wanted, note.address + shift)
         enters = note.provider == "pid" and note.name == "entry" and not is_part(site.function)
-        return [(0, Place(offset + shift, counter, site.ident), event(arguments=arguments, enters=enters))]
+        return [
+            (
+                0,
+                Place(offset + shift, counter, site.ident),
+                event(arguments=arguments, enters=enters),
+            )
+        ]
 
     @staticmethod
     def _offset(site, address):
         offset = site.file.elf.offset(address)
         if offset is None:
-            raise EngineError(f"{site.file.name}:{site.function}:{site.note.name} lies outside of its file")
+            raise EngineError(
+                f"{site.file.name}:{site.function}:{site.note.name} lies outside of its file"
+            )
         return offset
 
     def _arguments(self, site, wanted, address):
@@ -362,7 +453,9 @@ class KernelEngine(Engine):
                 operand = usdt_operands.parse(texts[index], site.file.elf.machine)
                 distance = self._distance(site, operand, address)
             except usdt_operands.Unsupported as error:
-                raise EngineError(f"{site.file.name}:{site.function}:{site.note.name}: arg{index}: {error}") from None
+                raise EngineError(
+                    f"{site.file.name}:{site.function}:{site.note.name}: arg{index}: {error}"
+                ) from None
             found[index] = (operand, distance)
         return found
 
@@ -372,22 +465,41 @@ class KernelEngine(Engine):
         try:
             found = site.file.elf.symbol(operand.symbol)
         except BadFile as error:
-            raise usdt_operands.Unsupported(f"{operand.text}: the file's symbols: {error}") from None
+            raise usdt_operands.Unsupported(
+                f"{operand.text}: the file's symbols: {error}"
+            ) from None
         if found is None:
-            raise usdt_operands.Unsupported(f"{operand.text}: the file has no symbol {operand.symbol}")
+            raise usdt_operands.Unsupported(
+                f"{operand.text}: the file has no symbol {operand.symbol}"
+            )
         if operand.of_thread:
             if site.file.elf.interpreter is None and site.file.elf.shared:
-                raise usdt_operands.Unsupported(f"{operand.text}: a library's thread-local memory may be anywhere")
+                raise usdt_operands.Unsupported(
+                    f"{operand.text}: a library's thread-local memory may be anywhere"
+                )
             return found - site.file.elf.thread_local  # a program's lies below the thread's pointer
         if not operand.relative and site.file.elf.shared:
-            raise usdt_operands.Unsupported(f"{operand.text}: an address of a file that may be anywhere")
+            raise usdt_operands.Unsupported(
+                f"{operand.text}: an address of a file that may be anywhere"
+            )
         return found - address if operand.relative else found
 
     @staticmethod
     def _key(event):
         """What two sites must have in common for one program to serve them."""
-        arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
-        return arguments, event.pid, event.family, event.comm, event.never, event.leaves, event.enters
+        arguments = tuple(
+            (index, operand.text, distance)
+            for index, (operand, distance) in event.arguments.items()
+        )
+        return (
+            arguments,
+            event.pid,
+            event.family,
+            event.comm,
+            event.never,
+            event.leaves,
+            event.enters,
+        )
 
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
@@ -424,7 +536,13 @@ class KernelEngine(Engine):
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
         if self.walks:
             places = self.maps.places.walk
-            self._walks = Walks(self.maps.fds, places.processes, self.interpreters, bool(places.tables), self._finder.forked)
+            self._walks = Walks(
+                self.maps.fds,
+                places.processes,
+                self.interpreters,
+                bool(places.tables),
+                self._finder.forked,
+            )
             self._poller.register(self._walks.fd, select.POLLIN)
             self._learn()
             self.interpreters.settle()
@@ -433,7 +551,9 @@ class KernelEngine(Engine):
         if self.options.get("programstime"):
             self._statistics = Statistics()
             if self._statistics.lack:
-                raise EngineError(f"kernel engine: what its programs take can not be bounded: {self._statistics.lack}")
+                raise EngineError(
+                    f"kernel engine: what its programs take can not be bounded: {self._statistics.lack}"
+                )
         self.maps.active = True
         self._begun = True
         self._set_wall()
@@ -446,7 +566,9 @@ class KernelEngine(Engine):
             self._new_code = NewCode()
             for fd in self._new_code.fds:
                 self._poller.register(fd, select.POLLIN)
-            self._look_at(self._family.members() if self._family else self._pids)  # what was mapped between the first look and now
+            self._look_at(
+                self._family.members() if self._family else self._pids
+            )  # what was mapped between the first look and now
         self._attach_new()
         if self._command and self.program.stacks:
             self._hold_command()
@@ -457,7 +579,11 @@ class KernelEngine(Engine):
 
     def _hold_command(self):
         """Until it is known where its code is."""
-        paths = [file.path for file in self._finder.files.values() if file.main and self._command.pid in file.pids]
+        paths = [
+            file.path
+            for file in self._finder.files.values()
+            if file.main and self._command.pid in file.pids
+        ]
         try:
             self._hold = Hold(self.attacher, paths[0], self._command.pid) if paths else None
         except (OSError, BadFile, syscalls.Refused):
@@ -486,12 +612,24 @@ class KernelEngine(Engine):
         for pid in self._held:
             self._ask(pid)
         if self._command and self.maps.places.walk.tables:
-            self.interpreters.natives.expect([file.path for file in self._finder.files.values() if self._command.pid in file.pids])
+            self.interpreters.natives.expect(
+                [
+                    file.path
+                    for file in self._finder.files.values()
+                    if self._command.pid in file.pids
+                ]
+            )
 
     def _learn_strangers(self):
         """Where the code of processes is that were not named and have probes that are asked for, before they fire or fork: of the oldest."""
         if self._everyone and self.maps.places.walk.tables:
-            pids = set().union(*(file.pids for file in self._finder.files.values() if self.matcher.how_many(file.sites))) - {os.getpid()}
+            pids = set().union(
+                *(
+                    file.pids
+                    for file in self._finder.files.values()
+                    if self.matcher.how_many(file.sites)
+                )
+            ) - {os.getpid()}
             for pid in sorted(pids)[:_STRANGERS]:
                 self.interpreters.natives.ask(pid, 0)
 
@@ -538,7 +676,12 @@ class KernelEngine(Engine):
             if self._new_code:
                 self._look_at_new_code(now)
             self._rescan(now)
-            until = min(deadline, self._rescan_due or deadline, due or deadline, now + _HELD if holds else deadline)
+            until = min(
+                deadline,
+                self._rescan_due or deadline,
+                due or deadline,
+                now + _HELD if holds else deadline,
+            )
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
                 for pid in [pid for pid, held in self._held.items() if held == fd]:
                     self._let_go(pid)
@@ -564,7 +707,9 @@ class KernelEngine(Engine):
             self._waited |= {self._wait} if alive(self._wait) else set()
         elif self._wait is not None:
             pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-            self._waited = {pid for pid in self._waited if alive(pid)} | {pid for pid in pids if comm(pid) == self._wait} or self._waited
+            self._waited = {pid for pid in self._waited if alive(pid)} | {
+                pid for pid in pids if comm(pid) == self._wait
+            } or self._waited
 
     def _let_go(self, pid):
         """It has ended, which is no reason to wake up again."""
@@ -591,7 +736,9 @@ class KernelEngine(Engine):
         if now < self._rescan_due or not self._ticks:
             return
         self._rescan_due = now + self._rescan_every
-        self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST if self._pids else _RESCAN_ALL)
+        self._rescan_every = min(
+            self._rescan_every * 2, _RESCAN_LAST if self._pids else _RESCAN_ALL
+        )
         found = []
         for pid in self._family.members() if self._family else self._pids:
             try:
@@ -612,7 +759,11 @@ class KernelEngine(Engine):
     def _look_at_new_code(self, now):
         """At processes that have mapped code since, for no more than a part of the time."""
         pids = self._new_code.take()
-        self._mapping = None if pids is None or self._mapping is None or len(self._mapping) > _MAPPING else self._mapping | pids
+        self._mapping = (
+            None
+            if pids is None or self._mapping is None or len(self._mapping) > _MAPPING
+            else self._mapping | pids
+        )
         if now < self._mapping_due or self._mapping == set():
             return
         if self._mapping is None:
@@ -630,7 +781,12 @@ class KernelEngine(Engine):
             pids = set(pids).intersection(self._family.members() if self._family else self._pids)
         found = []
         for pid in pids:
-            if pid == os.getpid() or self._command and pid == self._command.pid and self._command.waits:
+            if (
+                pid == os.getpid()
+                or self._command
+                and pid == self._command.pid
+                and self._command.waits
+            ):
                 continue  # it does not run yet, and is a copy of this process
             try:
                 found += self._finder.process(pid)
@@ -691,7 +847,13 @@ class KernelEngine(Engine):
             os.close(fd)
         if self._statistics:
             self._statistics.close()
-        self._own, self._programs, self._held, self._walks, self._statistics = {}, {}, {}, None, None
+        self._own, self._programs, self._held, self._walks, self._statistics = (
+            {},
+            {},
+            {},
+            None,
+            None,
+        )
         if self._family:
             self._family.close()
             self._family = None
@@ -748,15 +910,24 @@ class KernelEngine(Engine):
     def warnings(self):
         left_files = self._left_files[:]
         self._left_files.clear()
-        return left_files + self._refused_sites() + self._hopeless_sites() + self._return_probes.warnings() + self._unwalked() + self._too_late() \
+        return (
+            left_files
+            + self._refused_sites()
+            + self._hopeless_sites()
+            + self._return_probes.warnings()
+            + self._unwalked()
+            + self._too_late()
             + self._left_out.told(self.exiting)
+        )
 
     def _too_late(self):
         late = self._family.take_late() if self._family else 0
         if not late:
             return []
         who = "1 process" if late == 1 else f"{late} processes"
-        return [f"-x children: {who} ran a new program before its probes were there: pydtrace did not look for {resume_guard.LIMIT / 2:g} s or more"]
+        return [
+            f"-x children: {who} ran a new program before its probes were there: pydtrace did not look for {resume_guard.LIMIT / 2:g} s or more"
+        ]
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []
@@ -768,8 +939,17 @@ class KernelEngine(Engine):
         of_returns = self._return_probes.details()
         if not self.interpreters:
             return of_returns
-        by_pointers = [f"native stacks were followed by frame pointers alone: {self._no_tables}"] * bool(self._no_tables)
-        return of_returns + by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.told]
+        by_pointers = [
+            f"native stacks were followed by frame pointers alone: {self._no_tables}"
+        ] * bool(self._no_tables)
+        return (
+            of_returns
+            + by_pointers
+            + [
+                f"followed by frame pointers alone: {text}"
+                for text in self.interpreters.natives.told
+            ]
+        )
 
     @property
     def _no_tables(self):
@@ -779,7 +959,10 @@ class KernelEngine(Engine):
         why, self._given_up = self._given_up, []
         if not why:
             return []
-        return [why[0] + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")]
+        return [
+            why[0]
+            + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")
+        ]
 
     def _refused_sites(self):
         refused, self.attacher.refused = self.attacher.refused, []
@@ -794,7 +977,10 @@ class KernelEngine(Engine):
         return self.maps.globals.word(p.COUNT_CUT), 0
 
     def drops(self):
-        kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
-                 if name.startswith("DROP_") and name != "DROP_END"]
+        kinds = [
+            (name.removeprefix("DROP_").lower(), value)
+            for name, value in vars(p).items()
+            if name.startswith("DROP_") and name != "DROP_END"
+        ]
         counts = {kind: self.maps.globals.word(offset) for kind, offset in kinds}
         return {"principal": counts.pop("record") + self.maps.lost, "order": 0, **counts}

@@ -52,19 +52,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_PARENT, _CHILD, _RECORD, _RECORD_SIZE = -16, -24, -48, 24  # on the stack; read() uses the word above
+_PARENT, _CHILD, _RECORD, _RECORD_SIZE = (
+    -16,
+    -24,
+    -48,
+    24,
+)  # on the stack; read() uses the word above
 _PARTS, _FORKED, _RING = 0, 1, 2  # of a program's maps
 
 
 class Forks:
     """parts, forked, ring: descriptors; task: walks.task().  Raises OSError, kernel.Refused where the kernel does not take it."""
 
-    def __init__(self, parts: int, forked: int, ring: int, task: tuple[int, int, int | None]) -> None:
+    def __init__(
+        self, parts: int, forked: int, ring: int, task: tuple[int, int, int | None]
+    ) -> None:
         self._kernel: Any = Kernel()
         self._mm, self._execs, _ = task
         self._links: list[int] = []
         try:
-            for tracepoint, code in (("sched_process_fork", self._fork), ("sched_process_exit", self._exit)):
+            for tracepoint, code in (
+                ("sched_process_fork", self._fork),
+                ("sched_process_exit", self._exit),
+            ):
                 g, left = Code(), Label()
                 g.emit(mov(R6, R1))
                 code(g, left)
@@ -118,9 +128,21 @@ class Forks:
         self._call(g, MAP_LOOKUP_ELEM, _FORKED, _CHILD)
         g.emit(jump_imm("jeq", R0, 0, left), mov(R9, R0))
         self._stamp(g, 1)
-        g.emit(store(8, R9, u.STAMP, R8), store_imm(4, R10, _RECORD, w.FORKED), load(4, R1, R10, _CHILD), store(4, R10, _RECORD + 4, R1),
-               load(4, R1, R10, _PARENT), store(8, R10, _RECORD + 8, R1), store_imm(8, R10, _RECORD + 16, 0), ld_map(R1, _RING),
-               mov(R2, R10), alu_imm("add", R2, _RECORD), mov_imm(R3, _RECORD_SIZE), mov_imm(R4, 0), call(RINGBUF_OUTPUT))
+        g.emit(
+            store(8, R9, u.STAMP, R8),
+            store_imm(4, R10, _RECORD, w.FORKED),
+            load(4, R1, R10, _CHILD),
+            store(4, R10, _RECORD + 4, R1),
+            load(4, R1, R10, _PARENT),
+            store(8, R10, _RECORD + 8, R1),
+            store_imm(8, R10, _RECORD + 16, 0),
+            ld_map(R1, _RING),
+            mov(R2, R10),
+            alu_imm("add", R2, _RECORD),
+            mov_imm(R3, _RECORD_SIZE),
+            mov_imm(R4, 0),
+            call(RINGBUF_OUTPUT),
+        )
 
     def _exit(self, g: Any, left: Label) -> None:
         is_last_thread(g, self._kernel, left)

@@ -26,7 +26,11 @@ _STEPS = {
 }
 _WITHOUT = "; profile-n of the embedded engine does without: -x engine=embedded"
 _NO_TIMERS = (errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV)
-_LOG, _LOGS, _LOG_SIZE = "pyusdt-verifier-", 5, 1 << 18  # how the file with a log is called, how many stay, characters of one
+_LOG, _LOGS, _LOG_SIZE = (
+    "pyusdt-verifier-",
+    5,
+    1 << 18,
+)  # how the file with a log is called, how many stay, characters of one
 _TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many states")
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 
@@ -35,9 +39,11 @@ def refuse_own_helpers(program):
     """EngineError where a clause calls what only the embedded engine has."""
     for clause in program.clauses:
         if calls_own(clause.code):
-            raise EngineError("the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no "
-                              "floating-point arithmetic (it prints, compares and takes min() and max() of doubles): "
-                              "this needs -x engine=embedded")
+            raise EngineError(
+                "the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no "
+                "floating-point arithmetic (it prints, compares and takes min() and max() of doubles): "
+                "this needs -x engine=embedded"
+            )
 
 
 def effective():
@@ -81,15 +87,19 @@ def unreachable(error, pids):
 
 def too_many_maps(most):
     """The EngineError for a probe whose clauses need more maps than the kernel takes in one program."""
-    return EngineError(f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
-                       f"associative arrays: the kernel takes {most} maps in one program, and only those whose keys and values have "
-                       "the same sizes can share one.  Give their keys the same types, or divide the clauses between several pydtrace")
+    return EngineError(
+        f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
+        f"associative arrays: the kernel takes {most} maps in one program, and only those whose keys and values have "
+        "the same sizes can share one.  Give their keys the same types, or divide the clauses between several pydtrace"
+    )
 
 
 def too_large(error):
     """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
-    return EngineError(f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
-                       "several pydtrace")
+    return EngineError(
+        f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
+        "several pydtrace"
+    )
 
 
 def refused(error, places):
@@ -97,13 +107,19 @@ def refused(error, places):
     if error.error.errno == errno.EPERM:
         return failed("load", error.error)
     if "too many subprograms" in error.log:
-        return EngineError(f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program")
+        return EngineError(
+            f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program"
+        )
     where = _place(error.log, places)
     if _TOO_MUCH.search(error.log):
-        return EngineError(f"kernel engine: the clauses of a probe are more than the kernel's verifier looks at{where}: string functions "
-                           "are loops over all bytes of a string.  Use a smaller strsize, or fewer of them in a clause")
-    return EngineError(f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
-                       f"This is a bug of pyusdt's; please report it with {_keep(error.log)}")
+        return EngineError(
+            f"kernel engine: the clauses of a probe are more than the kernel's verifier looks at{where}: string functions "
+            "are loops over all bytes of a string.  Use a smaller strsize, or fewer of them in a clause"
+        )
+    return EngineError(
+        f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
+        f"This is a bug of pyusdt's; please report it with {_keep(error.log)}"
+    )
 
 
 def _keep(log):
@@ -114,12 +130,17 @@ def _keep(log):
     mine = []
     for entry in os.scandir(folder):
         with contextlib.suppress(FileNotFoundError):
-            if entry.name.startswith(_LOG) and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid():
+            if (
+                entry.name.startswith(_LOG)
+                and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid()
+            ):
                 mine.append((found.st_mtime_ns, entry.path))
     for _, path in sorted(mine)[: max(0, len(mine) - _LOGS + 1)]:
         with contextlib.suppress(OSError):
             os.unlink(path)
-    with tempfile.NamedTemporaryFile("w", prefix=_LOG, suffix=".log", dir=folder, delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=_LOG, suffix=".log", dir=folder, delete=False
+    ) as file:
         file.write(log[-_LOG_SIZE:])
     return file.name
 
@@ -127,7 +148,11 @@ def _keep(log):
 def _place(log, places):
     """The D line that the last instruction the verifier looked at was made for."""
     instructions = _INSTRUCTION.findall(log)
-    inside = [(start, clause) for start, clause in places if instructions and start <= int(instructions[-1])]
+    inside = [
+        (start, clause)
+        for start, clause in places
+        if instructions and start <= int(instructions[-1])
+    ]
     if not inside:
         return ""
     start, clause = inside[-1]

@@ -66,8 +66,17 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
-    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None, family=None,
-                 with_returns=False):
+    def __init__(
+        self,
+        program,
+        probes,
+        with_syscalls=False,
+        task=None,
+        allowed_pids=None,
+        most=None,
+        family=None,
+        with_returns=False,
+    ):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
         traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
         most: bytes that all may take, None: no bound; family: a family.Family, or None; with_returns: returns of
@@ -77,7 +86,9 @@ class KernelMaps:
         self._halves = Halves(program)
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
-        self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace())
+        self.places = Maps(
+            len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace()
+        )
         zeros = program.this_area[1]
         definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
@@ -91,15 +102,39 @@ class KernelMaps:
         self.state_size = definitions[p.MAP_STATE].value_size + 8
         if task:
             tables = not bpf_native_unwinder.cannot(os.uname().machine, release())
-            self.places.walk = bpf_python_unwinder.Places(len(definitions), self.state_size, task, release() >= bpf_python_unwinder.BPF_LOOP, tables, self.places)
-            self.state_size += bpf_python_unwinder.WALK_SIZE + bpf_native_unwinder.UNWIND_SIZE * tables
+            self.places.walk = bpf_python_unwinder.Places(
+                len(definitions),
+                self.state_size,
+                task,
+                release() >= bpf_python_unwinder.BPF_LOOP,
+                tables,
+                self.places,
+            )
+            self.state_size += (
+                bpf_python_unwinder.WALK_SIZE + bpf_native_unwinder.UNWIND_SIZE * tables
+            )
             definitions += [*unwinder_maps.MAPS, *unwinder_maps.tables() * tables]
         self.places.state_of_all = self.state_size > kernel.PER_CPU_MOST
         if with_returns:
             self.places.leaving = len(definitions)
             definitions.append(return_check.MAP)
-        found = string_size_maps.find(program, len(definitions), map_indirection.MOST) if release() >= ON_DEMAND else []
-        _check_room([*definitions, *(smaller for each in found for smaller in each.definitions(definitions[each.whole]))], self.cpus, most)
+        found = (
+            string_size_maps.find(program, len(definitions), map_indirection.MOST)
+            if release() >= ON_DEMAND
+            else []
+        )
+        _check_room(
+            [
+                *definitions,
+                *(
+                    smaller
+                    for each in found
+                    for smaller in each.definitions(definitions[each.whole])
+                ),
+            ],
+            self.cpus,
+            most,
+        )
         self._sized = self.places.sized = {each.whole: each for each in found}
         try:
             for index, definition in enumerate(definitions):
@@ -112,15 +147,18 @@ class KernelMaps:
             if family:
                 self.places.family = len(self.fds)
                 self.fds.append(os.dup(family.fd))
-            self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
-                                           record_trim.cuts(program))
+            self.ring = _tracer.KernelRing(
+                self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries, record_trim.cuts(program)
+            )
         except OSError as error:
             self.close()
             raise kernel_errors.failed("map", error) from None
 
     def _make(self, index, d):
         if index == p.MAP_STATE:
-            kind, blocks = ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
+            kind, blocks = (
+                ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
+            )
             return kernel.map_create(p.MapDef(d.name, kind, d.key_size, self.state_size, blocks))
         if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
@@ -129,8 +167,15 @@ class KernelMaps:
             return unwinder_maps.empty_tables(d)
         # allocating all values of all CPUs takes long
         small = d.value_size <= string_size_maps.ON_DEMAND_MOST
-        values = d.entries * self.cpus if d.kind == "percpu_hash" else d.entries // 4  # a hash has its old room at once
-        many = small and d.kind in ("hash", "percpu_hash") and values > _MANY or d.name == unwinder_maps.PARTS
+        values = (
+            d.entries * self.cpus if d.kind == "percpu_hash" else d.entries // 4
+        )  # a hash has its old room at once
+        many = (
+            small
+            and d.kind in ("hash", "percpu_hash")
+            and values > _MANY
+            or d.name == unwinder_maps.PARTS
+        )
         return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
 
     def shared(self, insns):
@@ -147,12 +192,16 @@ class KernelMaps:
     def _put_behind(self):
         """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
         behind = {}
-        for indexes in map_indirection.groups({index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}):
+        for indexes in map_indirection.groups(
+            {index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}
+        ):
             try:
                 self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
             except OSError as error:
                 raise kernel_errors.failed("map", error) from None
-            behind.update({index: (len(self.fds) - 1, number) for number, index in enumerate(indexes)})
+            behind.update(
+                {index: (len(self.fds) - 1, number) for number, index in enumerate(indexes)}
+            )
         return behind
 
     @property
@@ -206,7 +255,15 @@ class KernelMaps:
     def parts(self, index, cpus):
         """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
         size, found = self.program.maps[index].value_size, self._raw(index)
-        return [(cpu, self._halves.items(index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found])) for cpu in cpus]
+        return [
+            (
+                cpu,
+                self._halves.items(
+                    index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found]
+                ),
+            )
+            for cpu in cpus
+        ]
 
     def _elements(self, index):
         """What items() gives, of its map."""
@@ -215,7 +272,11 @@ class KernelMaps:
             return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
         merge, size = _merge_of(self.program, index), definition.value_size
         found = [(key, merge(raw, size, _apart(size))) for key, raw in self._raw(index)]
-        return found if definition.kind != "percpu_array" else [(key, value) for key, value in found if any(value[:8])]
+        return (
+            found
+            if definition.kind != "percpu_array"
+            else [(key, value) for key, value in found if any(value[:8])]
+        )
 
     def _raw(self, index):
         """[(key, the values of all CPUs)] of an aggregation."""
@@ -223,7 +284,11 @@ class KernelMaps:
         size = _apart(definition.value_size) * self.cpus
         if definition.kind == "percpu_array":
             return [(b"", kernel.map_lookup(self.fds[index], bytes(4), size))]
-        found = [item for part, key_size in self._parts(index) for item in kernel.map_items(self.fds[part], key_size, size)]
+        found = [
+            item
+            for part, key_size in self._parts(index)
+            for item in kernel.map_items(self.fds[part], key_size, size)
+        ]
         return [(key.ljust(definition.key_size, b"\0"), raw) for key, raw in found]
 
     def _parts(self, index):
@@ -242,7 +307,11 @@ class KernelMaps:
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
         zeros = bytes(_apart(definition.value_size) * self.cpus)
-        keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self._elements(index)]
+        keys = (
+            [bytes(4)]
+            if definition.kind == "percpu_array"
+            else [key for key, _ in self._elements(index)]
+        )
         for key in keys:
             kernel.map_update(*self._home(index, key), zeros)
 
@@ -262,8 +331,10 @@ def _check_room(definitions, cpus, most):
     """Raise TooLarge where they may come to take more than that."""
     size = sum(_room(definition, cpus) for definition in definitions)
     if most is not None and size > most:
-        raise TooLarge(f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller "
-                       "-x aggsize, bufsize, dynvarsize, strsize and specsize help")
+        raise TooLarge(
+            f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller "
+            "-x aggsize, bufsize, dynvarsize, strsize and specsize help"
+        )
 
 
 def _room(definition, cpus):
@@ -271,7 +342,9 @@ def _room(definition, cpus):
     if definition.kind == "ringbuf":
         return definition.entries
     values = cpus if definition.kind in KINDS and KINDS[definition.kind].per_cpu else 1
-    return definition.entries * (_apart(definition.key_size) + _apart(definition.value_size) * values)
+    return definition.entries * (
+        _apart(definition.key_size) + _apart(definition.value_size) * values
+    )
 
 
 def _namespace():
@@ -287,7 +360,9 @@ def _preempt():
             btf = file.read()
     except OSError:
         return None
-    ids = tuple(_tracer.btf_function(btf, name) for name in ("bpf_preempt_disable", "bpf_preempt_enable"))
+    ids = tuple(
+        _tracer.btf_function(btf, name) for name in ("bpf_preempt_disable", "bpf_preempt_enable")
+    )
     return ids if all(ids) else None
 
 
@@ -301,7 +376,14 @@ def _apart(size):
 
 def _merge_of(program, index):
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
-    merged = next((aggregation.row.merged for aggregation in program.aggregations if aggregation.map == index), added)
+    merged = next(
+        (
+            aggregation.row.merged
+            for aggregation in program.aggregations
+            if aggregation.map == index
+        ),
+        added,
+    )
 
     def merge(raw, size, each):
         columns = [unpacked(raw[start : start + size]) for start in range(0, len(raw), each)]

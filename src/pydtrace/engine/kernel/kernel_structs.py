@@ -85,7 +85,9 @@ class Structs:
             self._texts = header + texts
         place = self._places[ident - 1]
         name, info, size = _ROW.unpack_from(self._information, place)
-        return Row(info >> 24 & 31, self.text(name), info >> 31, info & 0xFFFF, size, place + _ROW.size)
+        return Row(
+            info >> 24 & 31, self.text(name), info >> 31, info & 0xFFFF, size, place + _ROW.size
+        )
 
     def words(self, place, count):
         return struct.unpack_from(f"={count}I", self._information, place)
@@ -100,4 +102,6 @@ class Structs:
 
     def text(self, at):
         start = self._texts + at
-        return self._information[start : self._information.index(b"\0", start)].decode("ascii", "replace")
+        return self._information[start : self._information.index(b"\0", start)].decode(
+            "ascii", "replace"
+        )

@@ -89,7 +89,10 @@ _STEM_MAX = 48
 
 _PIDS, _RAW = -32, -48  # where in the frame that leaves its answer, and what a raw tracepoint keeps
 _PSEUDO_KFUNC = 2
-_ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
+_ANY_MEMORY = {
+    112: 4,
+    114: 45,
+}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
@@ -102,7 +105,20 @@ class Maps:
     pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None; family: that
     of a family.Family, or None."""
 
-    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family", "leaving", "state_of_all")
+    __slots__ = (
+        "allowed",
+        "control",
+        "names",
+        "syscalls",
+        "sized",
+        "busy",
+        "preempt",
+        "namespace",
+        "walk",
+        "family",
+        "leaving",
+        "state_of_all",
+    )
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
@@ -117,8 +133,15 @@ class Maps:
             g.emit(call(GET_CURRENT_PID_TGID))
             return
         device, inode = self.namespace
-        g.emit(const(R1, device), const(R2, inode), mov(R3, R10), alu_imm("add", R3, _PIDS), mov_imm(R4, 8),
-               call(GET_NS_CURRENT_PID_TGID), load(8, R0, R10, _PIDS))
+        g.emit(
+            const(R1, device),
+            const(R2, inode),
+            mov(R3, R10),
+            alu_imm("add", R3, _PIDS),
+            mov_imm(R4, 8),
+            call(GET_NS_CURRENT_PID_TGID),
+            load(8, R0, R10, _PIDS),
+        )
 
 
 _WHEN = 64  # in the context of a probe that the engine fires itself: the timestamp, or 0
@@ -132,10 +155,34 @@ class Event:
     processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does; leaves: (does, condition) of
     a returns.Point, where a function ends; enters: a function begins there."""
 
-    __slots__ = ("own", "arguments", "pid", "family", "comm", "never", "always", "profile", "raw", "leaves", "enters")
+    __slots__ = (
+        "own",
+        "arguments",
+        "pid",
+        "family",
+        "comm",
+        "never",
+        "always",
+        "profile",
+        "raw",
+        "leaves",
+        "enters",
+    )
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None, comm=None,
-                 enters=False):
+    def __init__(
+        self,
+        own=False,
+        arguments=(),
+        pid=None,
+        never=(),
+        always=False,
+        profile=None,
+        raw=None,
+        family=False,
+        leaves=None,
+        comm=None,
+        enters=False,
+    ):
         self.family, self.leaves, self.comm, self.enters = family, leaves, comm, enters
         self.own, self.arguments, self.pid = own, dict(arguments), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
@@ -154,7 +201,9 @@ class Linker:
         self._walks = bpf_python_unwinder.walks(maps.walk, program.stacks) if maps.walk else {}
         self._unwinds = bpf_native_unwinder.unwinds(maps.walk, program.stacks) if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
-        self._late = set()  # in the last link: parts of the event that the routines that report fill in
+        self._late = (
+            set()
+        )  # in the last link: parts of the event that the routines that report fill in
         self._own = False  # in the last link: the tracer fires the probe, in itself
 
     @property
@@ -182,13 +231,17 @@ class Linker:
             return g.finish()
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
-        reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
+        reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(
+            self.program.uses & {"thread", "kernel"}
+        )
         self.places, self._kernel_reads = [], reads_kernel and self.maps.allowed is None
         run = self._call if apart or len(clauses) > 1 else self._insert
         for number, clause in enumerate(clauses):
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
-            if number and "wall" in self._clauses.reads(clause):  # each clause's is later than that of the one before
+            if number and "wall" in self._clauses.reads(
+                clause
+            ):  # each clause's is later than that of the one before
                 g.emit(call(KTIME_GET_NS))
                 self._wall(g)
             run(g, clause, out, calls)
@@ -223,15 +276,23 @@ class Linker:
         """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
         if exits(clause):
             following = Label()
-            g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
-                   store_imm(8, R1, 0, 0), ja(out))
+            g.emit(
+                jump_imm("jeq", R0, 0, following),
+                ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
+                store_imm(8, R1, 0, 0),
+                ja(out),
+            )
             g.place(following)
 
     def _call_error(self, g, out, calls):
         """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
         leaves there is shorter."""
         following = Label()
-        g.emit(load(4, R1, R7, p.STATE_FAULT), jump_imm("jne", R1, p.FAULT_RECORD_SIZE, following), mov(R1, R7))
+        g.emit(
+            load(4, R1, R7, p.STATE_FAULT),
+            jump_imm("jne", R1, p.FAULT_RECORD_SIZE, following),
+            mov(R1, R7),
+        )
         calls.append((len(g.insns), None))
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
@@ -268,7 +329,9 @@ class Linker:
             if packs is not None:
                 calls = [*calls, (packs, self._library.known(record_trim.function(which)))]
             clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
-            code, calls = user_memory_writes.guard(clause.insns, clause.calls, self._own, self._library, self.maps)
+            code, calls = user_memory_writes.guard(
+                clause.insns, clause.calls, self._own, self._library, self.maps
+            )
         if self._reads_nothing:
             return process_filter.reading_nothing(code), calls
         return _reading_any(code) if self._kernel_reads else code, calls
@@ -284,8 +347,13 @@ class Linker:
         read = set().union(*[self._clauses.reads(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
-        for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4),
-                                    (4, fault + p.FAULT_KIND, 4), (5, fault + p.FAULT_VALUE, 8)):
+        for index, offset, size in (
+            (1, p.STATE_PROBE, 4),
+            (2, fault + p.RECORD_CLAUSE, 2),
+            (3, fault + p.FAULT_PC, 4),
+            (4, fault + p.FAULT_KIND, 4),
+            (5, fault + p.FAULT_VALUE, 8),
+        ):
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
         if self.program.uses & {"ppid", "errno"}:
             g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))  # both
@@ -295,12 +363,24 @@ class Linker:
         if "thread" in self.program.uses:
             g.emit(load(8, R1, R6, p.STATE_THREAD), store(8, R7, p.STATE_THREAD, R1))
         if "execargs" in self.program.uses:
-            g.emit(mov(R3, R6), alu_imm("add", R3, p.STATE_EXECARGS), mov(R1, R7), alu_imm("add", R1, p.STATE_EXECARGS),
-                   mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS), call(PROBE_READ_KERNEL))
+            g.emit(
+                mov(R3, R6),
+                alu_imm("add", R3, p.STATE_EXECARGS),
+                mov(R1, R7),
+                alu_imm("add", R1, p.STATE_EXECARGS),
+                mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS),
+                call(PROBE_READ_KERNEL),
+            )
         for whose in set().union(*[clause.stacks for clause in self.errors]):
             offset, frames = self.program.stacks[whose]
-            g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
-                   mov_imm(R2, 8 + 8 * frames), call(PROBE_READ_KERNEL))
+            g.emit(
+                mov(R3, R6),
+                alu_imm("add", R3, offset),
+                mov(R1, R7),
+                alu_imm("add", R1, offset),
+                mov_imm(R2, 8 + 8 * frames),
+                call(PROBE_READ_KERNEL),
+            )
         g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
         if "names" in read:
             self._names(g)
@@ -323,13 +403,23 @@ class Linker:
         """r6 = the context, r7 = a state block of our own; else to `left`."""
         g.emit(mov(R6, R1))
         if not event.always:
-            g.emit(ld_map_value(R1, self.maps.control, CONTROL_ACTIVE), load(8, R1, R1, 0), jump_imm("jeq", R1, 0, left))
+            g.emit(
+                ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
+                load(8, R1, R1, 0),
+                jump_imm("jeq", R1, 0, left),
+            )
         if event.pid or event.never or event.family:
             self.maps.emit_pids(g)
             g.emit(alu_imm("rsh", R0, 32))
             if event.family:
-                g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.family), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
-                       jump_imm("jeq", R0, 0, left))
+                g.emit(
+                    store(4, R10, -8, R0),
+                    ld_map(R1, self.maps.family),
+                    mov(R2, R10),
+                    alu_imm("add", R2, -8),
+                    call(MAP_LOOKUP_ELEM),
+                    jump_imm("jeq", R0, 0, left),
+                )
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
@@ -347,8 +437,14 @@ class Linker:
                 return
         if not event.own:
             is_site, another = not event.raw and not event.profile, event.raw and event.raw.subject
-            predicate_hoist.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments if is_site else None,
-                       None if another else self.maps.emit_pids, left)
+            predicate_hoist.emit(
+                g,
+                [clause.code for clause in clauses],
+                _FRAME,
+                event.arguments if is_site else None,
+                None if another else self.maps.emit_pids,
+                left,
+            )
         if event.raw:
             g.emit(load(8, R8, R10, _RAW))
         self._preempt(g, 0)
@@ -367,15 +463,34 @@ class Linker:
         for level in range(LEVELS):
             following = Label() if level < LEVELS - 1 else lost
             if self.maps.state_of_all:
-                g.emit(call(GET_SMP_PROCESSOR_ID), mov_imm(R1, LEVELS), alu("mul", R0, R1), alu_imm("add", R0, level), store(8, R10, -8, R0))
+                g.emit(
+                    call(GET_SMP_PROCESSOR_ID),
+                    mov_imm(R1, LEVELS),
+                    alu("mul", R0, R1),
+                    alu_imm("add", R0, level),
+                    store(8, R10, -8, R0),
+                )
             else:
                 g.emit(store_imm(8, R10, -8, level))
-            g.emit(ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, lost))
+            g.emit(
+                ld_map(R1, p.MAP_STATE),
+                mov(R2, R10),
+                alu_imm("add", R2, -8),
+                call(MAP_LOOKUP_ELEM),
+                jump_imm("jeq", R0, 0, lost),
+            )
             if self.maps.preempt:
-                g.emit(load(8, R1, R0, self.maps.busy), jump_imm("jne", R1, 0, following),
-                       store_imm(8, R0, self.maps.busy, 1))
+                g.emit(
+                    load(8, R1, R0, self.maps.busy),
+                    jump_imm("jne", R1, 0, following),
+                    store_imm(8, R0, self.maps.busy, 1),
+                )
             else:
-                g.emit(mov_imm(R1, 1), atomic("atomic_xchg", R0, self.maps.busy, R1), jump_imm("jne", R1, 0, following))
+                g.emit(
+                    mov_imm(R1, 1),
+                    atomic("atomic_xchg", R0, self.maps.busy, R1),
+                    jump_imm("jne", R1, 0, following),
+                )
             g.emit(ja(taken))
             if following is not lost:
                 g.place(following)
@@ -383,7 +498,11 @@ class Linker:
         g.emit(mov(R7, R0))
 
     def _count_lost(self, g):
-        g.emit(ld_map_value(R1, self.maps.control, CONTROL_LOST), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
+        g.emit(
+            ld_map_value(R1, self.maps.control, CONTROL_LOST),
+            mov_imm(R2, 1),
+            atomic("atomic_add", R1, 0, R2),
+        )
 
     def _preempt(self, g, which):
         if self.maps.preempt:
@@ -403,36 +522,74 @@ class Linker:
         if "names" in reads:
             self._names(g)
         if "uid" in reads:
-            g.emit(call(GET_CURRENT_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
+            g.emit(
+                call(GET_CURRENT_UID_GID),
+                store(4, R7, p.STATE_UID, R0),
+                alu_imm("rsh", R0, 32),
+                store(4, R7, p.STATE_GID, R0),
+            )
         if "execname" in reads:
-            g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(GET_CURRENT_COMM))
+            g.emit(
+                mov(R1, R7),
+                alu_imm("add", R1, p.STATE_EXECNAME),
+                mov_imm(R2, 16),
+                call(GET_CURRENT_COMM),
+            )
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
         wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
-        another = event.raw and event.raw.subject  # the words would be named by its process, and are of the one that runs
+        another = (
+            event.raw and event.raw.subject
+        )  # the words would be named by its process, and are of the one that runs
         if "registers" in wanted:
             uregs.emit(g, *self.program.stacks["registers"])
         walks, unwinds = ({}, {}) if event.own or another else (self._walks, self._unwinds)
         if self._reads_nothing:
-            g.emit(*[store_imm(8, R7, self.program.stacks[whose][0], 0) for whose in wanted - {"registers"}])
+            g.emit(
+                *[
+                    store_imm(8, R7, self.program.stacks[whose][0], 0)
+                    for whose in wanted - {"registers"}
+                ]
+            )
         else:
-            kernel_stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls,
-                        bpf_native_unwinder.AT_END if event.leaves else bpf_native_unwinder.AT_BEGINNING if event.enters else 0)
+            kernel_stacks.emit(
+                g,
+                self.program.stacks,
+                wanted - {"registers"},
+                walks,
+                unwinds,
+                calls,
+                bpf_native_unwinder.AT_END
+                if event.leaves
+                else bpf_native_unwinder.AT_BEGINNING
+                if event.enters
+                else 0,
+            )
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
 
     def _wall(self, g):
         """walltimestamp, of the monotonic clock's r0."""
-        g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0), store(8, R7, p.STATE_WALL, R1))
+        g.emit(
+            ld_map_value(R1, self.maps.control, CONTROL_WALL),
+            load(8, R1, R1, 0),
+            alu("add", R1, R0),
+            store(8, R7, p.STATE_WALL, R1),
+        )
 
     def _divide(self, event, clauses):
         """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a
         commit(), and can find out themselves, is left to them: self._late."""
-        reads, late = (set().union(*[each(clause) for clause in clauses]) for each in (self._clauses.reads, self._clauses.reports))
+        reads, late = (
+            set().union(*[each(clause) for clause in clauses])
+            for each in (self._clauses.reads, self._clauses.reports)
+        )
         if "wall" in reads:
             reads.add("time")
-        another = event.raw is not None and event.raw.subject is not None  # what is filled in is not of the running task
+        another = (
+            event.raw is not None and event.raw.subject is not None
+        )  # what is filled in is not of the running task
         self._late = set() if another or event.own else (late - reads) & NOW
         return reads | late - self._late
 
@@ -449,7 +606,9 @@ class Linker:
             g.emit(call(GET_SMP_PROCESSOR_ID), store(4, R7, p.STATE_CPU, R0))
         if "pid" in names:
             self.maps.emit_pids(g)
-            g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
+            g.emit(
+                store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0)
+            )
 
     def _finding_out(self, insns):
         """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
@@ -474,7 +633,9 @@ class Linker:
         if "thread" in uses:
             process_variables.emit_thread(g, emit_task)
         if "execargs" in uses:
-            process_variables.emit_arguments(g, process_variables.emit_nobody if another or self._reads_nothing else emit_task)
+            process_variables.emit_arguments(
+                g, process_variables.emit_nobody if another or self._reads_nothing else emit_task
+            )
 
     @staticmethod
     def _ident(g, event):
@@ -503,38 +664,70 @@ class Linker:
         if size <= 128:
             g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
         else:
-            g.emit(ld_map_value(R3, self.maps.control, CONTROL_ZEROS), mov(R1, R7), alu_imm("add", R1, offset),
-                   mov_imm(R2, size), call(PROBE_READ_KERNEL))
+            g.emit(
+                ld_map_value(R3, self.maps.control, CONTROL_ZEROS),
+                mov(R1, R7),
+                alu_imm("add", R1, offset),
+                mov_imm(R2, size),
+                call(PROBE_READ_KERNEL),
+            )
 
     def _names(self, g):
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
-        g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
-               jump_imm("jeq", R0, 0, done), mov(R9, R0), mov(R3, R0), mov(R1, R7),
-               alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(PROBE_READ_KERNEL),
-               load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done))
+        g.emit(
+            store(4, R10, -8, R0),
+            ld_map(R1, self.maps.names),
+            mov(R2, R10),
+            alu_imm("add", R2, -8),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, done),
+            mov(R9, R0),
+            mov(R3, R0),
+            mov(R1, R7),
+            alu_imm("add", R1, p.STATE_PROBEPROV),
+            mov_imm(R2, NAMES_SIZE),
+            call(PROBE_READ_KERNEL),
+            load(8, R9, R9, NAMES_STEM),
+            jump_imm("jgt", R9, _STEM_MAX, done),
+        )
         self.maps.emit_pids(g)
         g.emit(alu_imm("rsh", R0, 32))
         # the digits, the last first, into the stack; r1 = how many
         g.emit(mov_imm(R1, 0))
         counted = Label()
         for i in range(_DIGITS):
-            g.emit(mov(R2, R0), alu_imm("mod", R2, 10), alu_imm("add", R2, 48), store(1, R10, -16 - i, R2),
-                   alu_imm("div", R0, 10), mov_imm(R1, i + 1), jump_imm("jeq", R0, 0, counted))
+            g.emit(
+                mov(R2, R0),
+                alu_imm("mod", R2, 10),
+                alu_imm("add", R2, 48),
+                store(1, R10, -16 - i, R2),
+                alu_imm("div", R0, 10),
+                mov_imm(R1, i + 1),
+                jump_imm("jeq", R0, 0, counted),
+            )
         g.place(counted)
         g.emit(mov(R3, R7), alu("add", R3, R9), alu_imm("add", R3, p.STATE_PROBEPROV))
         for i in range(_DIGITS):  # digit i - 1 from the right is there if there are i
             skip = Label()
-            g.emit(jump_imm("jlt", R1, _DIGITS - i, skip), load(1, R2, R10, -16 - (_DIGITS - i - 1)),
-                   store(1, R3, 0, R2), alu_imm("add", R3, 1))
+            g.emit(
+                jump_imm("jlt", R1, _DIGITS - i, skip),
+                load(1, R2, R10, -16 - (_DIGITS - i - 1)),
+                store(1, R3, 0, R2),
+                alu_imm("add", R3, 1),
+            )
             g.place(skip)
         g.place(done)
 
 
 def _as_function(code):
     """A clause's code with the state block's lookup replaced: it comes in r1."""
-    assert code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL, "not a clause's frame"
-    nothing = [ja(0) for _ in range(4)]  # as many instructions as before, so that places in the source stay right
+    assert (
+        code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL
+    ), "not a clause's frame"
+    nothing = [
+        ja(0) for _ in range(4)
+    ]  # as many instructions as before, so that places in the source stay right
     copies = [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in code[_FRAME:]]
     return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]
 

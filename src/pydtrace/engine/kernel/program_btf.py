@@ -20,8 +20,14 @@ _CALL, _WIDE = call_sub(0).opcode, ld_imm64(R0, 0)[0].opcode
 
 def functions(insns):
     """Where the functions of a program begin, ascending."""
-    return sorted({0} | {at + insn.imm + 1 for at, insn in enumerate(insns)
-                         if (insn.opcode, insn.src) in ((_CALL, PSEUDO_CALL), (_WIDE, PSEUDO_FUNC))})
+    return sorted(
+        {0}
+        | {
+            at + insn.imm + 1
+            for at, insn in enumerate(insns)
+            if (insn.opcode, insn.src) in ((_CALL, PSEUDO_CALL), (_WIDE, PSEUDO_FUNC))
+        }
+    )
 
 
 def describe(insns, clauses, state_size):
@@ -35,7 +41,10 @@ def describe(insns, clauses, state_size):
 
     def add(text, kind, members, size, *more):
         nonlocal count
-        types.extend(struct.pack("=3I", name(text) if text else 0, kind << 24 | members, size) + struct.pack(f"={len(more)}I", *more))
+        types.extend(
+            struct.pack("=3I", name(text) if text else 0, kind << 24 | members, size)
+            + struct.pack(f"={len(more)}I", *more)
+        )
         count += 1
         return count
 
@@ -50,8 +59,14 @@ def describe(insns, clauses, state_size):
     infos = []
     for number, start in enumerate(functions(insns)):
         is_clause = start in clauses
-        ident = add(f"clause_{number}" if is_clause else f"function_{number}", _FUNC, _GLOBAL if is_clause else _STATIC,
-                    of_clause if is_clause else of_others)
+        ident = add(
+            f"clause_{number}" if is_clause else f"function_{number}",
+            _FUNC,
+            _GLOBAL if is_clause else _STATIC,
+            of_clause if is_clause else of_others,
+        )
         infos.append((start, ident))
-    header = struct.pack("=HBBIIIII", _MAGIC, _VERSION, 0, 24, 0, len(types), len(types), len(names))
+    header = struct.pack(
+        "=HBBIIIII", _MAGIC, _VERSION, 0, 24, 0, len(types), len(types), len(names)
+    )
     return header + bytes(types) + bytes(names), infos

@@ -21,7 +21,10 @@ class Hurry:
             return
         self._enough = float("inf")
         try:
-            if os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) > _NICE:
+            if (
+                os.sched_getscheduler(0) == os.SCHED_OTHER
+                and os.getpriority(os.PRIO_PROCESS, 0) > _NICE
+            ):
                 os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
                 os.setpriority(os.PRIO_PROCESS, 0, _NICE)
         except OSError:

@@ -77,7 +77,9 @@ def _run(reading: int, fd: int, value_size: int) -> NoReturn:
 
 def _watch(reading: int, fd: int, value_size: int) -> None:
     """Until the tracer has ended."""
-    waited: set[bytes] = set()  # who waited already half of LIMIT ago, with no look of the tracer's since
+    waited: set[bytes] = (
+        set()
+    )  # who waited already half of LIMIT ago, with no look of the tracer's since
     while True:
         beats = b""
         if select.select([reading], [], [], LIMIT / 2)[0]:
@@ -93,10 +95,16 @@ def _watch(reading: int, fd: int, value_size: int) -> None:
 
 
 def _held(fd: int, value_size: int) -> set[bytes]:
-    return {key for key, value in syscalls.map_items(fd, 4, value_size) if value[:4] == struct.pack("=I", HELD)}
+    return {
+        key
+        for key, value in syscalls.map_items(fd, 4, value_size)
+        if value[:4] == struct.pack("=I", HELD)
+    }
 
 
 def _let_go(fd: int, key: bytes, value_size: int) -> None:
     with contextlib.suppress(OSError):  # it was killed
-        syscalls.map_update(fd, key, struct.pack("=I", LET_GO) + syscalls.map_lookup(fd, key, value_size)[4:])
+        syscalls.map_update(
+            fd, key, struct.pack("=I", LET_GO) + syscalls.map_lookup(fd, key, value_size)[4:]
+        )
         os.kill(int.from_bytes(key, "little"), signal.SIGCONT)

@@ -144,8 +144,12 @@ def _of_64_bits(number: Any) -> int:
     raise ValueError("no time")
 
 
-def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any],
-          hide: Callable[[], None]) -> int:
+def serve(
+    path: str | None,
+    targets_of: Callable[[Arguments], Targets],
+    compiled: Callable[[Arguments, int], Any],
+    hide: Callable[[], None],
+) -> int:
     """The exit status.  path: of the policy's file; targets_of, compiled, hide: pydtrace's own."""
     file, output = _pipes()
     sink = Served(output)
@@ -153,12 +157,21 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
     policy = deadline = None
     try:
         policy = Policy(path)
-        deadline = Deadline(policy.left, lambda: _refuse(sink, NotServed("the time that this host's policy gives is over"), policy))
+        deadline = Deadline(
+            policy.left,
+            lambda: _refuse(
+                sink, NotServed("the time that this host's policy gives is over"), policy
+            ),
+        )
         request = _read(file)
         arguments = _arguments(request)
         if "hosts" in request:
             policy.check_relay(request["via"])
-            arguments.options.update(hosts=relayed(request, sink.forward), hostwait=int(request["wait"]), hostretry=int(request["retry"]))
+            arguments.options.update(
+                hosts=relayed(request, sink.forward),
+                hostwait=int(request["wait"]),
+                hostretry=int(request["retry"]),
+            )
         policy.check(arguments, request["options"])
         if arguments.options.get("hostmode") == "central":
             policy.check_events()
@@ -217,7 +230,9 @@ def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
     if policy:
         with contextlib.suppress(Denied):  # then it is the error itself
             policy.audit(f"refused: {why}")
-    sink.say("refused", why=why if len(why) <= _WHY else f"{why[: _WHY // 2]} … {why[-_WHY // 2 :]}")
+    sink.say(
+        "refused", why=why if len(why) <= _WHY else f"{why[: _WHY // 2]} … {why[-_WHY // 2 :]}"
+    )
     return 1
 
 
@@ -226,12 +241,18 @@ def _read(file: BinaryIO) -> dict[str, Any]:
     try:
         request: dict[str, Any] = parsed(line)
     except Broken:
-        raise NotServed("pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input") from None
+        raise NotServed(
+            "pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input"
+        ) from None
     if request["type"] != "trace" or request.get("schema") != 2:
-        raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
+        raise NotServed(
+            "this pydtrace serves requests of schema 2: the coordinator's is of another version"
+        )
     if (theirs := str(request.get("release"))) != (ours := release()):
-        raise NotServed(f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
-                        "install the same build for both")
+        raise NotServed(
+            f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
+            "install the same build for both"
+        )
     return request
 
 
@@ -241,7 +262,9 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     arguments.mode = "serve"
     arguments.hosts = hostlist.checked(request["host"])
     arguments.width = min(max(int(request["width"]), 0), hostlist.LONGEST)
-    arguments.requests = [cli.Request(each["text"], None, each["level"]) for each in request["requests"]]
+    arguments.requests = [
+        cli.Request(each["text"], None, each["level"]) for each in request["requests"]
+    ]
     arguments.operands = [str(each) for each in request["operands"]]
     arguments.pids = [int(pid) for pid in request["pids"]]
     arguments.commands = [request["command"]] if request["command"] else []
@@ -255,7 +278,9 @@ def _arguments(request: dict[str, Any]) -> Arguments:
 def _open(driver: Driver, program: Program, sink: Served) -> None:
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     for clause in program.clauses if "hosts" not in driver.options else ():
-        clause.probes = [desc for desc in clause.probes if placement.THERE in placement.of_description(desc)]
+        clause.probes = [
+            desc for desc in clause.probes if placement.THERE in placement.of_description(desc)
+        ]
     driver.open(program)
     counts = {id(desc): count for desc, count in driver.engine.matched}
     sink.say("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
@@ -263,7 +288,9 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
         sink.note(note)
 
 
-def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
+def _trace(
+    driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy
+) -> None:
     due, flushed = time.monotonic() + interval, 0
     wall: int | None = None
     engine: Any = driver.engine
@@ -273,7 +300,9 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
     def between() -> None:
         nonlocal due, flushed
         set_wall()
-        driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
+        driver.stopping = (
+            driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
+        )
         driver.hurry = driver.hurry or coordinator.gone
         sink.send()
         wanted, now = coordinator.flush, time.monotonic()

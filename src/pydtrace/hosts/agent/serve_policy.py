@@ -35,10 +35,29 @@ if TYPE_CHECKING:
 _ANY = "any"
 _SWITCHES = ("commands", "destructive")  # yes or no
 _LISTS = ("scripts", "options", "processes", "relay")  # any, or words
-_AMOUNTS = {"maxcpu": "maxcpu", "memory": "bufsize", "time": "switchrate"}  # read as these -x options are
+_AMOUNTS = {
+    "maxcpu": "maxcpu",
+    "memory": "bufsize",
+    "time": "switchrate",
+}  # read as these -x options are
 _FIELD = 300  # characters in the audit
 # Options that decide what a host does; the others that a script may set are for who shows it.
-_HEEDED = frozenset((*FORWARDED, "bufpolicy", "core", "debug", "disasm", "file", "libdir", "lockmem", "maxcpu", "switchrate", "syslibdir", "tree"))
+_HEEDED = frozenset(
+    (
+        *FORWARDED,
+        "bufpolicy",
+        "core",
+        "debug",
+        "disasm",
+        "file",
+        "libdir",
+        "lockmem",
+        "maxcpu",
+        "switchrate",
+        "syslibdir",
+        "tree",
+    )
+)
 
 
 class Denied(Exception):
@@ -49,7 +68,14 @@ class Policy:
     """said: {key: its value}; without a file all is allowed that the user may do."""
 
     def __init__(self, path: str | None) -> None:
-        self.said: dict[str, Any] = {"scripts": [_ANY], "options": [_ANY], "processes": [_ANY], "relay": [_ANY], "commands": True, "destructive": True}
+        self.said: dict[str, Any] = {
+            "scripts": [_ANY],
+            "options": [_ANY],
+            "processes": [_ANY],
+            "relay": [_ANY],
+            "commands": True,
+            "destructive": True,
+        }
         self._audit: str | None = None
         self._ends: float | None = None
         self._own_script = False  # it is the text of one of the policy's files
@@ -76,7 +102,9 @@ class Policy:
         elif key == "audit" and (value in ("syslog", "no") or value.startswith("/")):
             self._audit = None if value == "no" else value
         else:
-            raise Denied(f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {harmless(line)}")
+            raise Denied(
+                f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {harmless(line)}"
+            )
 
     def _begin(self) -> None:
         """From now on the run is bounded: reading the request and compiling count."""
@@ -98,12 +126,18 @@ class Policy:
     def check(self, arguments: Arguments, options: dict[str, Any]) -> None:
         """The request, before it is compiled or anything is started.  options: as they were sent."""
         texts = [os.fsencode(each.text or "") for each in arguments.requests]
-        self._asked = (f"script={hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]} pids={arguments.pids or '-'} "
-                       f"command={arguments.commands or '-'} options={sorted(options) or '-'}")
+        self._asked = (
+            f"script={hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]} pids={arguments.pids or '-'} "
+            f"command={arguments.commands or '-'} options={sorted(options) or '-'}"
+        )
         self._own_script = _ANY not in self.said["scripts"]
         if self._own_script and not all(map(self._is_allowed, texts)):
-            raise Denied("this host's policy does not allow that script: only those of its own files")
-        if _ANY not in self.said["options"] and (others := sorted(options.keys() - {*self.said["options"]})):
+            raise Denied(
+                "this host's policy does not allow that script: only those of its own files"
+            )
+        if _ANY not in self.said["options"] and (
+            others := sorted(options.keys() - {*self.said["options"]})
+        ):
             raise Denied(f"this host's policy does not allow -x {', '.join(map(harmless, others))}")
         if arguments.commands and not self.said["commands"]:
             raise Denied("this host's policy does not allow -c")
@@ -116,7 +150,9 @@ class Policy:
     def check_events(self) -> None:
         """Events are sent as they are, whatever the script makes of them."""
         if _ANY not in self.said["scripts"]:
-            raise Denied("this host's policy allows scripts of its own, so that no events are sent: not with -x hostmode=central")
+            raise Denied(
+                "this host's policy allows scripts of its own, so that no events are sent: not with -x hostmode=central"
+            )
 
     def _is_allowed(self, text: bytes) -> bool:
         """The text of one of the files."""
@@ -137,7 +173,9 @@ class Policy:
         if _ANY in self.said["processes"]:
             return found
         if found.command:  # which may be started, so that it may be traced
-            return Targets((), found.command, allowed={found.command.pid: ticks(found.command.pid) or 0})
+            return Targets(
+                (), found.command, allowed={found.command.pid: ticks(found.command.pid) or 0}
+            )
         pids = found.pids or [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
         allowed = {pid: began for pid in pids if (began := self._may_trace(pid)) is not None}
         for pid in found.pids:
@@ -151,13 +189,28 @@ class Policy:
         """What the script says by itself is known now.  asked: the options before it was compiled."""
         if (program.destructive or options.get("destructive")) and not self.said["destructive"]:
             raise Denied("this host's policy does not allow destructive actions")
-        allowed, by_script = self.said["options"], {name for name in _HEEDED & options.keys() if options[name] != asked.get(name)}
-        if _ANY not in allowed and not self._own_script and (others := sorted(by_script.difference(allowed))):
-            raise Denied(f"this host's policy does not allow the script's #pragma D option {', '.join(others)}")
-        options.update({name: self.said[name] for name in ("maxcpu", "memory") if name in self.said})
+        allowed, by_script = (
+            self.said["options"],
+            {name for name in _HEEDED & options.keys() if options[name] != asked.get(name)},
+        )
+        if (
+            _ANY not in allowed
+            and not self._own_script
+            and (others := sorted(by_script.difference(allowed)))
+        ):
+            raise Denied(
+                f"this host's policy does not allow the script's #pragma D option {', '.join(others)}"
+            )
+        options.update(
+            {name: self.said[name] for name in ("maxcpu", "memory") if name in self.said}
+        )
         options["programstime"] = "maxcpu" in self.said
-        if options.get("engine") == "dtrace" and (bounds := sorted(self.said.keys() & {"maxcpu", "memory"})):
-            raise Denied(f"this host's policy bounds {' and '.join(bounds)}, and can not do so for dtrace(1): -x engine=embedded and kernel can")
+        if options.get("engine") == "dtrace" and (
+            bounds := sorted(self.said.keys() & {"maxcpu", "memory"})
+        ):
+            raise Denied(
+                f"this host's policy bounds {' and '.join(bounds)}, and can not do so for dtrace(1): -x engine=embedded and kernel can"
+            )
 
     @property
     def left(self) -> float | None:
@@ -166,42 +219,58 @@ class Policy:
 
     def is_out_of_memory(self, error: Exception) -> bool:
         """Whether an error is that the memory bound was reached: the interpreter itself has several for it."""
-        return "memory" in self.said and (isinstance(error, (MemoryError, SystemError)) or "start new thread" in str(error))
+        return "memory" in self.said and (
+            isinstance(error, (MemoryError, SystemError)) or "start new thread" in str(error)
+        )
 
     # --- after --------------------------------------------------------------------------------------
     def audit(self, outcome: str) -> None:
         """A line: when, who, what was asked, what came of it.  Denied: nothing may run that is not written down."""
         if self._audit is None:
             return
-        line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {harmless(self._asked)[:3 * _FIELD]} {harmless(outcome)[:_FIELD]}"
+        line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {harmless(self._asked)[: 3 * _FIELD]} {harmless(outcome)[:_FIELD]}"
         if self._audit == "syslog":
             import syslog
 
             syslog.syslog(syslog.LOG_NOTICE | syslog.LOG_AUTH, line)
             return
-        data = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} [{os.getpid()}] {line}\n".encode("utf-8", "replace")
+        data = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} [{os.getpid()}] {line}\n".encode(
+            "utf-8", "replace"
+        )
         try:
-            fd = os.open(self._audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fd = os.open(
+                self._audit,
+                os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+                0o600,
+            )
             try:
                 if os.write(fd, data) < len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(fd)
         except OSError as error:
-            raise Denied(f"this run can not be written down in {self._audit}, so it does not begin: {error.strerror}") from None
+            raise Denied(
+                f"this run can not be written down in {self._audit}, so it does not begin: {error.strerror}"
+            ) from None
 
 
 def _text(path: str) -> str:
     try:
         if others := changeable_by_others(os.path.dirname(path)):
-            raise Denied(f"{others} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help")
+            raise Denied(
+                f"{others} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help"
+            )
         with open(path, encoding="utf-8") as file:
             found = os.fstat(file.fileno())
             if not (stat.S_ISREG(found.st_mode) and is_ours(found)):
-                raise Denied(f"{path} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help")
+                raise Denied(
+                    f"{path} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help"
+                )
             return file.read(1 << 20)
     except (OSError, UnicodeDecodeError) as error:
-        raise Denied(f"failed to read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise Denied(
+            f"failed to read {path}: {getattr(error, 'strerror', None) or 'it is no text'}"
+        ) from None
 
 
 def _amount(option: str, text: str) -> int:

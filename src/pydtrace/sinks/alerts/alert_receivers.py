@@ -63,13 +63,24 @@ class Dump:
         """As `pyusdt dump` prints them, or why there are none."""
         with self._lock:
             if self._text is None:
-                self._text = ask(self._pid, self._began, self._look) or f"process {self._pid} has ended: its stacks could not be read"
+                self._text = (
+                    ask(self._pid, self._began, self._look)
+                    or f"process {self._pid} has ended: its stacks could not be read"
+                )
             return self._text
 
     def _look(self) -> str:
-        command = own_python("from pydtrace.cli.commands.main import main; main()", "dump", str(self._pid))
+        command = own_python(
+            "from pydtrace.cli.commands.main import main; main()", "dump", str(self._pid)
+        )
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return f"the stacks of process {self._pid} could not be had within {_TIMEOUT:g} s"
         return (done.stdout or done.stderr).decode("utf-8", "replace")
@@ -81,7 +92,13 @@ class Receiver:
 
     why: the last reason for which a note was not delivered, else ""."""
 
-    def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None, stop: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        shown: str,
+        deliver: Callable[[Note], None],
+        every: float | None = None,
+        stop: Callable[[], None] | None = None,
+    ) -> None:
         self.every, self.why = every, ""
         self._shown, self._deliver, self._stop = shown, deliver, stop
         self._queue: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
@@ -190,7 +207,9 @@ class _Program:
         if self._is_over:
             return
         try:
-            with subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            with subprocess.Popen(
+                self._words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            ) as process:
                 self._running = process
                 if self._is_over:  # stop() came just before
                     process.kill()
@@ -243,20 +262,27 @@ _opener = urllib.request.build_opener(_NoRedirection, _Http, _Https)
 def _url(kind: str, text: str) -> str:
     found = urllib.parse.urlsplit(text)
     if found.scheme not in ("http", "https") or not found.hostname:
-        raise ReceiverError(f"'{kind}:{text}': a URL that begins with http:// or https:// is needed")
+        raise ReceiverError(
+            f"'{kind}:{text}': a URL that begins with http:// or https:// is needed"
+        )
     return text
 
 
 def _post(url: str, body: bytes) -> None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with _opener.open(request, timeout=_TIMEOUT) as answer, contextlib.suppress(OSError, http.client.HTTPException):
+        with (
+            _opener.open(request, timeout=_TIMEOUT) as answer,
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             answer.read(MOST)  # it has said that it took the note, whatever comes behind that
     except urllib.error.HTTPError as error:
         kind = _Undelivered if error.code >= 500 or error.code == 429 else _Refused
         raise kind(f"it answered {error.code}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise _Undelivered(str(getattr(error, "reason", None) or error) or type(error).__name__) from None
+        raise _Undelivered(
+            str(getattr(error, "reason", None) or error) or type(error).__name__
+        ) from None
 
 
 def _webhook(text: str) -> Receiver:
@@ -276,11 +302,23 @@ def _alert(note: Note) -> dict[str, Any]:
     """As Alertmanager has it: what tells one from another are labels, all the rest are annotations.  A record's own `host` (of many) is
     the alert's."""
     labels = {_label(name): value for name, value in note["labels"].items() if value}
-    annotations = {_label(name): str(value) for name, value in note["values"].items() if not isinstance(value, str)}
-    return {"labels": {"host": note["host"], **labels, "alertname": note["alert"]},
-            "annotations": {**annotations, "count": str(note["count"]), "probe": note["probe"], "pid": str(note["pid"]),
-                            "evidence": _packed(note.get("evidence", {})).decode()},
-            "startsAt": _time(note["began"]), "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY)}
+    annotations = {
+        _label(name): str(value)
+        for name, value in note["values"].items()
+        if not isinstance(value, str)
+    }
+    return {
+        "labels": {"host": note["host"], **labels, "alertname": note["alert"]},
+        "annotations": {
+            **annotations,
+            "count": str(note["count"]),
+            "probe": note["probe"],
+            "pid": str(note["pid"]),
+            "evidence": _packed(note.get("evidence", {})).decode(),
+        },
+        "startsAt": _time(note["began"]),
+        "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY),
+    }
 
 
 def _label(name: str) -> str:

@@ -75,12 +75,17 @@ class Alerts(Sink):
 
     def begin(self, info: Info) -> None:
         self._info, options = info, info.options
-        self._ends, self._repeat = options.get("alertends", _ENDS) / 1e9, options.get("alertrepeat", _REPEAT) / 1e9
+        self._ends, self._repeat = (
+            options.get("alertends", _ENDS) / 1e9,
+            options.get("alertrepeat", _REPEAT) / 1e9,
+        )
         self._bucket = _Bucket(options.get("alertrate", _RATE))
         self._decoder = info.decoder()
         self._names: dict[int, str] = {}
         if options.get("alertstacks") and info.engine in _NOT_HERE:
-            raise EngineError("-x alertstacks can not be had with --hosts and --replay: the processes are not here")
+            raise EngineError(
+                "-x alertstacks can not be had with --hosts and --replay: the processes are not here"
+            )
         try:
             self._open(options["alert"])
         except ReceiverError as error:
@@ -92,11 +97,15 @@ class Alerts(Sink):
             name, equals, receiver = text.partition("=")
             clauses = _clauses(name, self._info.program.clauses) if equals else []
             if not clauses:
-                raise ReceiverError(f"'{text}': CLAUSE=RECEIVER is needed, and no clause is called '{name}': a clause is called by its number"
-                                    " in the script, 1 and up, or by its probe's name")
+                raise ReceiverError(
+                    f"'{text}': CLAUSE=RECEIVER is needed, and no clause is called '{name}': a clause is called by its number"
+                    " in the script, 1 and up, or by its probe's name"
+                )
             for clause in clauses:
                 if not clause.record_size:
-                    raise ReceiverError(f"'{text}': the clause records nothing: what it records is an alert, as of printf()")
+                    raise ReceiverError(
+                        f"'{text}': the clause records nothing: what it records is an alert, as of printf()"
+                    )
                 self._names.setdefault(clause.index or 0, name)
             self._receivers.setdefault(name, []).append(self._opens(receiver))
 
@@ -129,7 +138,12 @@ class Alerts(Sink):
         alert.count += 1
         alert.seen, alert.last = time.monotonic(), time.time()
         if not alert.due:  # those after it change nothing but the count
-            alert.note = {"values": values, "probe": str(Probe(*self._info.probe(probe))), "pid": who[0], "tid": who[1]}
+            alert.note = {
+                "values": values,
+                "probe": str(Probe(*self._info.probe(probe))),
+                "pid": who[0],
+                "tid": who[1],
+            }
             self._begin(alert, struct.unpack_from("=Q", raw, p.RECORD_TIME)[0])
 
     def _begin(self, alert: _Alert, when: int) -> None:
@@ -156,25 +170,41 @@ class Alerts(Sink):
 
     def _tell(self, alert: _Alert, state: str, receiver: Receiver) -> None:
         alert.due[receiver] = time.monotonic() + (receiver.every or self._repeat)
-        receiver.put({"version": VERSION, "state": state, "alert": alert.name, "host": platform.node(), "labels": alert.labels,
-                      "count": alert.count, "began": round(alert.first, 3), "last": round(alert.last, 3),
-                      "sent": round(time.time(), 3), **alert.note})
+        receiver.put(
+            {
+                "version": VERSION,
+                "state": state,
+                "alert": alert.name,
+                "host": platform.node(),
+                "labels": alert.labels,
+                "count": alert.count,
+                "began": round(alert.first, 3),
+                "last": round(alert.last, 3),
+                "sent": round(time.time(), 3),
+                **alert.note,
+            }
+        )
 
     def _evidence(self, pid: int, when: int) -> dict[str, Any]:
         records = [found.to_dict() for raw in self._recent for found in self._decoder.decode(raw)]
         for each in records:
             each["values"] = of_json(each["values"])
         evidence: dict[str, Any] = {"records": records, "aggregations": self._aggregations()}
-        if self._info.options.get("alertstacks") and pid not in (0, os.getpid()):  # ticks fire in the tracer
+        if self._info.options.get("alertstacks") and pid not in (
+            0,
+            os.getpid(),
+        ):  # ticks fire in the tracer
             began = ticks(pid)
             evidence["stacks"] = Dump(pid, began if self._info.fired(pid, when) else None)
         return evidence
 
     def _aggregations(self) -> list[dict[str, Any]]:
         aggregates = self._info.actions.aggregates
-        return [{"name": definition.name, "keys": list(key), **shown(value)}
-                for definition in self._info.program.aggregations
-                for key, value in list(aggregates.snapshot(definition).items())[-_EVIDENCE:]]
+        return [
+            {"name": definition.name, "keys": list(key), **shown(value)}
+            for definition in self._info.program.aggregations
+            for key, value in list(aggregates.snapshot(definition).items())[-_EVIDENCE:]
+        ]
 
     def _all(self) -> list[Receiver]:
         return [receiver for receivers in self._receivers.values() for receiver in receivers]
@@ -185,7 +215,11 @@ class Alerts(Sink):
         lost = sum(receiver.lost for receiver in self._all()) + self._suppressed
         if lost > self._said:
             self._said = lost
-            beyond = f", {self._suppressed} of them beyond -x alertrate or {_MOST} at once" if self._suppressed else ""
+            beyond = (
+                f", {self._suppressed} of them beyond -x alertrate or {_MOST} at once"
+                if self._suppressed
+                else ""
+            )
             why = "".join(f"; {each.why}" for each in self._all() if each.why)
             self._notify(f"--alert: {lost} notes of alerts could not be delivered{beyond}{why}")
 
@@ -219,7 +253,11 @@ def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:
     """Those that are called so: by number, or by the name of a probe as the clause writes it."""
     if name.isascii() and name.isdigit():
         return [clause for number, clause in enumerate(clauses, 1) if number == int(name)]
-    return [clause for clause in clauses if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)]
+    return [
+        clause
+        for clause in clauses
+        if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)
+    ]
 
 
 def _labels(record: Record, texts: Container[int]) -> dict[str, str]:

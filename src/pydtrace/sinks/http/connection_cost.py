@@ -48,8 +48,10 @@ class Expenses:
             while len(self._cut) > _MOST:
                 del self._cut[next(iter(self._cut))]
         if is_new and self.tell:
-            self.tell(f"connections of {'user' if who[0] == 'uid' else 'address'} {who[1]} are refused for {CUT:.0f} s: they have taken more than "
-                      f"{100 * SHARE:.0f} % of a processor")
+            self.tell(
+                f"connections of {'user' if who[0] == 'uid' else 'address'} {who[1]} are refused for {CUT:.0f} s: they have taken more than "
+                f"{100 * SHARE:.0f} % of a processor"
+            )
 
     def is_cut_off(self, who: Peer) -> bool:
         with self._lock:

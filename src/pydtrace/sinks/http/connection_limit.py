@@ -27,7 +27,10 @@ def peer(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> Peer:
 def _row(address: tuple[Any, ...]) -> str:
     """As /proc/net/tcp and tcp6 write it: 32-bit words of the machine's order."""
     packed = ipaddress.ip_address(str(address[0]).partition("%")[0]).packed
-    words = [packed[i : i + 4][:: -1 if sys.byteorder == "little" else 1] for i in range(0, len(packed), 4)]
+    words = [
+        packed[i : i + 4][:: -1 if sys.byteorder == "little" else 1]
+        for i in range(0, len(packed), 4)
+    ]
     return f"{b''.join(words).hex().upper()}:{address[1]:04X}"
 
 
@@ -58,7 +61,11 @@ class Places:
         """Whether there is one; give() it back then."""
         with self._lock:
             others = self._taken.total() - self._taken[self._own]
-            free = self._taken[who] < self._most if who == self._own else self._taken[who] < self._each and others < self._most
+            free = (
+                self._taken[who] < self._most
+                if who == self._own
+                else self._taken[who] < self._each and others < self._most
+            )
             self._taken[who] += free
             return free
 

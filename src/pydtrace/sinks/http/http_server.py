@@ -34,7 +34,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self.server.is_own_host(self.headers.get("Host", "")):
-            self.refuse(421, "pydtrace has another address: ask by IP address or by the name of its machine")
+            self.refuse(
+                421, "pydtrace has another address: ask by IP address or by the name of its machine"
+            )
         else:
             self.answer()
 
@@ -52,7 +54,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def begin(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
         """All that stands before the content."""
         self.send_response(status)
-        for header, value in (("Content-Type", kind), ("X-Content-Type-Options", "nosniff"), *headers):
+        for header, value in (
+            ("Content-Type", kind),
+            ("X-Content-Type-Options", "nosniff"),
+            *headers,
+        ):
             self.send_header(header, value)
         self.end_headers()
 
@@ -83,7 +89,11 @@ class Server(http.server.ThreadingHTTPServer):
         if self.hosts:
             return header in self.hosts
         name = re.sub(r":\d{0,5}$", "", header).lower()
-        return name in {"localhost", self.shown.lower(), socket.gethostname().lower()} or _is_address(name)
+        return name in {
+            "localhost",
+            self.shown.lower(),
+            socket.gethostname().lower(),
+        } or _is_address(name)
 
     def server_bind(self) -> None:
         """Not as HTTPServer, which asks for the name of the address."""
@@ -93,7 +103,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def start(self) -> None:
-        threading.Thread(target=self.serve_forever, args=(_POLL,), name="pydtrace-server", daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, args=(_POLL,), name="pydtrace-server", daemon=True
+        ).start()
 
     def stop(self) -> None:
         self.shutdown()

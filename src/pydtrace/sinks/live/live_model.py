@@ -53,7 +53,9 @@ class Line:
         came = _difference(self._before, value)
         self.value, self._before = value, value
         if isinstance(value, Histogram):
-            self._columns = self._columns if self._columns is not None else deque(maxlen=self._history)
+            self._columns = (
+                self._columns if self._columns is not None else deque(maxlen=self._history)
+            )
             self._columns.append(came)
             came = sum(came.values())
         came = drawn(came)
@@ -90,7 +92,9 @@ class Panel:
 
     __slots__ = ("history", "keys", "lines", "name", "params", "row")
 
-    def __init__(self, name: str, row: Any, params: tuple[int, ...], history: int = HISTORY) -> None:
+    def __init__(
+        self, name: str, row: Any, params: tuple[int, ...], history: int = HISTORY
+    ) -> None:
         self.name, self.row, self.params, self.history = name, row, params, history
         self.lines: dict[Key, Line] = {}
         self.keys = 0  # that there are, those whose past is not kept, too
@@ -98,7 +102,11 @@ class Panel:
     def take(self, found: Aggregation, seconds: float) -> None:
         """What it holds after one more interval."""
         self.keys = len(found)
-        kept = found if len(found) <= KEPT else heapq.nlargest(KEPT, found, key=lambda key: number_of(found[key]))
+        kept = (
+            found
+            if len(found) <= KEPT
+            else heapq.nlargest(KEPT, found, key=lambda key: number_of(found[key]))
+        )
         lines = self.lines
         self.lines = {key: lines.get(key) or Line(key, self.history) for key in kept}
         for key, line in self.lines.items():
@@ -110,10 +118,14 @@ class Panel:
 
     def heat(self, keys: Iterable[Key] | None = None) -> list[dict[int, int]]:
         """The columns of all its lines together, or of some; the latest last, as many as the longest line has."""
-        chosen = [self.lines[key].columns for key in (self.lines if keys is None else keys) if key in self.lines]
+        chosen = [
+            self.lines[key].columns
+            for key in (self.lines if keys is None else keys)
+            if key in self.lines
+        ]
         made: list[dict[int, int]] = [{} for _ in range(max(map(len, chosen), default=0))]
         for columns in chosen:
-            for column, came in zip(made[len(made) - len(columns):], columns):
+            for column, came in zip(made[len(made) - len(columns) :], columns):
                 for bucket, count in came.items():
                     column[bucket] = column.get(bucket, 0) + count
         return made
@@ -140,12 +152,14 @@ class View:
             if panel is None:
                 if not found:
                     continue
-                panel = self.panels[found.name] = Panel(found.name, found.row, found.params, self.history)
+                panel = self.panels[found.name] = Panel(
+                    found.name, found.row, found.params, self.history
+                )
             panel.take(found, seconds)
 
     def skip(self, intervals: int) -> None:
         """So many intervals in which nothing came to what there is."""
-        if (intervals := min(max(intervals, 0), self.history)):
+        if intervals := min(max(intervals, 0), self.history):
             self.intervals += intervals
             for panel in self.panels.values():
                 for line in panel.lines.values():
@@ -186,7 +200,14 @@ def short(number: Any) -> str:
     if isinstance(number, float) and not math.isfinite(number):
         return f"{number:g}"
     size = abs(number)
-    for scale, suffix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for scale, suffix in (
+        (1e18, "E"),
+        (1e15, "P"),
+        (1e12, "T"),
+        (1e9, "G"),
+        (1e6, "M"),
+        (1e3, "k"),
+    ):
         if size >= max(scale, 1e4) * 0.9995:
             return f"{number / scale:.3g}{suffix}"
     return f"{number:.4g}" if isinstance(number, float) else str(int(number))

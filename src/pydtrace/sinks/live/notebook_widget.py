@@ -42,14 +42,21 @@ class _Look:
 class Feeder(threading.Thread):
     """Tells a widget of each interval: say(state)."""
 
-    def __init__(self, running: Any, interval: float, tracing: object, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, running: Any, interval: float, tracing: object, say: Callable[[str], None]
+    ) -> None:
         super().__init__(name="pyusdt-live", daemon=True)
         self._running, self._interval, self._say = running, interval, say
         self._tracing = tracing  # which ends when nobody has it
         self.over = threading.Event()
 
     def run(self) -> None:
-        view, look, last, ended = View(view_json.PAST), _Look(self._running), time.monotonic(), False
+        view, look, last, ended = (
+            View(view_json.PAST),
+            _Look(self._running),
+            time.monotonic(),
+            False,
+        )
         while not ended and not self.over.is_set():
             self.over.wait(self._interval)
             ended = self._running.queue.over

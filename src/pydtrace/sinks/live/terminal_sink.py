@@ -117,7 +117,9 @@ class Live(Watching):
         if screen.typing or key == "/":
             screen.type(key)
         elif key == "q":
-            signal.raise_signal(signal.SIGINT)  # as Ctrl-C: the first ends tracing, the second does not wait
+            signal.raise_signal(
+                signal.SIGINT
+            )  # as Ctrl-C: the first ends tracing, the second does not wait
         elif key in "+-":
             at = _INTERVALS.index(self.interval) + (1 if key == "+" else -1)
             self.interval = _INTERVALS[min(max(at, 0), len(_INTERVALS) - 1)]

@@ -30,10 +30,31 @@ if TYPE_CHECKING:
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SHADES = " .:-=+*#%@"  # of a heat map without colour
-_RAMP = (17, 18, 19, 20, 26, 32, 38, 44, 80, 122, 190, 226, 220, 214, 208, 202, 196)  # xterm's colours, from cold to hot
+_RAMP = (
+    17,
+    18,
+    19,
+    20,
+    26,
+    32,
+    38,
+    44,
+    80,
+    122,
+    190,
+    226,
+    220,
+    214,
+    208,
+    202,
+    196,
+)  # xterm's colours, from cold to hot
 _SORTS = ("value", "rate", "key")
 _SPARK = 24  # columns of a line's past
-_WIDE, _FEW = 60, (50, 99)  # columns of a terminal from which on there is room for the past; percentiles that narrower ones show
+_WIDE, _FEW = (
+    60,
+    (50, 99),
+)  # columns of a terminal from which on there is room for the past; percentiles that narrower ones show
 _LEAST_LOG = 3  # lines of what the script printed, where it printed anything
 _HELP = "q quit  p pause  s sort  / filter  Tab next  + - interval"
 
@@ -48,7 +69,13 @@ class Screen:
         self._began = time.monotonic()
         self._file = os.fdopen(os.dup(fd), "w", encoding="utf-8", errors="replace")
         self._console = Console(file=self._file, highlight=False, markup=False, emoji=False)
-        self._live = Live(console=self._console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        self._live = Live(
+            console=self._console,
+            screen=True,
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self._fit()
 
     def __enter__(self) -> Screen:  # noqa: PYI034
@@ -106,14 +133,19 @@ class Screen:
                 drawn.append(part)
                 room -= part.row_count + 1 if isinstance(part, Table) else 1
         if log and room > 1:
-            drawn.append(Text("─ printed ".ljust(width, "─"), style="dim", no_wrap=True, overflow="crop"))
+            drawn.append(
+                Text("─ printed ".ljust(width, "─"), style="dim", no_wrap=True, overflow="crop")
+            )
             drawn += log[-(room - 1) :]
         self._live.update(Group(*drawn), refresh=True)
 
     def _head(self, interval: float) -> Text:
         seconds = int(time.monotonic() - self._began)
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append(f"{seconds // 60:02}:{seconds % 60:02}  every {interval:g} s  {self._engine}", style="bold")
+        text.append(
+            f"{seconds // 60:02}:{seconds % 60:02}  every {interval:g} s  {self._engine}",
+            style="bold",
+        )
         if lost := sum(self._view.drops.values()):
             text.append(f"  {lost} drops", style="bold red")
         if self.paused:
@@ -125,14 +157,27 @@ class Screen:
 
     def _panel(self, panel: Panel, share: int, width: int) -> Iterable[RenderableType]:
         lines = self._chosen(panel)
-        title = Text(f"@{harmless(panel.name)} = {panel.row.called}", style="bold", no_wrap=True, overflow="ellipsis")
-        title.append(f"  {panel.keys} keys, by {_SORTS[self._sort]}" if panel.keys > 1 else "", style="dim")
+        title = Text(
+            f"@{harmless(panel.name)} = {panel.row.called}",
+            style="bold",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        title.append(
+            f"  {panel.keys} keys, by {_SORTS[self._sort]}" if panel.keys > 1 else "", style="dim"
+        )
         yield title
         room = share - 1
         if panel.is_distribution:
             rows = _heat_rows(panel, [line.key for line in lines])
-            shown = _fullest(rows, max(1, (room + 1) // 2, room - min(len(lines), 3) - 1) if len(lines) > 1 else room)
-            title.append(f"  {len(shown)} of {len(rows)} lines" if len(shown) < len(rows) else "", style="dim")
+            shown = _fullest(
+                rows,
+                max(1, (room + 1) // 2, room - min(len(lines), 3) - 1) if len(lines) > 1 else room,
+            )
+            title.append(
+                f"  {len(shown)} of {len(rows)} lines" if len(shown) < len(rows) else "",
+                style="dim",
+            )
             yield from (self._heat_line(row, width) for row in shown)
             room -= len(shown)
         if room > 1 and (len(lines) > 1 or not panel.is_distribution or (lines and lines[0].key)):
@@ -140,17 +185,25 @@ class Screen:
 
     def _chosen(self, panel: Panel) -> list[Line]:
         """The lines that the filter leaves, sorted."""
-        lines = [line for line in panel.lines.values() if self._filter.lower() in shown_key(line.key).lower()]
+        lines = [
+            line
+            for line in panel.lines.values()
+            if self._filter.lower() in shown_key(line.key).lower()
+        ]
         by = _SORTS[self._sort]
         if by == "key":
             return sorted(lines, key=lambda line: shown_key(line.key))
-        return sorted(lines, key=lambda line: line.rate if by == "rate" else number_of(line.value), reverse=True)
+        return sorted(
+            lines,
+            key=lambda line: line.rate if by == "rate" else number_of(line.value),
+            reverse=True,
+        )
 
     def _heat_line(self, row: tuple[str, list[int], int], width: int) -> Text:
         label, counts, most = row
         text = Text(f"{label:>14} ", no_wrap=True, overflow="crop")
         coloured = self._console.color_system is not None and not self._console.no_color
-        for count in counts[-(width - 16):]:
+        for count in counts[-(width - 16) :]:
             if coloured:
                 shade = _shade(count, most, len(_RAMP))
                 text.append(" ", style=f"on color({_RAMP[shade - 1]})" if shade else "")
@@ -163,7 +216,11 @@ def _shares(panels: list[Panel], room: int) -> Iterable[tuple[Panel, int]]:
     """How many lines each gets, the first ones first; what one does not need is the next one's.  The first, which Tab chooses, may have
     half of them."""
     for index, panel in enumerate(panels):
-        share = min(max(room // (2 if index == 0 and len(panels) > 1 else len(panels) - index), 4), room, _wanted(panel))
+        share = min(
+            max(room // (2 if index == 0 and len(panels) > 1 else len(panels) - index), 4),
+            room,
+            _wanted(panel),
+        )
         if share < 2:
             return
         room -= share
@@ -190,25 +247,36 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
         return []
     most = max(max(column.values(), default=0) for column in columns)
     named = edges(panel.row, panel.params)
-    return [(label(named[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
+    return [
+        (label(named[bucket]), [column.get(bucket, 0) for column in columns], most)
+        for bucket in range(max(used), min(used) - 1, -1)
+    ]
 
 
 def _fullest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
     """As many of them as there is room for: those to which the most came, in their order; one above which some are left out says so."""
     sums = [sum(counts) for _, counts, _ in rows]
     chosen = sorted(sorted(range(len(rows)), key=lambda row: -sums[row])[:room])
-    return [(f"… {rows[row][0]}" if row and row - 1 not in chosen else rows[row][0], *rows[row][1:]) for row in chosen]
+    return [
+        (f"… {rows[row][0]}" if row and row - 1 not in chosen else rows[row][0], *rows[row][1:])
+        for row in chosen
+    ]
 
 
 def _spark(past: list[int]) -> str:
     most = max(map(abs, past), default=0)
-    return "".join(_BARS[min(len(_BARS) - 1, math.ceil(abs(count) * (len(_BARS) - 1) / most))] if most else " " for count in past)
+    return "".join(
+        _BARS[min(len(_BARS) - 1, math.ceil(abs(count) * (len(_BARS) - 1) / most))] if most else " "
+        for count in past
+    )
 
 
 def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
-    table.add_column("values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True)
+    table.add_column(
+        "values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True
+    )
     percents = [each for each in panel.row.percents if width >= _WIDE or each[1] in _FEW]
     for name, _ in percents:
         table.add_column(name, justify="right", no_wrap=True)
@@ -216,7 +284,10 @@ def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     if width >= _WIDE:
         table.add_column("", width=_SPARK, no_wrap=True)
     for line in lines:
-        cells = [shown_key(line.key), short(number_of(line.value) if isinstance(line.value, Histogram) else line.value)]
+        cells = [
+            shown_key(line.key),
+            short(number_of(line.value) if isinstance(line.value, Histogram) else line.value),
+        ]
         cells += [short(line.value.percentile(percent) or 0) for _, percent in percents]
         cells.append(short(round(line.rate, 1)))
         if width >= _WIDE:

@@ -23,12 +23,20 @@ _LOG = 200  # lines
 
 def whole(view: View, now: float, interval: float, past: int = PAST) -> dict[str, Any]:
     """All that there is; now: seconds since 1970, of the last interval's end; past: so many intervals at most."""
-    return {**_head(view, now, interval), "panels": [_panel(each, past) for each in view.panels.values()], "log": _lines(view, _LOG)}
+    return {
+        **_head(view, now, interval),
+        "panels": [_panel(each, past) for each in view.panels.values()],
+        "log": _lines(view, _LOG),
+    }
 
 
 def step(view: View, now: float, interval: float, lines: int) -> dict[str, Any]:
     """What the last interval has changed; lines: of the log, how many are new."""
-    return {**_head(view, now, interval), "panels": [_panel(each, 1) for each in view.panels.values()], "log": _lines(view, min(lines, _LOG))}
+    return {
+        **_head(view, now, interval),
+        "panels": [_panel(each, 1) for each in view.panels.values()],
+        "log": _lines(view, min(lines, _LOG)),
+    }
 
 
 def packed(what: str, told: dict[str, Any]) -> str:
@@ -37,7 +45,12 @@ def packed(what: str, told: dict[str, Any]) -> str:
 
 
 def _head(view: View, now: float, interval: float) -> dict[str, Any]:
-    return {"now": round(now, 3), "interval": interval, "intervals": view.intervals, "drops": view.drops}
+    return {
+        "now": round(now, 3),
+        "interval": interval,
+        "intervals": view.intervals,
+        "drops": view.drops,
+    }
 
 
 def _lines(view: View, count: int) -> list[str]:
@@ -50,21 +63,40 @@ def _text(text: str) -> str:
 
 
 def _panel(panel: Panel, past: int) -> dict[str, Any]:
-    told = {"name": _text(panel.name), "function": panel.row.called, "keys": panel.keys, "past": past,
-            "lines": [_line(line, past) for line in panel.lines.values()]}
+    told = {
+        "name": _text(panel.name),
+        "function": panel.row.called,
+        "keys": panel.keys,
+        "past": past,
+        "lines": [_line(line, past) for line in panel.lines.values()],
+    }
     if panel.is_distribution:
         named = edges(panel.row, panel.params)
-        used = {bucket for line in panel.lines.values() for column in line.columns for bucket in column}
+        used = {
+            bucket for line in panel.lines.values() for column in line.columns for bucket in column
+        }
         told["percents"] = [name for name, _ in panel.row.percents]
-        told["buckets"] = {bucket: label(named[bucket]) for bucket in range(min(used, default=0), max(used, default=-1) + 1)}
+        told["buckets"] = {
+            bucket: label(named[bucket])
+            for bucket in range(min(used, default=0), max(used, default=-1) + 1)
+        }
     return told
 
 
 def _line(line: Line, past: int) -> dict[str, Any]:
     value = line.value
-    told = {"key": [_text(str(part)) for part in line.key], "number": number_of(value), "rate": line.rate,
-            "value": short(value.n if isinstance(value, Histogram) else value), "past": list(line.past)[-past:]}
+    told = {
+        "key": [_text(str(part)) for part in line.key],
+        "number": number_of(value),
+        "rate": line.rate,
+        "value": short(value.n if isinstance(value, Histogram) else value),
+        "past": list(line.past)[-past:],
+    }
     if isinstance(value, Histogram):
-        told["columns"] = [[part for item in column.items() for part in item] for column in line.columns[-past:]]
-        told["percentiles"] = [short(value.percentile(percent) or 0) for _, percent in value.row.percents]
+        told["columns"] = [
+            [part for item in column.items() for part in item] for column in line.columns[-past:]
+        ]
+        told["percentiles"] = [
+            short(value.percentile(percent) or 0) for _, percent in value.row.percents
+        ]
     return told

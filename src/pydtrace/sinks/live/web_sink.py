@@ -42,7 +42,9 @@ _FILES = {"": ("index.html", "text/html; charset=utf-8"), "view.js": ("view.js",
 
 def file(name: str) -> str:
     """One of the page's."""
-    with open(os.path.join(os.path.dirname(__file__), "web_assets", name), encoding="utf-8") as opened:
+    with open(
+        os.path.join(os.path.dirname(__file__), "web_assets", name), encoding="utf-8"
+    ) as opened:
         return opened.read()
 
 
@@ -80,7 +82,10 @@ class _States:
                 return number, ""
             if self._number == number:
                 return number, None
-            return self._number, self._step if number and self._number == number + 1 else self._whole
+            return (
+                self._number,
+                self._step if number and self._number == number + 1 else self._whole,
+            )
 
 
 class _Handler(Handler):
@@ -108,7 +113,9 @@ class _Handler(Handler):
         if not states.join(1):
             self.refuse(503, "too many viewers")
             return
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)  # what lies there is old when it is read
+        self.connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER
+        )  # what lies there is old when it is read
         try:
             self.begin(200, "text/event-stream", ("Connection", "close"), *_HEADERS)
             self._feed(states)
@@ -160,8 +167,12 @@ class Web(Watching):
         if not self.stays:
             now, new = self.clock.wall(), self.view.printed - self._printed
             self._printed += new
-            self._states.put(view_json.packed("whole", view_json.whole(self.view, now, self.interval, view_json.LATEST)),
-                             view_json.packed("step", view_json.step(self.view, now, self.interval, new)))
+            self._states.put(
+                view_json.packed(
+                    "whole", view_json.whole(self.view, now, self.interval, view_json.LATEST)
+                ),
+                view_json.packed("step", view_json.step(self.view, now, self.interval, new)),
+            )
 
     def others_time(self) -> float:
         return self._server.expenses.taken if self._server else 0.0
@@ -170,7 +181,10 @@ class Web(Watching):
         """A recording is shown when all of it is known."""
         super().end(status)
         if self.stays:
-            whole = view_json.packed("whole", {**view_json.whole(self.view, self.clock.wall(), self.interval), "recorded": True})
+            whole = view_json.packed(
+                "whole",
+                {**view_json.whole(self.view, self.clock.wall(), self.interval), "recorded": True},
+            )
             self._states.put(whole, whole)
             self._notify("the recording is over; the page stays until Ctrl-C")
 
@@ -204,7 +218,13 @@ class Html(Watching):
         with self._file.checked():
             assert self._file.writing
             with open(self._file.writing, "w", encoding="utf-8") as opened:
-                opened.write(page(view_json.packed("whole", view_json.whole(self.view, self.clock.wall(), self.interval))))
+                opened.write(
+                    page(
+                        view_json.packed(
+                            "whole", view_json.whole(self.view, self.clock.wall(), self.interval)
+                        )
+                    )
+                )
         self._file.done()
         self._file.writing = None
 

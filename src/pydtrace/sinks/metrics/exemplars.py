@@ -41,7 +41,9 @@ class Exemplars:
         self._asked: dict[int, list[tuple[str, Meaning]]] = {}  # by clause
         for name, meaning in meanings.items():
             for clause in info.program.clauses if meaning.exemplar else ():
-                if {*meaning.exemplar, *(meaning.labels or ())} <= {*self._decoder.names(clause.index or 0)}:
+                if {*meaning.exemplar, *(meaning.labels or ())} <= {
+                    *self._decoder.names(clause.index or 0)
+                }:
                     self._asked.setdefault(clause.index or 0, []).append((name, meaning))
 
     def look(self, buffer: bytes) -> None:
@@ -52,8 +54,14 @@ class Exemplars:
                     self._keep(name, meaning, record)
 
     def _keep(self, name: str, meaning: Meaning, record: Any) -> None:
-        value, labels = record[meaning.exemplar[0]], {each: shown(record[each]) for each in meaning.exemplar[1:]}
-        if not isinstance(value, int) or sum(len(key) + len(text) for key, text in labels.items()) > _LONGEST:
+        value, labels = (
+            record[meaning.exemplar[0]],
+            {each: shown(record[each]) for each in meaning.exemplar[1:]},
+        )
+        if (
+            not isinstance(value, int)
+            or sum(len(key) + len(text) for key, text in labels.items()) > _LONGEST
+        ):
             return
         series = tuple(shown(record[each]) for each in meaning.labels or ())
         of = self._found.setdefault(name, {})
@@ -63,4 +71,7 @@ class Exemplars:
 
     def taken(self) -> dict[str, dict[tuple[str, ...], list[Exemplar]]]:
         """{aggregation: {labels: exemplars}}, now."""
-        return {name: {labels: list(kept.values()) for labels, kept in of.items()} for name, of in self._found.items()}
+        return {
+            name: {labels: list(kept.values()) for labels, kept in of.items()}
+            for name, of in self._found.items()
+        }

@@ -23,7 +23,15 @@ _UNNAMED = "_"  # how D calls the aggregation @
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _RESERVED = ("le", "quantile", OVERFLOW)
-_SUFFIXES = ("", "_total", "_bucket", "_count", "_sum", "_created", "_info")  # of what a metric's samples may be called
+_SUFFIXES = (
+    "",
+    "_total",
+    "_bucket",
+    "_count",
+    "_sum",
+    "_created",
+    "_info",
+)  # of what a metric's samples may be called
 
 
 class MappingError(Exception):
@@ -35,7 +43,17 @@ class Meaning:
     this distribution's values, else None; labels: one for each key, None: those of _default(); buckets: (low, high) of values whose
     buckets are there from the beginning, else None; exemplar: names of what a record has, of the value and of what goes with it."""
 
-    __slots__ = ("buckets", "exemplar", "help", "kind", "labels", "multiplier", "name", "sum", "unit")
+    __slots__ = (
+        "buckets",
+        "exemplar",
+        "help",
+        "kind",
+        "labels",
+        "multiplier",
+        "name",
+        "sum",
+        "unit",
+    )
 
     def __init__(self) -> None:
         self.name = self.help = self.unit = ""
@@ -49,7 +67,9 @@ class Meaning:
 
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise MappingError(f"'{text}' is no name of a metric: letters, digits, _ and : are, and the first is no digit")
+        raise MappingError(
+            f"'{text}' is no name of a metric: letters, digits, _ and : are, and the first is no digit"
+        )
     return text.removesuffix("_total")
 
 
@@ -81,21 +101,27 @@ def _labels(text: str) -> list[str]:
 
 def _kind(text: str) -> str:
     if text != "counter":
-        raise MappingError(f"type={text}: only a sum() that never falls needs a type, which is counter")
+        raise MappingError(
+            f"type={text}: only a sum() that never falls needs a type, which is counter"
+        )
     return text
 
 
 def _buckets(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(-?\d{1,19})\.\.(-?\d{1,19})", text)
     if not found or int(found[1]) > int(found[2]):
-        raise MappingError(f"buckets={text}: the least and the greatest value are needed, such as 1000..1000000000")
+        raise MappingError(
+            f"buckets={text}: the least and the greatest value are needed, such as 1000..1000000000"
+        )
     return int(found[1]), int(found[2])
 
 
 def _exemplar(text: str) -> list[str]:
     value, *labels = text.split(",")
     if not value or not labels:
-        raise MappingError(f"exemplar={text}: the name of a value and of what goes with it are needed, such as exemplar=ms,trace_id")
+        raise MappingError(
+            f"exemplar={text}: the name of a value and of what goes with it are needed, such as exemplar=ms,trace_id"
+        )
     return [value, *_labels(",".join(labels))]
 
 
@@ -120,7 +146,9 @@ def parsed(line: str) -> tuple[str, Meaning]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in _WORDS:
-            raise MappingError(f"'{word}': behind the aggregation stand {', '.join(f'{each}=…' for each in _WORDS)}")
+            raise MappingError(
+                f"'{word}': behind the aggregation stand {', '.join(f'{each}=…' for each in _WORDS)}"
+            )
         attribute, read = _WORDS[key]
         setattr(meaning, attribute, read(value))
     return _aggregation(first), meaning
@@ -132,8 +160,14 @@ def lines_of(path: str) -> list[tuple[str, str]]:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8'}") from None
-    return [(f"{path}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
+        raise MappingError(
+            f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8'}"
+        ) from None
+    return [
+        (f"{path}:{number}", line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and line.lstrip()[0] != "#"
+    ]
 
 
 def of_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -155,7 +189,9 @@ def read(lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]) -> dic
                 raise MappingError(f"@{name} has a line already")
             _check(name, meaning, of_name)
             if name in parts or meaning.sum in {*parts, *found}:
-                raise MappingError(f"@{name if name in parts else meaning.sum} is the sum of one distribution, and nothing else")
+                raise MappingError(
+                    f"@{name if name in parts else meaning.sum} is the sum of one distribution, and nothing else"
+                )
             parts |= {meaning.sum} - {None}
         except MappingError as error:
             raise MappingError(f"{where}: {error}") from None
@@ -167,28 +203,45 @@ def _check(name: str, meaning: Meaning, of_name: dict[str, AggDef]) -> None:
     """What a line says, against the script."""
     definition = of_name.get(name)
     if definition is None:
-        raise MappingError(f"the script has no @{name}, but {', '.join(f'@{each}' for each in of_name) or 'none'}")
+        raise MappingError(
+            f"the script has no @{name}, but {', '.join(f'@{each}' for each in of_name) or 'none'}"
+        )
     if meaning.labels is not None and len(meaning.labels) != len(definition.keys):
-        raise MappingError(f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}")
+        raise MappingError(
+            f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}"
+        )
     if meaning.kind and not definition.row.falls:
-        raise MappingError(f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()")
-    if meaning.exemplar and (definition.row.metric not in ("histogram", "counter") or meaning.labels is None):
-        raise MappingError(f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.called}()"
-                           if meaning.labels is not None else f"exemplar= of @{name} needs labels=, which its records have as well")
+        raise MappingError(
+            f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()"
+        )
+    if meaning.exemplar and (
+        definition.row.metric not in ("histogram", "counter") or meaning.labels is None
+    ):
+        raise MappingError(
+            f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.called}()"
+            if meaning.labels is not None
+            else f"exemplar= of @{name} needs labels=, which its records have as well"
+        )
     if meaning.buckets and definition.row.metric != "histogram":
-        raise MappingError(f"buckets= is for a histogram, and @{name} is a {definition.row.called}()")
+        raise MappingError(
+            f"buckets= is for a histogram, and @{name} is a {definition.row.called}()"
+        )
     if meaning.sum is not None:
         _check_companion(name, definition, of_name.get(meaning.sum), meaning.sum)
 
 
 def _check_companion(name: str, definition: AggDef, other: AggDef | None, called: str) -> None:
     if not definition.row.is_distribution:
-        raise MappingError(f"sum= is for a distribution, and @{name} is a {definition.row.called}()")
+        raise MappingError(
+            f"sum= is for a distribution, and @{name} is a {definition.row.called}()"
+        )
     if other is None or not other.row.falls or len(other.keys) != len(definition.keys):
         raise MappingError(f"sum=@{called} is no sum() of the script with the keys of @{name}")
 
 
-def complete(meanings: dict[str, Meaning], definitions: Iterable[AggDef], taken: Iterable[str]) -> tuple[dict[str, Meaning], list[str]]:
+def complete(
+    meanings: dict[str, Meaning], definitions: Iterable[AggDef], taken: Iterable[str]
+) -> tuple[dict[str, Meaning], list[str]]:
     """(a Meaning with name and labels for each aggregation that is a metric, the names of those that had no line).  taken: names of
     metrics that there are already.  An aggregation that is the sum of another's values is a part of that, and no metric."""
     companions = {meaning.sum for meaning in meanings.values()}
@@ -202,8 +255,10 @@ def complete(meanings: dict[str, Meaning], definitions: Iterable[AggDef], taken:
         _default(meaning, definition)
         mine = {meaning.name + suffix for suffix in _SUFFIXES}
         if mine & seen:
-            raise MappingError(f"@{definition.name}: there is a metric {meaning.name}, or one of that name with _total, _sum … behind it,"
-                               " already: give it another by name=")
+            raise MappingError(
+                f"@{definition.name}: there is a metric {meaning.name}, or one of that name with _total, _sum … behind it,"
+                " already: give it another by name="
+            )
         seen |= mine
     return made, [name for name in made if name not in meanings]
 

@@ -26,7 +26,9 @@ class _Handler(Handler):
 
     def answer(self) -> None:
         server = self.server
-        if server.token and not hmac.compare_digest(self.headers.get("Authorization", "").encode(), b"Bearer " + server.token):
+        if server.token and not hmac.compare_digest(
+            self.headers.get("Authorization", "").encode(), b"Bearer " + server.token
+        ):
             self.refuse(401, "a bearer token is needed", ("WWW-Authenticate", "Bearer"))
             return
         if server.token:
@@ -40,7 +42,14 @@ class _Handler(Handler):
 class Scrapes(Server):
     """The server."""
 
-    def __init__(self, host: str, port: int, answer: Answer, token: bytes = b"", context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        answer: Answer,
+        token: bytes = b"",
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self.answer, self.token, self._context = answer, token, context
         super().__init__(host, port, _Handler)
         self.address = f"{'https' if context else 'http'}://{self.shown}:{self.server_port}{PATH}"

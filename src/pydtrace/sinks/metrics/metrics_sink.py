@@ -46,10 +46,14 @@ class Metrics(Text):
         try:
             from . import prometheus_model
         except ImportError:
-            raise EngineError("--metrics needs prometheus_client: pip install pyusdt[prometheus]") from None
+            raise EngineError(
+                "--metrics needs prometheus_client: pip install pyusdt[prometheus]"
+            ) from None
         super().begin(info)
         try:
-            self._book = prometheus_model.Book(info.actions.aggregates, info.engine, metric_config.of_options(info.options))
+            self._book = prometheus_model.Book(
+                info.actions.aggregates, info.engine, metric_config.of_options(info.options)
+            )
         except metric_config.MappingError as error:
             raise EngineError(f"--metrics: {error}") from None
         self._exemplars = Exemplars(self._book.meanings, info)
@@ -70,13 +74,19 @@ class Metrics(Text):
         server.start()
         self._notify(f"the metrics are at {server.address}", error=not port)
         if not (token or is_loopback(host)):
-            self._notify(f"--metrics: whoever reaches {host} may read them; -x metricstoken=FILE asks for a token")
+            self._notify(
+                f"--metrics: whoever reaches {host} may read them; -x metricstoken=FILE asks for a token"
+            )
 
     def _warn(self, names: list[str]) -> None:
         """Of aggregations that no line of a mapping tells of."""
-        shown = ", ".join(f"@{name}" for name in names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-        self._notify(f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
-                     " key1, key2 … (docs/guide/metrics.md)")
+        shown = ", ".join(f"@{name}" for name in names[:_FEW]) + (
+            f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        )
+        self._notify(
+            f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
+            " key1, key2 … (docs/guide/metrics.md)"
+        )
 
     def records(self, buffer: bytes) -> None:
         if buffer:
@@ -151,7 +161,9 @@ def _token(path: str | None) -> bytes:
     except OSError as error:
         raise EngineError(f"-x metricstoken={path}: {error.strerror}") from None
     if not token or not all(33 <= byte <= 126 for byte in token):
-        raise EngineError(f"-x metricstoken={path}: the file is to hold one word of printable ASCII")
+        raise EngineError(
+            f"-x metricstoken={path}: the file is to hold one word of printable ASCII"
+        )
     return token
 
 
@@ -162,6 +174,10 @@ def _context(path: str | None) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(path)
     except OSError as error:  # ssl.SSLError is one
-        why = "the file is to hold a certificate and its key, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        why = (
+            "the file is to hold a certificate and its key, as PEM"
+            if isinstance(error, ssl.SSLError)
+            else error.strerror
+        )
         raise EngineError(f"-x metricscert={path}: {why}") from None
     return context

@@ -36,11 +36,20 @@ if TYPE_CHECKING:
 _PAST = ("counter", "summary", "histogram")  # kinds that hold all that there has ever been
 OWN = {  # about the tracing itself: kind, help
     "pydtrace": ("info", "What traces."),
-    "pydtrace_lost": ("counter", "Events, records and values that were lost, by kind (dtrace's drops)."),
+    "pydtrace_lost": (
+        "counter",
+        "Events, records and values that were lost, by kind (dtrace's drops).",
+    ),
     "pydtrace_errors": ("counter", "Run-time errors of the script."),
     "pydtrace_complete": ("gauge", "1 while nothing was lost or came out of order, else 0."),
-    "pydtrace_overflowed_keys": ("gauge", "Keys of an aggregation that share one series, since there are more than it may have."),
-    "pydtrace_snapshot_timestamp_seconds": ("gauge", "When the aggregations had the values that stand here."),
+    "pydtrace_overflowed_keys": (
+        "gauge",
+        "Keys of an aggregation that share one series, since there are more than it may have.",
+    ),
+    "pydtrace_snapshot_timestamp_seconds": (
+        "gauge",
+        "When the aggregations had the values that stand here.",
+    ),
 }
 
 
@@ -50,9 +59,21 @@ class Snapshot:
 
     __slots__ = ("engine", "errors", "exemplars", "lost", "overflowed", "series", "time")
 
-    def __init__(self, engine: str, series: list[tuple[Meaning, AggDef, Values, Values | None]], overflowed: dict[str, int],
-                 lost: Mapping[str, int], errors: int) -> None:
-        self.engine, self.series, self.overflowed, self.lost, self.errors = engine, series, overflowed, dict(lost), errors
+    def __init__(
+        self,
+        engine: str,
+        series: list[tuple[Meaning, AggDef, Values, Values | None]],
+        overflowed: dict[str, int],
+        lost: Mapping[str, int],
+        errors: int,
+    ) -> None:
+        self.engine, self.series, self.overflowed, self.lost, self.errors = (
+            engine,
+            series,
+            overflowed,
+            dict(lost),
+            errors,
+        )
         self.exemplars: Mapping[str, Mapping[Labels, list[Any]]] = {}
         self.time = time.time()
 
@@ -62,7 +83,9 @@ class Book:
 
     meanings: {aggregation: Meaning}; unmapped: names of those that no line of the mapping tells of.  Raises mapping.MappingError."""
 
-    def __init__(self, aggregates: Aggregates, engine: str, lines: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, aggregates: Aggregates, engine: str, lines: Iterable[tuple[str, str]]
+    ) -> None:
         self._aggregates, self._engine = aggregates, engine
         definitions = aggregates.program.aggregations
         told = metric_config.read(lines, definitions)
@@ -70,7 +93,9 @@ class Book:
         self._definitions = {definition.name: definition for definition in definitions}
         self._totals: dict[str, Totals] = {}
         for name, meaning in self.meanings.items():
-            self._totals[name] = made = Totals() if kind_of(meaning, self._definitions[name]) in _PAST else Present()
+            self._totals[name] = made = (
+                Totals() if kind_of(meaning, self._definitions[name]) in _PAST else Present()
+            )
             if meaning.sum:
                 self._totals[meaning.sum] = Totals(beside=made)
         self._also, aggregates.departing = aggregates.departing, self._depart
@@ -80,16 +105,31 @@ class Book:
         if self._also:
             self._also(definition, leaving)
 
-    def look(self, lost: Mapping[str, int], errors: int, held: Callable[[AggDef], Aggregation] | None = None) -> Snapshot:
+    def look(
+        self,
+        lost: Mapping[str, int],
+        errors: int,
+        held: Callable[[AggDef], Aggregation] | None = None,
+    ) -> Snapshot:
         """What there is now.  held: what an aggregation holds, where it is not to be asked of the engine."""
+
         def values(name: str) -> Values:
             definition = self._definitions[name]
             return self._totals[name].look((held or self._aggregates.snapshot)(definition))
 
         series = []
         for name, meaning in self.meanings.items():
-            mine = values(name)  # before those of the sum beside it: which labels are its own is known then
-            series.append((meaning, self._definitions[name], mine, values(meaning.sum) if meaning.sum else None))
+            mine = values(
+                name
+            )  # before those of the sum beside it: which labels are its own is known then
+            series.append(
+                (
+                    meaning,
+                    self._definitions[name],
+                    mine,
+                    values(meaning.sum) if meaning.sum else None,
+                )
+            )
         overflowed = {name: self._totals[name].overflowed for name in self.meanings}
         return Snapshot(self._engine, series, overflowed, lost, errors)
 
@@ -128,10 +168,16 @@ def metrics(snapshot: Snapshot) -> Iterator[Metric]:
         exemplars = snapshot.exemplars.get(definition.name, {})
         for labels, value in values.items():
             if isinstance(value, Percentiles):
-                _quantiles(metric, _named(meaning, labels), value, meaning, (sums or {}).get(labels))
+                _quantiles(
+                    metric, _named(meaning, labels), value, meaning, (sums or {}).get(labels)
+                )
             else:
                 _SAMPLES[kind](metric, _named(meaning, labels), value, meaning)
-                if kind == "counter" and (newest := _exemplar(exemplars.get(labels or (), []), -(2**63) - 1, None, meaning)):
+                if kind == "counter" and (
+                    newest := _exemplar(
+                        exemplars.get(labels or (), []), -(2**63) - 1, None, meaning
+                    )
+                ):
                     metric.samples[-1] = metric.samples[-1]._replace(exemplar=newest)
         if kind == "histogram":
             _distribution(metric, meaning, values, sums or {}, exemplars)
@@ -149,7 +195,11 @@ def _scaled(value: Any, multiplier: Decimal) -> float:
     """A value in the metric's unit."""
     if multiplier == 1:
         return float(value)
-    return float(value) * float(multiplier) if isinstance(value, float) else float(Decimal(int(value)) * multiplier)
+    return (
+        float(value) * float(multiplier)
+        if isinstance(value, float)
+        else float(Decimal(int(value)) * multiplier)
+    )
 
 
 def _counter(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
@@ -168,10 +218,16 @@ def _summary(metric: Metric, labels: dict[str, str], value: Any, meaning: Meanin
         metric.add_sample(f"{metric.name}_sum", labels, _scaled(total, meaning.multiplier))
 
 
-def _quantiles(metric: Metric, labels: dict[str, str], value: Percentiles, meaning: Meaning, total: Any) -> None:
+def _quantiles(
+    metric: Metric, labels: dict[str, str], value: Percentiles, meaning: Meaning, total: Any
+) -> None:
     """Of percentiles(): 1 is the greatest.  total: of the sum() beside it, or None."""
     for _, percent in value.row.percents:
-        metric.add_sample(metric.name, {**labels, "quantile": f"{percent / 100:g}"}, _scaled(value.percentile(percent), meaning.multiplier))
+        metric.add_sample(
+            metric.name,
+            {**labels, "quantile": f"{percent / 100:g}"},
+            _scaled(value.percentile(percent), meaning.multiplier),
+        )
     metric.add_sample(f"{metric.name}_count", labels, float(value.n))
     if total is not None:
         metric.add_sample(f"{metric.name}_sum", labels, _scaled(total, meaning.multiplier))
@@ -184,26 +240,48 @@ def _nothing(metric: Metric, labels: dict[str, str], value: Any, meaning: Meanin
 _SAMPLES = {"counter": _counter, "gauge": _gauge, "summary": _summary, "histogram": _nothing}
 
 
-def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values, exemplars: Mapping[Labels, list[Any]]) -> None:
+def _distribution(
+    metric: Metric,
+    meaning: Meaning,
+    values: Values,
+    sums: Values,
+    exemplars: Mapping[Labels, list[Any]],
+) -> None:
     """All that have the same edges: from those that anything came to, one more on each side."""
     histograms: list[Histogram] = list(values.values())
     if not histograms:
         return
     edges = bounds(histograms[0].row, histograms[0].params)
     first, last = _used(histograms, edges, meaning.buckets)
-    ends = [(index, _le(edges[index][1], meaning.multiplier)) for index in range(first, last + 1) if edges[index][1] is not None]
+    ends = [
+        (index, _le(edges[index][1], meaning.multiplier))
+        for index in range(first, last + 1)
+        if edges[index][1] is not None
+    ]
     for labels, histogram in values.items():
         named = _named(meaning, labels)
         below = list(accumulate(histogram.counts))
         mine, low = exemplars.get(labels or (), []), -(2**63) - 1
         for index, le in ends:
             high = edges[index][1]
-            metric.add_sample(f"{metric.name}_bucket", {**named, "le": le}, float(below[index]), exemplar=_exemplar(mine, low, high, meaning))
+            metric.add_sample(
+                f"{metric.name}_bucket",
+                {**named, "le": le},
+                float(below[index]),
+                exemplar=_exemplar(mine, low, high, meaning),
+            )
             low = high if high is not None else low
-        metric.add_sample(f"{metric.name}_bucket", {**named, "le": "+Inf"}, float(below[-1]), exemplar=_exemplar(mine, low, None, meaning))
+        metric.add_sample(
+            f"{metric.name}_bucket",
+            {**named, "le": "+Inf"},
+            float(below[-1]),
+            exemplar=_exemplar(mine, low, None, meaning),
+        )
         metric.add_sample(f"{metric.name}_count", named, float(below[-1]))
         if labels in sums:
-            metric.add_sample(f"{metric.name}_sum", named, _scaled(sums[labels], meaning.multiplier))
+            metric.add_sample(
+                f"{metric.name}_sum", named, _scaled(sums[labels], meaning.multiplier)
+            )
 
 
 def _exemplar(several: list[Any], low: int, high: int | None, meaning: Meaning) -> Exemplar | None:
@@ -215,12 +293,23 @@ def _exemplar(several: list[Any], low: int, high: int | None, meaning: Meaning) 
     return Exemplar(newest.labels, _scaled(newest.value, meaning.multiplier), newest.time)
 
 
-def _used(histograms: list[Histogram], edges: Sequence[tuple[int | None, int | None]], least: tuple[int, int] | None) -> tuple[int, int]:
+def _used(
+    histograms: list[Histogram],
+    edges: Sequence[tuple[int | None, int | None]],
+    least: tuple[int, int] | None,
+) -> tuple[int, int]:
     """(first, last) index of a bucket that is shown; least: values whose buckets are, whether anything came to them or not."""
-    used = [index for index, counts in enumerate(zip(*(each.counts for each in histograms))) if any(counts)]
+    used = [
+        index
+        for index, counts in enumerate(zip(*(each.counts for each in histograms)))
+        if any(counts)
+    ]
     if least:
-        used += [index for index, (low, high) in enumerate(edges)
-                 if (low is None or low <= least[1]) and (high is None or high >= least[0])]
+        used += [
+            index
+            for index, (low, high) in enumerate(edges)
+            if (low is None or low <= least[1]) and (high is None or high >= least[0])
+        ]
     return max(min(used, default=0) - 1, 0), min(max(used, default=0) + 1, len(edges) - 1)
 
 
@@ -228,7 +317,11 @@ def _le(high: int | None, multiplier: Decimal) -> str:
     """An upper bound without an exponent, as exact as it is."""
     assert high is not None
     text = format(high * multiplier, "f")
-    return (text.rstrip("0") + ("0" if text.rstrip("0")[-1] == "." else "")) if "." in text else f"{text}.0"
+    return (
+        (text.rstrip("0") + ("0" if text.rstrip("0")[-1] == "." else ""))
+        if "." in text
+        else f"{text}.0"
+    )
 
 
 def _restrict(metric: Metric) -> bool:
@@ -236,15 +329,24 @@ def _restrict(metric: Metric) -> bool:
     _sum where a bucket ends below 0 (one that is empty in all series goes instead), and _count where there is no _sum.
     True: among them was something else than buckets without values and counts, which the bucket +Inf has as well."""
     told = _told(metric)
-    refused = [metric.name + suffix for suffix in ("", "_total", "_sum")] if metric.type in _PAST else []
-    metric.samples = [each for each in metric.samples if each.name not in refused or each.value >= 0]
+    refused = (
+        [metric.name + suffix for suffix in ("", "_total", "_sum")] if metric.type in _PAST else []
+    )
+    metric.samples = [
+        each for each in metric.samples if each.name not in refused or each.value >= 0
+    ]
     if metric.type == "histogram":
         negative = [each for each in metric.samples if float(each.labels.get("le", 0)) < 0]
-        empty = {each.labels["le"] for each in negative} - {each.labels["le"] for each in negative if each.value}
+        empty = {each.labels["le"] for each in negative} - {
+            each.labels["le"] for each in negative if each.value
+        }
         sums = {_series(each) for each in metric.samples if each.name == f"{metric.name}_sum"}
         whole = sums if not any(each.value for each in negative) else ()
-        metric.samples = [each for each in metric.samples
-                          if (each.labels["le"] not in empty if "le" in each.labels else _series(each) in whole)]
+        metric.samples = [
+            each
+            for each in metric.samples
+            if (each.labels["le"] not in empty if "le" in each.labels else _series(each) in whole)
+        ]
     return _told(metric) < told
 
 
@@ -261,10 +363,15 @@ def _own(snapshot: Snapshot) -> Iterator[Metric]:
     """About the tracing."""
     samples: dict[str, list[tuple[str, dict[str, str], float]]] = {
         "pydtrace": [("_info", {"engine": snapshot.engine}, 1.0)],
-        "pydtrace_lost": [("_total", {"kind": kind}, float(snapshot.lost.get(kind, 0))) for kind in runtime_errors.KINDS],
+        "pydtrace_lost": [
+            ("_total", {"kind": kind}, float(snapshot.lost.get(kind, 0)))
+            for kind in runtime_errors.KINDS
+        ],
         "pydtrace_errors": [("_total", {}, float(snapshot.errors))],
         "pydtrace_complete": [("", {}, float(not any(snapshot.lost.values())))],
-        "pydtrace_overflowed_keys": [("", {"aggregation": name}, float(count)) for name, count in snapshot.overflowed.items()],
+        "pydtrace_overflowed_keys": [
+            ("", {"aggregation": name}, float(count)) for name, count in snapshot.overflowed.items()
+        ],
         "pydtrace_snapshot_timestamp_seconds": [("", {}, snapshot.time)],
     }
     for name, (kind, text) in OWN.items():

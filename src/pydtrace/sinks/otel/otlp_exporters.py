@@ -17,7 +17,10 @@ from pydtrace.sinks.http.bounded_http import MOST, Answer
 
 LACKING = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
 TIMEOUT = 10.0  # s for one export
-_RESPONSES = {"metric": ("metrics", "ExportMetricsServiceResponse"), "trace": ("trace", "ExportTraceServiceResponse")}
+_RESPONSES = {
+    "metric": ("metrics", "ExportMetricsServiceResponse"),
+    "trace": ("trace", "ExportTraceServiceResponse"),
+}
 
 
 class Heard:
@@ -31,7 +34,9 @@ class Heard:
     def hear(self, response: Any) -> None:
         """Of an answer that says that the request was taken."""
         partial = response.partial_success
-        if count := max(getattr(partial, "rejected_data_points", 0), getattr(partial, "rejected_spans", 0)):
+        if count := max(
+            getattr(partial, "rejected_data_points", 0), getattr(partial, "rejected_spans", 0)
+        ):
             self.refused += count
             self.why = partial.error_message.split("\n", 1)[0][:500]
 
@@ -41,14 +46,20 @@ def exporter_for(url: str, option: str, signal: str) -> tuple[Any, Heard]:
     found = urllib.parse.urlsplit(url)
     wire = {"grpc": "grpc", "grpcs": "grpc", "http": "http", "https": "http"}.get(found.scheme)
     if wire is None or not found.hostname:
-        raise EngineError(f"{option} {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
+        raise EngineError(
+            f"{option} {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed"
+        )
     module = import_module(f"opentelemetry.exporter.otlp.proto.{wire}.{signal}_exporter")
     exporter = module.OTLPSpanExporter if signal == "trace" else module.OTLPMetricExporter
     heard = Heard()
     if wire == "grpc":
-        return _by_grpc(exporter, heard)(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=TIMEOUT), heard
+        return _by_grpc(exporter, heard)(
+            endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=TIMEOUT
+        ), heard
     path, name = _RESPONSES[signal]
-    response = getattr(import_module(f"opentelemetry.proto.collector.{path}.v1.{path}_service_pb2"), name)
+    response = getattr(
+        import_module(f"opentelemetry.proto.collector.{path}.v1.{path}_service_pb2"), name
+    )
     endpoint = url if found.path not in ("", "/") else f"{url.rstrip('/')}/v1/{signal}s"
     return exporter(endpoint=endpoint, timeout=TIMEOUT, session=_session(response, heard)), heard
 
@@ -64,7 +75,10 @@ def _session(response: Any, heard: Heard) -> Any:
         made = type("Connection", (connection,), {"response_class": Answer})
         return type("Pool", (kind,), {"ConnectionCls": made})
 
-    pools = {"http": pool(HTTPConnectionPool, HTTPConnection), "https": pool(HTTPSConnectionPool, HTTPSConnection)}
+    pools = {
+        "http": pool(HTTPConnectionPool, HTTPConnection),
+        "https": pool(HTTPSConnectionPool, HTTPSConnection),
+    }
 
     class Adapter(HTTPAdapter):
         def init_poolmanager(self, *words: Any, **options: Any) -> None:
@@ -78,10 +92,14 @@ def _session(response: Any, heard: Heard) -> Any:
 
     class Session(requests.Session):
         def request(self, *words: Any, **options: Any) -> Any:
-            answer = super().request(*words, **{**options, "allow_redirects": False, "stream": True})
+            answer = super().request(
+                *words, **{**options, "allow_redirects": False, "stream": True}
+            )
             with contextlib.closing(answer):
                 if 300 <= answer.status_code < 400:
-                    raise requests.RequestException(f"it answered {answer.status_code}, and is not where the URL says")
+                    raise requests.RequestException(
+                        f"it answered {answer.status_code}, and is not where the URL says"
+                    )
                 with contextlib.suppress(Exception):  # a body that does not end, or is no answer
                     body = answer.raw.read(MOST, decode_content=True)
                     if answer.ok:

@@ -29,7 +29,11 @@ _SUMS = ("_total", "_count", "_sum")  # of samples that only grow
 
 def resource() -> Resource:
     """Who we are, where OpenTelemetry's variables do not say it."""
-    ours: dict[str, Any] = {"service.name": "pydtrace", "process.pid": os.getpid(), "host.name": os.uname().nodename}
+    ours: dict[str, Any] = {
+        "service.name": "pydtrace",
+        "process.pid": os.getpid(),
+        "host.name": os.uname().nodename,
+    }
     return Resource.create({**ours, **OTELResourceDetector().detect().attributes})
 
 
@@ -50,7 +54,13 @@ class Points:
         """A MetricsData."""
         self._now, self._time = {}, int(snapshot.time * 1e9)
         found = [each for metric in metrics(snapshot) for each in self._metric(metric)]
-        return export.MetricsData([export.ResourceMetrics(self._resource, [export.ScopeMetrics(self._scope, found, "")], "")])
+        return export.MetricsData(
+            [
+                export.ResourceMetrics(
+                    self._resource, [export.ScopeMetrics(self._scope, found, "")], ""
+                )
+            ]
+        )
 
     def received(self) -> None:
         """What was made last has arrived."""
@@ -61,7 +71,11 @@ class Points:
     def _metric(self, metric: Metric) -> list[Any]:
         if metric.type == "histogram":
             points = [self._histogram(metric.name, *each) for each in _distributions(metric)]
-            return [self._named(metric, metric.name, export.Histogram(points, self._temporality))] if points else []
+            return (
+                [self._named(metric, metric.name, export.Histogram(points, self._temporality))]
+                if points
+                else []
+            )
         sums: dict[str, list[Any]] = {}
         gauges = []
         for sample in metric.samples:
@@ -69,7 +83,10 @@ class Points:
                 sums.setdefault(sample.name.removesuffix("_total"), []).append(self._sum(sample))
             else:
                 gauges.append(self._point(sample.labels, self._began, sample.value))
-        made = [self._named(metric, name, export.Sum(points, self._temporality, True)) for name, points in sums.items()]
+        made = [
+            self._named(metric, name, export.Sum(points, self._temporality, True))
+            for name, points in sums.items()
+        ]
         return [*made, self._named(metric, metric.name, export.Gauge(gauges))] if gauges else made
 
     def _named(self, metric: Metric, name: str, data: Any) -> Any:
@@ -87,16 +104,29 @@ class Points:
         before = self._before.get(key, 0.0) if self._delta else 0.0
         return self._point(sample.labels, self._since(), sample.value - before)
 
-    def _histogram(self, name: str, labels: dict[str, str], bounds: list[float], counts: list[int], total: float | None) -> Any:
+    def _histogram(
+        self,
+        name: str,
+        labels: dict[str, str],
+        bounds: list[float],
+        counts: list[int],
+        total: float | None,
+    ) -> Any:
         key = name, tuple(labels.items())
         self._now[key] = dict(zip([*bounds, float("inf")], counts)), total or 0.0
         before, before_total = self._before.get(key, ({}, 0.0)) if self._delta else ({}, 0.0)
-        counts = [count - before.get(bound, 0) for bound, count in zip([*bounds, float("inf")], counts)]
+        counts = [
+            count - before.get(bound, 0) for bound, count in zip([*bounds, float("inf")], counts)
+        ]
         total = None if total is None else total - before_total
-        return export.HistogramDataPoint(labels, self._since(), self._time, sum(counts), total, counts, bounds, None, None)  # type: ignore[arg-type]
+        return export.HistogramDataPoint(
+            labels, self._since(), self._time, sum(counts), total, counts, bounds, None, None
+        )  # type: ignore[arg-type]
 
 
-def _distributions(metric: Metric) -> list[tuple[dict[str, str], list[float], list[int], float | None]]:
+def _distributions(
+    metric: Metric,
+) -> list[tuple[dict[str, str], list[float], list[int], float | None]]:
     """(labels, bounds, counts of the buckets, sum) of each series."""
     found: dict[Any, tuple[dict[str, str], list[float], list[int], list[float]]] = {}
     for sample in metric.samples:
@@ -108,5 +138,12 @@ def _distributions(metric: Metric) -> list[tuple[dict[str, str], list[float], li
                 bounds.append(float(sample.labels["le"]))
         elif sample.name.endswith("_sum"):
             total.append(sample.value)
-    return [(labels, bounds, [count - before for before, count in zip([0, *below], below)], total[0] if total else None)
-            for labels, bounds, below, total in found.values()]
+    return [
+        (
+            labels,
+            bounds,
+            [count - before for before, count in zip([0, *below], below)],
+            total[0] if total else None,
+        )
+        for labels, bounds, below, total in found.values()
+    ]

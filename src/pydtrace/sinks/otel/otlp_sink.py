@@ -59,7 +59,9 @@ class Otlp(Sink):
             raise EngineError(f"--otlp: {error}") from None
         self._interval = info.options.get("otlpinterval", _INTERVAL) / 1e9
         self._next = time.monotonic() + self._interval
-        self._sender = _Sender(exporter, heard, Points(info.options.get("otlptemporality") == "delta"), self._url)
+        self._sender = _Sender(
+            exporter, heard, Points(info.options.get("otlptemporality") == "delta"), self._url
+        )
 
     def records(self, buffer: bytes) -> None:
         if (now := time.monotonic()) >= self._next and self._sender:
@@ -96,7 +98,9 @@ class Otlp(Sink):
 class _Sender:
     """The thread that sends.  points: what makes points of a snapshot, and remembers what was received."""
 
-    def __init__(self, exporter: Any, heard: otlp_exporters.Heard, points: Points, url: str) -> None:
+    def __init__(
+        self, exporter: Any, heard: otlp_exporters.Heard, points: Points, url: str
+    ) -> None:
         self._exporter, self._heard, self._points, self._url = exporter, heard, points, url
         self._condition = threading.Condition()
         self._newest: Snapshot | None = None

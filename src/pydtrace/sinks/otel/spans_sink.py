@@ -80,11 +80,17 @@ class Spans(Sink):
         """If there are more than when it was last told."""
         lost, let_go = sender.lost, self._slices.let_go
         if lost > self._lost:
-            self._tell(lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else "")
+            self._tell(
+                lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else ""
+            )
         if let_go > self._let_go:
             self._tell(let_go, "", " had not ended when too many others had begun")
         if (lost, let_go) != (self._lost, self._let_go):
-            self._lost, self._let_go, self._tell_next = lost, let_go, time.monotonic() + otlp_sink.TELL
+            self._lost, self._let_go, self._tell_next = (
+                lost,
+                let_go,
+                time.monotonic() + otlp_sink.TELL,
+            )
 
     def _tell(self, count: int, before: str, behind: str) -> None:
         if count:
@@ -107,7 +113,12 @@ class _Writer:
 
         self._api = trace
         processor = Processor()  # type: ignore[no-untyped-call]
-        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource(), shutdown_on_exit=False, active_span_processor=processor)
+        self._provider = TracerProvider(
+            sampler=ALWAYS_ON,
+            resource=resource(),
+            shutdown_on_exit=False,
+            active_span_processor=processor,
+        )
         self._tracer = self._provider.get_tracer("pyusdt")
         self._to_wall = int(clock.wall() * 1e9) - clock.now()
         self._open: dict[Track, deque[Any]] = {}  # the innermost last
@@ -117,7 +128,9 @@ class _Writer:
     def process(self, pid: int, name: str) -> None:
         self._processes[pid] = name
 
-    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def begin(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         span = self._start(track, time, name, values, flow)
         self._open.setdefault(track, deque()).append(span)
         self.begun += 1
@@ -140,10 +153,20 @@ class _Writer:
         self.begun -= 1
         return span
 
-    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def slice(
+        self,
+        track: Track,
+        time: int,
+        duration: int,
+        name: str,
+        values: Values,
+        flow: tuple[int, str] | None,
+    ) -> None:
         self._start(track, time, name, values, flow).end(time + duration + self._to_wall)
 
-    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def instant(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         """An event of the span around it; without one it is nothing that OpenTelemetry has a place for."""
         if (around := self._around(track)) is not None:
             around.add_event(name, _plain(values), time + self._to_wall)
@@ -158,14 +181,25 @@ class _Writer:
         spans = self._open.get(track)
         return spans[-1] if spans else None
 
-    def _start(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> Any:
+    def _start(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> Any:
         around = self._around(track)
-        context = self._api.set_span_in_context(around) if around is not None else self._remote(flow[1] if flow else "")
+        context = (
+            self._api.set_span_in_context(around)
+            if around is not None
+            else self._remote(flow[1] if flow else "")
+        )
         where: Values = {"tag": flow[1]} if flow else {}
         if track.pid:
-            where |= {"process.pid": track.pid, "process.executable.name": self._processes.get(track.pid, "")}
+            where |= {
+                "process.pid": track.pid,
+                "process.executable.name": self._processes.get(track.pid, ""),
+            }
             where[f"{track.kind}.id" if track.kind == "thread" else track.kind] = track.ident
-        return self._tracer.start_span(name, context, attributes={**where, **_plain(values)}, start_time=time + self._to_wall)
+        return self._tracer.start_span(
+            name, context, attributes={**where, **_plain(values)}, start_time=time + self._to_wall
+        )
 
     def _remote(self, tag: str) -> Any:
         """The context of a tag that is W3C's traceparent; that of no span otherwise."""
@@ -174,14 +208,20 @@ class _Writer:
         if not (found := _TRACEPARENT.match(tag)):
             return Context()
         trace_id, span_id, flags = (int(each, 16) for each in found.groups())
-        parent = self._api.SpanContext(trace_id, span_id, is_remote=True, trace_flags=self._api.TraceFlags(flags))
+        parent = self._api.SpanContext(
+            trace_id, span_id, is_remote=True, trace_flags=self._api.TraceFlags(flags)
+        )
         return self._api.set_span_in_context(self._api.NonRecordingSpan(parent), Context())
 
 
 def _plain(values: Values) -> Values:
     """Whole numbers of 64 bits as they are, all else as text."""
-    return {shown(name): value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else shown(value)
-            for name, value in values.items()}
+    return {
+        shown(name): value
+        if isinstance(value, int) and -(1 << 63) <= value < 1 << 63
+        else shown(value)
+        for name, value in values.items()
+    }
 
 
 class _Sender:
@@ -230,7 +270,9 @@ class _Sender:
         """Sends each second, or when there is enough for a request."""
         while True:
             with self._condition:
-                self._condition.wait_for(lambda: len(self._waiting) >= _BATCH or self._closing, timeout=1)
+                self._condition.wait_for(
+                    lambda: len(self._waiting) >= _BATCH or self._closing, timeout=1
+                )
                 batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
                 self._sending = len(batch)
                 if not batch and self._closing:

@@ -33,8 +33,14 @@ class Chrome:
         self._numbers: dict[Track, int] = {}
         self._flows: set[int] = set()
         self._between = ""
-        other = {"monotonic_ns": str(self._start), "seconds_since_1970": clock.wall(), "made by": "pydtrace --chrome"}
-        file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(other)},"traceEvents":['.encode())
+        other = {
+            "monotonic_ns": str(self._start),
+            "seconds_since_1970": clock.wall(),
+            "made by": "pydtrace --chrome",
+        }
+        file.write(
+            f'{{"displayTimeUnit":"ns","otherData":{json.dumps(other)},"traceEvents":['.encode()
+        )
 
     def _write(self, ph: str, pid: int, time: int | None, **members: Any) -> None:
         head = json.dumps({"ph": ph, "pid": pid, **members}, allow_nan=False, ensure_ascii=False)
@@ -51,13 +57,22 @@ class Chrome:
             number = self._numbers[track] = _FIRST + len(self._numbers)
             if track.pid == 0 and len(self._numbers) == 1:
                 self.process(0, "tags")
-            self._write("M", track.pid, None, tid=number, name="thread_name", args={"name": str(track.ident)})
+            self._write(
+                "M",
+                track.pid,
+                None,
+                tid=number,
+                name="thread_name",
+                args={"name": str(track.ident)},
+            )
         return {"pid": track.pid, "tid": number}
 
     def process(self, pid: int, name: str) -> None:
         self._write("M", pid, None, name="process_name", args={"name": name})
 
-    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def begin(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         self._event("B", track, time, name, values, flow)
 
     def end(self, track: Track, time: int, values: Values) -> None:
@@ -66,16 +81,45 @@ class Chrome:
     def forget(self, track: Track) -> None:
         """It has no end in the file."""
 
-    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def slice(
+        self,
+        track: Track,
+        time: int,
+        duration: int,
+        name: str,
+        values: Values,
+        flow: tuple[int, str] | None,
+    ) -> None:
         begin = max(time, self._start)
-        self._event("X", track, begin, name, values, flow, dur=float(_microseconds(time + duration - begin)))
+        self._event(
+            "X", track, begin, name, values, flow, dur=float(_microseconds(time + duration - begin))
+        )
 
-    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def instant(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         self._event("i", track, time, name, values, flow, s="t")
 
-    def _event(self, ph: str, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None, **more: Any) -> None:
+    def _event(
+        self,
+        ph: str,
+        track: Track,
+        time: int,
+        name: str,
+        values: Values,
+        flow: tuple[int, str] | None,
+        **more: Any,
+    ) -> None:
         where = self._where(track)
-        self._write(ph, time=time, cat="pyusdt", name=name, args=_plain({**values, "tag": flow[1]} if flow else values), **more, **where)
+        self._write(
+            ph,
+            time=time,
+            cat="pyusdt",
+            name=name,
+            args=_plain({**values, "tag": flow[1]} if flow else values),
+            **more,
+            **where,
+        )
         if flow and ph != "i":
             self._flow(where, time, *flow)
 
@@ -100,4 +144,7 @@ def _microseconds(ns: int) -> str:
 
 
 def _plain(values: Values) -> Values:
-    return {shown(name): value if isinstance(value, int) and abs(value) < _EXACT else shown(value) for name, value in values.items()}
+    return {
+        shown(name): value if isinstance(value, int) and abs(value) < _EXACT else shown(value)
+        for name, value in values.items()
+    }

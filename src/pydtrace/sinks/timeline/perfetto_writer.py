@@ -31,7 +31,9 @@ class Perfetto:
             from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
             from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
         except ImportError:
-            raise EngineError("--perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing") from None
+            raise EngineError(
+                "--perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing"
+            ) from None
         self._types, self._builder = TrackEvent, StreamingTraceProtoBuilder(file)
         self._described: set[int] = set()
         self._tie(clock)
@@ -39,10 +41,17 @@ class Perfetto:
     def _tie(self, clock: Clock) -> None:
         """The first packet: without it Perfetto shows nothing that has times of this clock."""
         packet = self._builder.create_packet()
-        packet.trusted_packet_sequence_id, packet.sequence_flags = _SEQUENCE, 1  # nothing came before
+        packet.trusted_packet_sequence_id, packet.sequence_flags = (
+            _SEQUENCE,
+            1,
+        )  # nothing came before
         packet.trace_packet_defaults.timestamp_clock_id = _MONOTONIC
         now = clock.now()
-        for ident, time in ((_MONOTONIC, now), (_BOOTTIME, now), (_REALTIME, int(clock.wall() * 1e9))):
+        for ident, time in (
+            (_MONOTONIC, now),
+            (_BOOTTIME, now),
+            (_REALTIME, int(clock.wall() * 1e9)),
+        ):
             packet.clock_snapshot.clocks.add(clock_id=ident, timestamp=time)
         self._builder.write_packet(packet)
 
@@ -50,7 +59,10 @@ class Perfetto:
 
     def process(self, pid: int, name: str) -> None:
         if described := self._new(f"process {pid}"):
-            described.track_descriptor.process.pid, described.track_descriptor.process.process_name = _int32(pid), name
+            (
+                described.track_descriptor.process.pid,
+                described.track_descriptor.process.process_name,
+            ) = _int32(pid), name
             self._builder.write_packet(described)
 
     def _new(self, key: str, name: str | None = None, parent: str | None = None) -> Any:
@@ -92,7 +104,15 @@ class Perfetto:
         packet.trusted_packet_sequence_id = _SEQUENCE
         return packet
 
-    def _event(self, kind: int, track: Track, time: int, values: Values, flow: tuple[int, str] | None = None, name: str | None = None) -> None:
+    def _event(
+        self,
+        kind: int,
+        track: Track,
+        time: int,
+        values: Values,
+        flow: tuple[int, str] | None = None,
+        name: str | None = None,
+    ) -> None:
         uuid = self._describe(track)
         packet = self._packet()
         packet.timestamp = max(0, time)
@@ -107,7 +127,9 @@ class Perfetto:
             _annotate(event.debug_annotations.add(), "tag", flow[1])
         self._builder.write_packet(packet)
 
-    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def begin(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         self._event(self._types.TYPE_SLICE_BEGIN, track, time, values, flow, name)
 
     def end(self, track: Track, time: int, values: Values) -> None:
@@ -116,11 +138,21 @@ class Perfetto:
     def forget(self, track: Track) -> None:
         """It has no end in the file."""
 
-    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def slice(
+        self,
+        track: Track,
+        time: int,
+        duration: int,
+        name: str,
+        values: Values,
+        flow: tuple[int, str] | None,
+    ) -> None:
         self.begin(track, time, name, values, flow)
         self.end(track, time + duration, {})
 
-    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
+    def instant(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None:
         self._event(self._types.TYPE_INSTANT, track, time, values, flow, name)
 
     def counter(self, track: Track, time: int, value: float) -> None:

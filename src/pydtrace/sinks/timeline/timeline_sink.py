@@ -35,13 +35,26 @@ if TYPE_CHECKING:
 
     Values = dict[str, Any]
 
-_INTERVAL, _STEPS = 1_000_000_000, 600  # ns between two looks at the aggregations; how many of a recording
+_INTERVAL, _STEPS = (
+    1_000_000_000,
+    600,
+)  # ns between two looks at the aggregations; how many of a recording
 _KEYS = 200  # of an aggregation that are counters at most
 _DEEPEST = 10_000  # slices within each other
 _MOST = 100_000  # slices that have begun and not ended, of all tracks
-_PART = re.compile(r"(?:(?P<base>.+)[-_])?(?:(?P<begin>start|begin|entry)|(?P<end>done|end|stop|return))")
+_PART = re.compile(
+    r"(?:(?P<base>.+)[-_])?(?:(?P<begin>start|begin|entry)|(?P<end>done|end|stop|return))"
+)
 _THREAD = re.compile(r"<\d+\.\d+>")  # what arg0 of our own probes is where no task runs
-_SAYS = ("begin", "end", "name", "duration", "task", "tag", "execname")  # names of values that say what and where a record is
+_SAYS = (
+    "begin",
+    "end",
+    "name",
+    "duration",
+    "task",
+    "tag",
+    "execname",
+)  # names of values that say what and where a record is
 
 
 class Track(NamedTuple):
@@ -57,16 +70,28 @@ class Writer(Protocol):
 
     def process(self, pid: int, name: str) -> None: ...
 
-    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+    def begin(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None: ...
 
     def end(self, track: Track, time: int, values: Values) -> None: ...
 
     def forget(self, track: Track) -> None:
         """The outermost slice that has begun there: its end will not be told."""
 
-    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+    def slice(
+        self,
+        track: Track,
+        time: int,
+        duration: int,
+        name: str,
+        values: Values,
+        flow: tuple[int, str] | None,
+    ) -> None: ...
 
-    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+    def instant(
+        self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
+    ) -> None: ...
 
     def counter(self, track: Track, time: int, value: float) -> None: ...
 
@@ -82,11 +107,15 @@ class Slices:
 
     def __init__(self, writer: Writer, by: str | None) -> None:
         self._writer, self._by = writer, by
-        self._open: dict[Track, deque[str]] = {}  # names of the slices that have begun, the innermost last; the latest track last
+        self._open: dict[
+            Track, deque[str]
+        ] = {}  # names of the slices that have begun, the innermost last; the latest track last
         self._named: set[int] = set()  # processes
         self._names: Counter[str] = Counter()  # of all of them
         self._begun = self.let_go = 0
-        self._paired = self._astray = 0  # ends of what has begun on their track; of what has begun on others alone
+        self._paired = self._astray = (
+            0  # ends of what has begun on their track; of what has begun on others alone
+        )
 
     def tell(self, record: Record) -> None:
         values = dict(zip(record.names, record.values))
@@ -95,7 +124,9 @@ class Slices:
         flow = (number_of(tag), tag) if tag else None
         rest = {name: value for name, value in values.items() if name not in _SAYS}
         if isinstance(duration := values.get("duration"), int) and duration >= 0:
-            self._writer.slice(track, record.time - duration, duration, _name(record.probe, values), rest, flow)
+            self._writer.slice(
+                track, record.time - duration, duration, _name(record.probe, values), rest, flow
+            )
             return
         kind, name = _part(record.probe, values)
         if kind == "begin":
@@ -114,8 +145,14 @@ class Slices:
         """What is not as it was meant, in sentences; or ""."""
         count = "1 slice has" if self.let_go == 1 else f"{self.let_go} slices have"
         let_go = f"{count} no end: too many others had begun and not ended" if self.let_go else ""
-        astray = (f"most slices, {self._astray}, end on another track than they begin on: what begins them and what ends them must record "
-                  "the same task=%s, or be of one thread; with -x track=tag the same tag=%s") if self._astray > self._paired else ""
+        astray = (
+            (
+                f"most slices, {self._astray}, end on another track than they begin on: what begins them and what ends them must record "
+                "the same task=%s, or be of one thread; with -x track=tag the same tag=%s"
+            )
+            if self._astray > self._paired
+            else ""
+        )
         return "; ".join(filter(None, (let_go, astray)))
 
     def _begin(self, track: Track, name: str) -> None:
@@ -246,7 +283,10 @@ def _numbers(value: Any) -> list[tuple[str, float]]:
     """[(what stands behind the name, number)] of a value."""
     if isinstance(value, Histogram):
         told = [(f" {name}", value.percentile(percent)) for name, percent in value.row.percents]
-        return [(" values", float(value.n)), *[(name, float(number)) for name, number in told if number is not None]]
+        return [
+            (" values", float(value.n)),
+            *[(name, float(number)) for name, number in told if number is not None],
+        ]
     return [("", float(drawn(value)))]
 
 
@@ -257,7 +297,12 @@ def shown(value: Any) -> str:
 
 def number_of(text: str) -> int:
     """A number of 64 bits that stands for a text, not 0."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest(), "little") or 1
+    return (
+        int.from_bytes(
+            blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest(), "little"
+        )
+        or 1
+    )
 
 
 def _name(probe: Probe, values: Values) -> str:

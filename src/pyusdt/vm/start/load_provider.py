@@ -25,7 +25,9 @@ def load():
     if "pyusdt" in sys.modules or is_of_environment(util.find_spec("pyusdt")):
         return
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    spec = util.spec_from_file_location("pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    spec = util.spec_from_file_location(
+        "pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
     sys.modules["pyusdt"] = util.module_from_spec(spec)
     try:
         spec.loader.exec_module(sys.modules["pyusdt"])
@@ -35,8 +37,10 @@ def load():
 
 
 def refuse(what):
-    sys.stderr.write("pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
-                     % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))
+    sys.stderr.write(
+        "pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
+        % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1])
+    )
 
 
 def bring(audit, asked="", folder=""):

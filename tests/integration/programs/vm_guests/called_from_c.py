@@ -45,6 +45,10 @@ except sqlite3.OperationalError as error:
 COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
 numbers = (ctypes.c_int * 5)(3, 1, 2, 5, 4)
 ctypes.CDLL(None).qsort(numbers, 5, 4, COMPARE(lambda a, b: counted(a[0] - b[0])))
-print(list(numbers), re.sub("a", lambda match: counted("b"), "aaa"), [each.n for each in sorted(map(Ordered, (3, 1, 2)))])
+print(
+    list(numbers),
+    re.sub("a", lambda match: counted("b"), "aaa"),
+    [each.n for each in sorted(map(Ordered, (3, 1, 2)))],
+)
 print(len({Ordered(1), Ordered(1)}), functools.reduce(lambda a, b: counted(a) + b, range(5)))
 total()

@@ -15,6 +15,12 @@ def ten():
 step()
 profile = cProfile.Profile()
 profile.runcall(ten)
-print(sorted(row[:2] for (_, _, name), row in pstats.Stats(profile).stats.items() if name in ("step", "ten")))
+print(
+    sorted(
+        row[:2]
+        for (_, _, name), row in pstats.Stats(profile).stats.items()
+        if name in ("step", "ten")
+    )
+)
 step()
 total()

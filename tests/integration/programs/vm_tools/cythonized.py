@@ -13,7 +13,12 @@ def counted(n):
 
 
 module = importlib.import_module(sys.argv[1])
-print(module.calls(counted, 5), module.outer(counted, 1), list(module.yields(counted)), module.Shape(counted).twice())
+print(
+    module.calls(counted, 5),
+    module.outer(counted, 1),
+    list(module.yields(counted)),
+    module.Shape(counted).twice(),
+)
 try:
     module.outer(counted, 3)
 except ValueError as error:

@@ -17,7 +17,10 @@ def fails(x):
 print(numpy.vectorize(double, otypes=[int])(numpy.arange(10)).tolist())
 print(numpy.frompyfunc(double, 1, 1)(numpy.arange(10)).tolist())
 print(numpy.apply_along_axis(lambda row: double(row.sum()), 1, numpy.ones((5, 3))).tolist())
-print(numpy.fromiter((double(n) for n in range(5)), int).tolist(), numpy.array([3, 1, 2]).argsort().tolist())
+print(
+    numpy.fromiter((double(n) for n in range(5)), int).tolist(),
+    numpy.array([3, 1, 2]).argsort().tolist(),
+)
 try:
     numpy.vectorize(fails)(numpy.arange(3))
 except ArithmeticError as error:

@@ -38,7 +38,11 @@ class Reading:
         key = clause.index, state
         if key not in self._found:
             offsets = _touched(clause.code, state)
-            self._found[key] = {name for name, start, end in _FIELDS if any(start <= offset < end for offset in offsets)}
+            self._found[key] = {
+                name
+                for name, start, end in _FIELDS
+                if any(start <= offset < end for offset in offsets)
+            }
         return self._found[key]
 
 
@@ -57,7 +61,11 @@ def _touched(code, state):
 def reported(code):
     """The sizes of the records that its routines report in STATE_FAULT."""
     begins = store_imm(4, R1, p.STATE_FAULT, 0)
-    return {insn.imm for insn in code if (insn.opcode, insn.dst, insn.off) == (begins.opcode, begins.dst, begins.off)}
+    return {
+        insn.imm
+        for insn in code
+        if (insn.opcode, insn.dst, insn.off) == (begins.opcode, begins.dst, begins.off)
+    }
 
 
 def may_fault(code):

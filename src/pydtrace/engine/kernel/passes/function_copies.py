@@ -31,7 +31,10 @@ class Library:
 
     def take(self, code, but=None):
         """(instructions of the function at the beginning, [(place, Function)]); but: a call of the caller's own."""
-        starts = sorted({0} | {_target(code, at) for at, insn in enumerate(code) if _is_call(insn) and at != but})
+        starts = sorted(
+            {0}
+            | {_target(code, at) for at, insn in enumerate(code) if _is_call(insn) and at != but}
+        )
         ends = dict(zip(starts, [*starts[1:], len(code)]))
         function = self._function(code, 0, ends, but, True)
         return function.insns, function.calls
@@ -48,7 +51,10 @@ class Library:
                 insns[at - start] = call_sub(0)
         if is_clause:
             return Function(insns, calls)
-        content = tuple((i.opcode, i.dst, i.src, i.off, i.imm) for i in insns), tuple((at, id(each)) for at, each in calls)
+        content = (
+            tuple((i.opcode, i.dst, i.src, i.off, i.imm) for i in insns),
+            tuple((at, id(each)) for at, each in calls),
+        )
         return self._known.setdefault(content, Function(insns, calls))
 
 

@@ -57,26 +57,45 @@ class Clause:
         if start > _FAR:
             return False
         self.insns[at] = ja(start - at - 1)
-        self.insns += [ja(at - place) if insn.opcode == _EXIT else insn for place, insn in enumerate(part, start)]
+        self.insns += [
+            ja(at - place) if insn.opcode == _EXIT else insn
+            for place, insn in enumerate(part, start)
+        ]
         return True
 
     def _zero_by_words(self, at, zeros):
         """At `at` code that zeros a part of the state block may begin, as emit.zero() makes it."""
         code = self.insns[at : at + 6]
         like = [mov(R3, R6), alu_imm("add", R3, zeros), mov(R1, R6)]
-        if (code[:3] == like and code[3].opcode == _ADD and code[4].opcode == _SIZE and code[5] == call(PROBE_READ_KERNEL)
-                and code[4].imm <= _ZEROED and code[3].imm + code[4].imm <= _REACHED):
-            stores = [store_imm(8, R6, code[3].imm + offset, 0) for offset in range(0, code[4].imm, 8)]
+        if (
+            code[:3] == like
+            and code[3].opcode == _ADD
+            and code[4].opcode == _SIZE
+            and code[5] == call(PROBE_READ_KERNEL)
+            and code[4].imm <= _ZEROED
+            and code[3].imm + code[4].imm <= _REACHED
+        ):
+            stores = [
+                store_imm(8, R6, code[3].imm + offset, 0) for offset in range(0, code[4].imm, 8)
+            ]
             self._replace(at + 5, [*stores, exit_()])
 
     def _choose_map(self, at, sized):
         """At `at` the address of a divided map is loaded, for the call that follows."""
-        end = next(place for place in range(at, len(self.insns)) if self.insns[place].opcode == _CALL)
+        end = next(
+            place for place in range(at, len(self.insns)) if self.insns[place].opcode == _CALL
+        )
         if self._replace(end, sized.choice(self.insns[end].imm)):
             self.insns[at : at + 2] = [ja(0), ja(0)]
 
 
 def _is_short(function):
     """Whether it calls nothing, goes forward only, and leaves alone what is its caller's: the stack, r6 to r9."""
-    return len(function.insns) <= _SHORT and not function.calls and all(
-        insn.opcode != _CALL and insn.off >= 0 and insn.dst <= R5 and insn.src <= R5 for insn in function.insns)
+    return (
+        len(function.insns) <= _SHORT
+        and not function.calls
+        and all(
+            insn.opcode != _CALL and insn.off >= 0 and insn.dst <= R5 and insn.src <= R5
+            for insn in function.insns
+        )
+    )

@@ -41,7 +41,11 @@ _CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 def used(insns):
     """The indexes of the maps that a program uses."""
-    return {insn.imm for insn in insns if insn.opcode == _LOAD and insn.src in (PSEUDO_MAP_FD, PSEUDO_MAP_VALUE)}
+    return {
+        insn.imm
+        for insn in insns
+        if insn.opcode == _LOAD and insn.src in (PSEUDO_MAP_FD, PSEUDO_MAP_VALUE)
+    }
 
 
 def groups(definitions):
@@ -74,8 +78,18 @@ def _through(outer, helper):
     """A function: r1 = a map's number; else what the helper takes, and gives."""
     g, missing = Code(), Label()
     g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))
-    g.emit(store(4, R10, -8, R1), ld_map(R1, outer), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
-           jump_imm("jeq", R0, 0, missing), mov(R1, R0), mov(R2, R6), *[mov(R3, R7), mov(R4, R8)] * (helper == MAP_UPDATE_ELEM), call(helper))
+    g.emit(
+        store(4, R10, -8, R1),
+        ld_map(R1, outer),
+        mov(R2, R10),
+        alu_imm("add", R2, -8),
+        call(MAP_LOOKUP_ELEM),
+        jump_imm("jeq", R0, 0, missing),
+        mov(R1, R0),
+        mov(R2, R6),
+        *[mov(R3, R7), mov(R4, R8)] * (helper == MAP_UPDATE_ELEM),
+        call(helper),
+    )
     g.place(missing)
     g.emit(exit_())
     return g.finish()

@@ -65,7 +65,9 @@ class _Ahead:
         while self._is_pure(code[self._end]):
             self._end += 2 if code[self._end].opcode == _WIDE else 1
         self.asks_pid = any(_is_pid(insn) for insn in code[start : self._end])
-        self.can_end = any(_is_jump(code[at]) and self._ends(self._target(at)) for at in range(start, self._end))
+        self.can_end = any(
+            _is_jump(code[at]) and self._ends(self._target(at)) for at in range(start, self._end)
+        )
 
     def _is_pure(self, insn):
         if _is_pid(insn):
@@ -100,7 +102,11 @@ class _Ahead:
             if _is_jump(insn):
                 target = self._target(at)
                 outside = ended if self._ends(target) else goes_on
-                label = labels.setdefault(target, Label()) if target < self._end and outside is goes_on else outside
+                label = (
+                    labels.setdefault(target, Label())
+                    if target < self._end and outside is goes_on
+                    else outside
+                )
                 g.emit(Insn(insn.opcode, insn.dst, insn.src, label, insn.imm))
             elif _is_pid(insn):
                 g.emit(load(8, insn.dst, R10, _PID))

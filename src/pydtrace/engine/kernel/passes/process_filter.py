@@ -63,12 +63,22 @@ def put(fd: int, allowed: Mapping[int, int]) -> None:
 
 def check(program: Any, probes: Mapping[tuple[str, str, str, str], Any]) -> None:
     """probes: of the system side that the script stands for.  Raises NotAllowed."""
-    others = sorted({":".join(names) for names, probe in probes.items() if not getattr(probe, "is_of_who_runs", False)})
+    others = sorted(
+        {
+            ":".join(names)
+            for names, probe in probes.items()
+            if not getattr(probe, "is_of_who_runs", False)
+        }
+    )
     if others:
         more = f" and {len(others) - 1} more probes" if len(others) > 1 else ""
-        raise NotAllowed(f"{_HINT}, and {others[0]}{more} can not be kept to those: syscall, profile, pid and USDT probes can")
+        raise NotAllowed(
+            f"{_HINT}, and {others[0]}{more} can not be kept to those: syscall, profile, pid and USDT probes can"
+        )
     if program.uses & _KERNELS:
-        raise NotAllowed(f"{_HINT}, and what curthread, curpsinfo, curlwpsinfo and pointers to the kernel's structs lead to can be of any")
+        raise NotAllowed(
+            f"{_HINT}, and what curthread, curpsinfo, curlwpsinfo and pointers to the kernel's structs lead to can be of any"
+        )
 
 
 def emit(g: Any, maps: Any, left: Any) -> None:
@@ -76,18 +86,34 @@ def emit(g: Any, maps: Any, left: Any) -> None:
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     member = Kernel().member
     maps.emit_pids(g)
-    g.emit(alu_imm("rsh", R0, 32), store(4, R10, -8, R0), ld_map(R1, maps.allowed), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM),
-           jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0), call(GET_CURRENT_TASK))
+    g.emit(
+        alu_imm("rsh", R0, 32),
+        store(4, R10, -8, R0),
+        ld_map(R1, maps.allowed),
+        mov(R2, R10),
+        alu_imm("add", R2, -8),
+        call(MAP_LOOKUP_ELEM),
+        jump_imm("jeq", R0, 0, left),
+        load(8, R9, R0, 0),
+        call(GET_CURRENT_TASK),
+    )
     read(g, 8, R0, member("task_struct", "group_leader"))
     read(g, 8, R0, member("task_struct", "start_boottime"))
-    g.emit(const(R1, boot % (1 << 64)), alu("add", R0, R1), alu_imm("div", R0, divisor), jump("jne", R0, R9, left))
+    g.emit(
+        const(R1, boot % (1 << 64)),
+        alu("add", R0, R1),
+        alu_imm("div", R0, divisor),
+        jump("jne", R0, R9, left),
+    )
 
 
 def _boottime_offset() -> int:
     """ns that this process's time namespace adds to when a process began."""
     try:
         with open("/proc/self/timens_offsets", encoding="ascii") as file:
-            seconds, nanoseconds = next(line.split()[1:] for line in file if line.startswith("boottime"))
+            seconds, nanoseconds = next(
+                line.split()[1:] for line in file if line.startswith("boottime")
+            )
     except (OSError, StopIteration, ValueError):  # the kernel has no such namespaces
         return 0
     return int(seconds) * 1_000_000_000 + int(nanoseconds)

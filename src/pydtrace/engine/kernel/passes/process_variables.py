@@ -97,14 +97,25 @@ def emit_arguments(g, emit_task):
     read(g, 8, R8, kernel.member("mm_struct", "arg_end"))
     g.emit(store(8, R7, place, R0))
     read(g, 8, R8, kernel.member("mm_struct", "arg_start"))
-    g.emit(mov(R3, R0), load(8, R2, R7, place), store_imm(8, R7, place, 0), alu("sub", R2, R3),
-           jump_imm("jeq", R2, 0, done), alu_imm("sub", R2, 1),  # the last NUL
-           jump_imm("jle", R2, _ARGUMENTS - 1, some), mov_imm(R2, _ARGUMENTS - 1))
+    g.emit(
+        mov(R3, R0),
+        load(8, R2, R7, place),
+        store_imm(8, R7, place, 0),
+        alu("sub", R2, R3),
+        jump_imm("jeq", R2, 0, done),
+        alu_imm("sub", R2, 1),  # the last NUL
+        jump_imm("jle", R2, _ARGUMENTS - 1, some),
+        mov_imm(R2, _ARGUMENTS - 1),
+    )
     g.place(some)
     g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(PROBE_READ_USER))
     for i in range(_ARGUMENTS - 1):
         following = Label()
-        g.emit(jump_imm("jle", R8, i, done), load(1, R1, R7, place + i), jump_imm("jne", R1, 0, following),
-               store_imm(1, R7, place + i, 32))
+        g.emit(
+            jump_imm("jle", R8, i, done),
+            load(1, R1, R7, place + i),
+            jump_imm("jne", R1, 0, following),
+            store_imm(1, R7, place + i, 32),
+        )
         g.place(following)
     g.place(done)

@@ -48,8 +48,11 @@ def strings(clause):
 
 def cuts(program):
     """What the consumer has to know: (clause, bytes of its whole record, offset, size) of each string that is cut."""
-    return [(clause.index, clause.record_size, data.offset, data.size)
-            for clause in program.clauses for data in strings(clause)]
+    return [
+        (clause.index, clause.record_size, data.offset, data.size)
+        for clause in program.clauses
+        for data in strings(clause)
+    ]
 
 
 def calling(clause, code):
@@ -75,17 +78,37 @@ def function(clause):
     g.emit(mov(R6, R1), mov_imm(R7, found[0].offset))  # r7: bytes of the cut record
     for data, end in zip(found, ends):
         known = Label()
-        g.emit(load(8, R8, R6, data.length), jump_imm("jle", R8, data.size, known), mov_imm(R8, data.size))
+        g.emit(
+            load(8, R8, R6, data.length),
+            jump_imm("jle", R8, data.size, known),
+            mov_imm(R8, data.size),
+        )
         g.place(known)
         if data is not found[0]:
-            g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov(R2, R8), mov(R3, R6),
-                   alu_imm("add", R3, record + data.offset), call(PROBE_READ_KERNEL))
+            g.emit(
+                mov(R1, R6),
+                alu("add", R1, R7),
+                alu_imm("add", R1, record),
+                mov(R2, R8),
+                mov(R3, R6),
+                alu_imm("add", R3, record + data.offset),
+                call(PROBE_READ_KERNEL),
+            )
         g.emit(alu("add", R7, R8), alu_imm("add", R7, 7), alu_imm("and", R7, -8))
         _move(g, record, data.offset + data.size, end)
     done = Label()
-    g.emit(ld_map(R1, p.MAP_OUTPUT), mov(R2, R6), alu_imm("add", R2, record), mov(R3, R7), mov_imm(R4, 0), call(RINGBUF_OUTPUT),
-           jump_imm("jeq", R0, 0, done), ld_map_value(R1, p.MAP_GLOBALS, p.DROP_RECORD), mov_imm(R2, 1),
-           atomic("atomic_add", R1, 0, R2))
+    g.emit(
+        ld_map(R1, p.MAP_OUTPUT),
+        mov(R2, R6),
+        alu_imm("add", R2, record),
+        mov(R3, R7),
+        mov_imm(R4, 0),
+        call(RINGBUF_OUTPUT),
+        jump_imm("jeq", R0, 0, done),
+        ld_map_value(R1, p.MAP_GLOBALS, p.DROP_RECORD),
+        mov_imm(R2, 1),
+        atomic("atomic_add", R1, 0, R2),
+    )
     g.place(done)
     g.emit(exit_())
     return g.finish()
@@ -94,8 +117,16 @@ def function(clause):
 def _move(g, record, start, end):
     """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
     if end - start > _WORD_BY_WORD:
-        g.emit(mov(R1, R6), alu("add", R1, R7), alu_imm("add", R1, record), mov_imm(R2, end - start), mov(R3, R6),
-               alu_imm("add", R3, record + start), call(PROBE_READ_KERNEL), alu_imm("add", R7, end - start))
+        g.emit(
+            mov(R1, R6),
+            alu("add", R1, R7),
+            alu_imm("add", R1, record),
+            mov_imm(R2, end - start),
+            mov(R3, R6),
+            alu_imm("add", R3, record + start),
+            call(PROBE_READ_KERNEL),
+            alu_imm("add", R7, end - start),
+        )
     elif end > start:
         g.emit(mov(R2, R6), alu("add", R2, R7))
         for offset in range(start, end, 8):

@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-MAP = p.MapDef("leaving", "hash", 24, 8, 1 << 15)  # {(thread, stack pointer, probe): the address to return to}
+MAP = p.MapDef(
+    "leaving", "hash", 24, 8, 1 << 15
+)  # {(thread, stack pointer, probe): the address to return to}
 _KEY, _ADDRESS = -64, -72  # in the frame
 _IS_ARM = os.uname().machine == "aarch64"
 SP_OF_CONTEXT = 248 if _IS_ARM else 152  # in pt_regs
@@ -58,25 +60,52 @@ _O, _C, _Z, _S, _P = 11, 0, 6, 7, 2  # bits of the flags
 __all__ = ["MAP", "MARK", "SP_OF_CONTEXT", "emit"]
 
 
-def emit(g: Any, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Any], None]) -> None:
+def emit(
+    g: Any, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Any], None]
+) -> None:
     """To `left` where it does not fire.  r6 is the context; index: of MAP.  Loses r0 … r5, r9."""
     does, condition = leaves
     if condition != ALWAYS:
         _emit_condition(g, condition, left)
     if does == FIRE:
         return
-    g.emit(call(GET_CURRENT_PID_TGID), store(8, R10, _KEY, R0), load(8, R1, R6, SP_OF_CONTEXT), store(8, R10, _KEY + 8, R1), mov(R1, R6), call(GET_ATTACH_COOKIE),
-           store(8, R10, _KEY + 16, R0))
+    g.emit(
+        call(GET_CURRENT_PID_TGID),
+        store(8, R10, _KEY, R0),
+        load(8, R1, R6, SP_OF_CONTEXT),
+        store(8, R10, _KEY + 8, R1),
+        mov(R1, R6),
+        call(GET_ATTACH_COOKIE),
+        store(8, R10, _KEY + 16, R0),
+    )
     if does == MARK:
         _emit_address(g, left)
-        g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _ADDRESS), mov_imm(R4, 0),
-               call(MAP_UPDATE_ELEM), jump_imm("jeq", R0, 0, left))
+        g.emit(
+            ld_map(R1, index),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            mov(R3, R10),
+            alu_imm("add", R3, _ADDRESS),
+            mov_imm(R4, 0),
+            call(MAP_UPDATE_ELEM),
+            jump_imm("jeq", R0, 0, left),
+        )
         count_lost(g)
         g.emit(ja(left))
         return
     assert does == CHECK
-    g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, left), load(8, R9, R0, 0),
-           ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_DELETE_ELEM))
+    g.emit(
+        ld_map(R1, index),
+        mov(R2, R10),
+        alu_imm("add", R2, _KEY),
+        call(MAP_LOOKUP_ELEM),
+        jump_imm("jeq", R0, 0, left),
+        load(8, R9, R0, 0),
+        ld_map(R1, index),
+        mov(R2, R10),
+        alu_imm("add", R2, _KEY),
+        call(MAP_DELETE_ELEM),
+    )
     _emit_address(g, left)
     g.emit(load(8, R1, R10, _ADDRESS), jump("jne", R1, R9, left))
 
@@ -86,17 +115,38 @@ def _emit_address(g: Any, left: Label) -> None:
     if _IS_ARM:
         g.emit(load(8, R1, R6, _LINK), store(8, R10, _ADDRESS, R1))
         return
-    g.emit(store_imm(8, R10, _ADDRESS, 0), mov(R1, R10), alu_imm("add", R1, _ADDRESS), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
-           call(PROBE_READ_USER), jump_imm("jne", R0, 0, left))
+    g.emit(
+        store_imm(8, R10, _ADDRESS, 0),
+        mov(R1, R10),
+        alu_imm("add", R1, _ADDRESS),
+        mov_imm(R2, 8),
+        load(8, R3, R6, SP_OF_CONTEXT),
+        call(PROBE_READ_USER),
+        jump_imm("jne", R0, 0, left),
+    )
 
 
 def _emit_condition(g: Any, condition: int, left: Label) -> None:
     """r1 = 1 where the flags say that x86's jump of this condition is taken."""
     kind, is_not = condition >> 1, condition & 1
     g.emit(load(8, R0, R6, _FLAGS), mov_imm(R1, 0))
-    bits: tuple[int, ...] = {0: (_O,), 1: (_C,), 2: (_Z,), 3: (_C, _Z), 4: (_S,), 5: (_P,), 6: (_S, _O), 7: (_S, _O)}[kind]
+    bits: tuple[int, ...] = {
+        0: (_O,),
+        1: (_C,),
+        2: (_Z,),
+        3: (_C, _Z),
+        4: (_S,),
+        5: (_P,),
+        6: (_S, _O),
+        7: (_S, _O),
+    }[kind]
     for bit in bits:
-        g.emit(mov(R2, R0), alu_imm("rsh", R2, bit), alu_imm("and", R2, 1), alu("or" if kind == 3 else "xor", R1, R2))
+        g.emit(
+            mov(R2, R0),
+            alu_imm("rsh", R2, bit),
+            alu_imm("and", R2, 1),
+            alu("or" if kind == 3 else "xor", R1, R2),
+        )
     if kind == 7:  # less, or equal
         g.emit(mov(R2, R0), alu_imm("rsh", R2, _Z), alu_imm("and", R2, 1), alu("or", R1, R2))
     g.emit(jump_imm("jne" if is_not else "jeq", R1, 0, left))

@@ -28,7 +28,10 @@ class Sized:
 
     def definitions(self, whole):
         """The smaller maps' definitions, by that of the whole one."""
-        return [p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries) for last, _ in self.smaller]
+        return [
+            p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries)
+            for last, _ in self.smaller
+        ]
 
     def home(self, key):
         """Where a key is: (index of the map, the key as it is there)."""
@@ -42,7 +45,13 @@ class Sized:
         g = Code()
         for last, index in self.smaller:
             longer = Label()
-            g.emit(load(1, R1, R2, last), jump_imm("jne", R1, 0, longer), ld_map(R1, index), call(helper), exit_())
+            g.emit(
+                load(1, R1, R2, last),
+                jump_imm("jne", R1, 0, longer),
+                ld_map(R1, index),
+                call(helper),
+                exit_(),
+            )
             g.place(longer)
         g.emit(ld_map(R1, self.whole), call(helper), exit_())
         return g.finish()

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SAVED = 21  # R_R15 … R_SS
-_KEPT = (("ds", 2), ("es", 2), ("fsbase", 8), ("gsbase", 8), ("trap_nr", 8))  # of thread_struct: R_DS …; bytes
+_KEPT = (
+    ("ds", 2),
+    ("es", 2),
+    ("fsbase", 8),
+    ("gsbase", 8),
+    ("trap_nr", 8),
+)  # of thread_struct: R_DS …; bytes
 
 
 def emit(g: Any, offset: int, count: int) -> None:

@@ -47,7 +47,9 @@ _WRITE = call(HELPERS["probe_write_user"].number)
 _OWN = ("BEGIN", "END", "tick-")
 
 
-def guard(code: list[Any], calls: list[Any], own: bool, library: Any, maps: Any) -> tuple[list[Any], list[Any]]:
+def guard(
+    code: list[Any], calls: list[Any], own: bool, library: Any, maps: Any
+) -> tuple[list[Any], list[Any]]:
     """A clause's code and what it calls, as Linker._function returns them.  own: the tracer fires the probe."""
     for at in writes(code):
         if own:
@@ -63,7 +65,15 @@ def _guarded(maps: Any) -> list[Any]:
     g, tracer = Code(), Label()
     g.emit(mov(R6, R1), mov(R7, R2), mov(R8, R3))
     maps.emit_pids(g)
-    g.emit(alu_imm("rsh", R0, 32), jump_imm("jeq", R0, os.getpid(), tracer), mov(R1, R6), mov(R2, R7), mov(R3, R8), _WRITE, exit_())
+    g.emit(
+        alu_imm("rsh", R0, 32),
+        jump_imm("jeq", R0, os.getpid(), tracer),
+        mov(R1, R6),
+        mov(R2, R7),
+        mov(R3, R8),
+        _WRITE,
+        exit_(),
+    )
     g.place(tracer)
     g.emit(mov_imm(R0, -errno.EFAULT), exit_())
     return g.finish()
@@ -71,20 +81,44 @@ def _guarded(maps: Any) -> list[Any]:
 
 def check(program: Any) -> None:
     """Raise EngineError where a clause is to write into a process and the kernel has no such helper for this process."""
-    if WRITES not in program.uses or not any(writes(clause.code) for clause in _elsewhere(program.clauses)):
+    if WRITES not in program.uses or not any(
+        writes(clause.code) for clause in _elsewhere(program.clauses)
+    ):
         return
     try:
-        os.close(syscalls.prog_load([store_imm(8, R10, -8, 0), mov_imm(R1, 0), mov(R2, R10), alu_imm("add", R2, -8), mov_imm(R3, 8), _WRITE,
-                                   mov_imm(R0, 0), exit_()]))
+        os.close(
+            syscalls.prog_load(
+                [
+                    store_imm(8, R10, -8, 0),
+                    mov_imm(R1, 0),
+                    mov(R2, R10),
+                    alu_imm("add", R2, -8),
+                    mov_imm(R3, 8),
+                    _WRITE,
+                    mov_imm(R0, 0),
+                    exit_(),
+                ]
+            )
+        )
     except OSError as error:
-        raise EngineError(f"could not enable tracing: copyout() and copyoutstr() need the kernel's helper bpf_probe_write_user, which it "
-                          f"does not give: {_why(error)}") from None
+        raise EngineError(
+            f"could not enable tracing: copyout() and copyoutstr() need the kernel's helper bpf_probe_write_user, which it "
+            f"does not give: {_why(error)}"
+        ) from None
 
 
 def _elsewhere(clauses: list[Any]) -> list[Any]:
     """The clauses that may fire in another process than the tracer; ERROR does where such a clause has a fault."""
-    found = [clause for clause in clauses if not all(desc.name.startswith((*_OWN, "ERROR")) for desc in clause.probes)]
-    return found + [clause for clause in clauses if found and any(desc.name == "ERROR" for desc in clause.probes)]
+    found = [
+        clause
+        for clause in clauses
+        if not all(desc.name.startswith((*_OWN, "ERROR")) for desc in clause.probes)
+    ]
+    return found + [
+        clause
+        for clause in clauses
+        if found and any(desc.name == "ERROR" for desc in clause.probes)
+    ]
 
 
 def _why(error: OSError) -> str:
@@ -95,9 +129,13 @@ def _why(error: OSError) -> str:
         with open(LOCKDOWN) as file:
             mode = file.read().partition("[")[2].partition("]")[0]
     except OSError:
-        return (f"{error.strerror}. Most likely the kernel is locked down; {LOCKDOWN} tells, once it is there: mount -t securityfs none "
-                "/sys/kernel/security")
+        return (
+            f"{error.strerror}. Most likely the kernel is locked down; {LOCKDOWN} tells, once it is there: mount -t securityfs none "
+            "/sys/kernel/security"
+        )
     if mode in ("", "none"):
         return f"{error.strerror} (it is not locked down: {LOCKDOWN})"
-    return (f"it is locked down ({LOCKDOWN}: {mode}), which Secure Boot and the boot parameter lockdown= do: only a kernel that was "
-            "started without lets anybody write")
+    return (
+        f"it is locked down ({LOCKDOWN}: {mode}), which Secure Boot and the boot parameter lockdown= do: only a kernel that was "
+        "started without lets anybody write"
+    )

@@ -25,7 +25,9 @@ from .return_sites import Returns
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
-_SYMBOLS = 64 << 20  # bytes of the tables of symbols that are looked through for functions of processes that nobody has named
+_SYMBOLS = (
+    64 << 20
+)  # bytes of the tables of symbols that are looked through for functions of processes that nobody has named
 _LINES = 1 << 12  # of a process's maps, that are kept
 _FORKS = 1 << 14  # children that were not looked at
 
@@ -43,7 +45,10 @@ class Site:
     @property
     def modules(self):
         """What D may call the file.  The pid provider knows short names as well."""
-        return (*(self.file.short_names if self.note.provider == "pid" else (self.file.name,)), *self.file.asked_as)
+        return (
+            *(self.file.short_names if self.note.provider == "pid" else (self.file.name,)),
+            *self.file.asked_as,
+        )
 
     @property
     def shown(self):
@@ -72,7 +77,13 @@ class TracedFile:
     the file is not opened; noted: how many it has; left: they were not read."""
 
     def __init__(self, path, name, inode, most, owner, demangles=True):
-        self.path, self.name, self.owner, self.pids, self.demangles = path, name, owner, set(), demangles
+        self.path, self.name, self.owner, self.pids, self.demangles = (
+            path,
+            name,
+            owner,
+            set(),
+            demangles,
+        )
         self.main = self.searched = self.asked = False
         self.asked_as = ()
         self._inode = inode
@@ -129,13 +140,24 @@ class TracedFile:
             table = self.elf.symbols_size if arguments else 0
             functions = []
             if arguments and table <= most:
-                functions = [*self.elf.functions(), *chosen_functions(self.elf, self._inode, self.pids.intersection(processes))]
+                functions = [
+                    *self.elf.functions(),
+                    *chosen_functions(self.elf, self._inode, self.pids.intersection(processes)),
+                ]
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
-            for probe in wanted(name, size, lambda address=address, size=size: self._offsets(address, size)):
+            for probe in wanted(
+                name, size, lambda address=address, size=size: self._offsets(address, size)
+            ):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
-                note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
+                note = elf.Note(
+                    "pid",
+                    probe,
+                    address + (int(probe, 16) if is_place else 0),
+                    0,
+                    arguments[returns],
+                )
                 self.sites.append(Site(self, note, name, size if returns else None))
         if self.elf and not self.sites:
             self.elf.close()
@@ -166,14 +188,18 @@ class Finder:
         changed = []
         program = os.readlink(f"/proc/{pid}/exe")
         lines = _code(pid)
-        if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
+        if lines and lines != _code(
+            "self"
+        ):  # a command that does not run yet is a copy of this process
             self.maps[pid] = lines[:_LINES]
         for each in {line.file: line for line in map(maps.mapping, lines)}.values():
             if each.file in self._seen:
                 file = self._seen[each.file]
             else:
                 found = maps.find(pid, each, REACHABLE)
-                file = self._seen[each.file] = self.add(found[0], each.name, found[1]) if found else None
+                file = self._seen[each.file] = (
+                    self.add(found[0], each.name, found[1]) if found else None
+                )
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)
                 file.main = file.main or each.path == program
@@ -201,7 +227,9 @@ class Finder:
             self._tell_of(owner, path)
             return None
         most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
-        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most, owner, self._demangles)
+        file = self.files[key] = TracedFile(
+            path, name or os.path.basename(path), status.st_ino, most, owner, self._demangles
+        )
         self._known.taken[owner] += 1
         self._open.taken[owner] += bool(file.sites)
         if not file.left:
@@ -226,7 +254,9 @@ class Finder:
     def _tell_of(self, owner, path):
         if owner not in self._told:
             self._told.add(owner)
-            self._tell(f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)")
+            self._tell(
+                f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)"
+            )
 
     def command(self, argv, pid):
         """What a command that has not started yet will have mapped: its program, the libraries that this is
@@ -277,7 +307,11 @@ class Finder:
 
     def beside(self, file):
         """The names of all files that processes have mapped which have this one mapped."""
-        return {each.name for each in self.files.values() if each is file or not each.pids.isdisjoint(file.pids)}
+        return {
+            each.name
+            for each in self.files.values()
+            if each is file or not each.pids.isdisjoint(file.pids)
+        }
 
     @property
     def sites(self):
@@ -305,7 +339,10 @@ def name_files(finder, paths, pids):
 
 def files_of(options, descriptions):
     """The paths that -x file names, and those that stand for a description's module."""
-    return (*options.get("file", ()), *dict.fromkeys(desc.module for desc in descriptions or () if desc.module.startswith("/")))
+    return (
+        *options.get("file", ()),
+        *dict.fromkeys(desc.module for desc in descriptions or () if desc.module.startswith("/")),
+    )
 
 
 def is_32_bit(path):
@@ -342,7 +379,11 @@ def code_files(pid):
     except OSError:
         return []
     places = ((each, maps.find(pid, each, REACHABLE)) for each in found)
-    return [(place[0], place[1].st_ino, short_names(each.name, each.path == program)) for each, place in places if place]
+    return [
+        (place[0], place[1].st_ino, short_names(each.name, each.path == program))
+        for each, place in places
+        if place
+    ]
 
 
 def which(name):
@@ -366,7 +407,12 @@ def script_interpreter(path):
         return None
     words = os.fsdecode(first[2:]).split()
     if len(words) > 1 and os.path.basename(words[0]) == "env":
-        return which(next((word for word in words[1:] if not word.startswith("-") and "=" not in word), words[1]))
+        return which(
+            next(
+                (word for word in words[1:] if not word.startswith("-") and "=" not in word),
+                words[1],
+            )
+        )
     return words[0] if words else None
 
 
@@ -399,7 +445,10 @@ def _output(argv):
     """What a command prints; b"" where it can not be run.  (Importing subprocess takes longer than this.)"""
     reading, writing = os.pipe()
     try:
-        actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, writing, 1),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
         pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
     except OSError:
         os.close(reading)

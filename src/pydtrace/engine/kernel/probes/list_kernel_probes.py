@@ -62,14 +62,24 @@ def signatures(description, pids, options, argv=()):
     except (OSError, EngineError):
         return []  # whoever opens the engine says why
     stem = description.provider.rstrip("0123456789")
-    sites = [site for site in finder.sites if _tracer.glob(stem, site.note.provider) and _tracer.glob(description.name, site.note.name)]
-    return list(dict.fromkeys(tuple(("", type) for type in usdt_operands.types(site.note.arguments)) for site in sites))
+    sites = [
+        site
+        for site in finder.sites
+        if _tracer.glob(stem, site.note.provider) and _tracer.glob(description.name, site.note.name)
+    ]
+    return list(
+        dict.fromkeys(
+            tuple(("", type) for type in usdt_operands.types(site.note.arguments)) for site in sites
+        )
+    )
 
 
 def _probe(site, pid):
     found = Function((f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name))
     found.modules = site.modules
-    found.stands = lambda pattern: pattern in ("", "*") or names_function(pattern, site.function, site.file.demangles)
+    found.stands = lambda pattern: (
+        pattern in ("", "*") or names_function(pattern, site.function, site.file.demangles)
+    )
     if site.note.provider != "pid":
         found.types = tuple(("", type) for type in usdt_operands.types(site.note.arguments))
     return found

@@ -44,22 +44,38 @@ class Matcher:
         """For TracedFile.add_functions: f(function, its size, offsets) -> the pid provider's probes of it that are asked for, where
         offsets() are its instructions'; or None where nothing of the file is.  As in dtrace, patterns do not stand for functions of no
         size, which are the C library's at a program's begin and end, or assembly."""
-        asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
-                 and any(_tracer.glob(desc.module, module) for module in (*file.short_names, *file.asked_as))
-                 and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or _pids_of(file)))]
+        asked = [
+            desc
+            for _, desc in self._descriptions
+            if names_functions(desc.provider)
+            and any(
+                _tracer.glob(desc.module, module) for module in (*file.short_names, *file.asked_as)
+            )
+            and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or _pids_of(file)))
+        ]
         if not asked:
             return None
 
         def wanted(function, size, offsets):
             found = {}  # in the order of the descriptions, as dtrace fires those of one place
             for desc in asked:
-                if names_function(desc.function, function, self._demangles) if size else desc.function == function:
+                if (
+                    names_function(desc.function, function, self._demangles)
+                    if size
+                    else desc.function == function
+                ):
                     places = offsets() if may_be_offset(desc.name) else ()
                     if desc.function in (function, demangled(function)):
                         self.function_sizes[desc] = size
-                    first = ("return", "entry") if desc.function == function or not is_part(function) else ("entry",)
+                    first = (
+                        ("return", "entry")
+                        if desc.function == function or not is_part(function)
+                        else ("entry",)
+                    )
                     names = (*first, *(f"{offset:x}" for offset in places))
-                    found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
+                    found.update(
+                        dict.fromkeys(name for name in names if _tracer.glob(desc.name, name))
+                    )
             return found
 
         return wanted
@@ -75,10 +91,15 @@ class Matcher:
         found = self._sites.get(id(site))
         if found is None:
             found = self._sites[id(site)] = [
-                (index, desc) for index, desc in self._descriptions
+                (index, desc)
+                for index, desc in self._descriptions
                 if _tracer.glob(desc.name, site.note.name)
                 and any(_tracer.glob(desc.module, module) for module in site.modules)
-                and (desc.function in ("", "*") or names_function(desc.function, site.function, self._demangles))]
+                and (
+                    desc.function in ("", "*")
+                    or names_function(desc.function, site.function, self._demangles)
+                )
+            ]
         return found
 
     def how_many(self, sites):
@@ -87,14 +108,19 @@ class Matcher:
 
     def _clauses(self, site, pid):
         name = f"{site.note.provider}{pid}"
-        return _ordered(index for index, desc in self._of(site) if self._provider(desc.provider, name))
+        return _ordered(
+            index for index, desc in self._of(site) if self._provider(desc.provider, name)
+        )
 
     def plan(self, site, pids):
         """[(pid or None for any, clauses, pids that it is not for)]; pids: the only targets, or () for all."""
         if not self._of(site):
             return []
         if pids:
-            planned = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids.intersection(pids))]
+            planned = [
+                (pid, self._clauses(site, pid), ())
+                for pid in sorted(site.file.pids.intersection(pids))
+            ]
             return [plan for plan in planned if plan[1]]
         first, second = (self._clauses(site, pid) for pid in _NEVER_PIDS)
         general = first if first == second else ()
@@ -107,10 +133,15 @@ class Matcher:
 
     def is_asked_alone(self, site):
         """Whether a description names the function of a site, and no other."""
-        return any(not _GLOB.intersection(desc.function) and desc.function for _, desc in self._of(site))
+        return any(
+            not _GLOB.intersection(desc.function) and desc.function for _, desc in self._of(site)
+        )
 
     def asks_for_returns(self):
-        return any(names_functions(desc.provider) and _tracer.glob(desc.name, "return") for _, desc in self._descriptions)
+        return any(
+            names_functions(desc.provider) and _tracer.glob(desc.name, "return")
+            for _, desc in self._descriptions
+        )
 
     def count(self, sites, pids):
         """{id of a description: how many probes of processes it stands for}"""
@@ -140,12 +171,16 @@ def names_function(pattern, symbol, demangles):
         return False
     text = demangled(symbol)
     ways = text, without_value(text)
-    return any(_tracer.glob(pattern, way) or _tracer.glob(pattern, without_parameters(way)) for way in ways)
+    return any(
+        _tracer.glob(pattern, way) or _tracer.glob(pattern, without_parameters(way)) for way in ways
+    )
 
 
 def names_functions(provider):
     """Whether a pattern may stand for the pid provider of a process: pid1234, pid*, and as in dtrace p*d1234 and *1234."""
-    return provider.startswith("pid") or (provider[-1:].isdigit() and _tracer.glob(provider.rstrip("0123456789"), "pid"))
+    return provider.startswith("pid") or (
+        provider[-1:].isdigit() and _tracer.glob(provider.rstrip("0123456789"), "pid")
+    )
 
 
 def may_be_offset(name):

@@ -74,7 +74,13 @@ def behind(g, kernel):
     """The argument that is the header behind that of IP."""
     older, done = Label(), Label()
     read(g, 1, R8, 0)
-    g.emit(mov(R1, R0), alu_imm("rsh", R1, 4), jump_imm("jeq", R1, 4, older), mov_imm(R0, _SIZE_IPV6), ja(done))
+    g.emit(
+        mov(R1, R0),
+        alu_imm("rsh", R1, 4),
+        jump_imm("jeq", R1, 4, older),
+        mov_imm(R0, _SIZE_IPV6),
+        ja(done),
+    )
     g.place(older)
     g.emit(alu_imm("and", R0, 15), alu_imm("lsh", R0, 2))
     g.place(done)
@@ -131,11 +137,32 @@ def carries(protocol):
 def rows():
     """[(provider, name, tracepoint, conditions, arguments)] of the probes of packets, for raw.Fixed."""
     found = []
-    for name, side, tracepoint in (("receive", INBOUND, "netif_receive_skb"), ("send", OUTBOUND, "net_dev_queue")):
+    for name, side, tracepoint in (
+        ("receive", INBOUND, "netif_receive_skb"),
+        ("send", OUTBOUND, "net_dev_queue"),
+    ):
         ip = {0: _itself, 1: socket, 2: header}
         found += [
-            ("ip", name, tracepoint, [is_ip(side)], {**ip, 3: device, 4: header_of(4), 5: header_of(6)}),
-            ("tcp", name, tracepoint, [is_ip(side), carries(TCP)], {**ip, 3: socket, 4: behind, 5: state, 6: _constant(side)}),
-            ("udp", name, tracepoint, [is_ip(side), carries(UDP)], {**ip, 3: socket, 4: behind, 5: _constant(side)}),
+            (
+                "ip",
+                name,
+                tracepoint,
+                [is_ip(side)],
+                {**ip, 3: device, 4: header_of(4), 5: header_of(6)},
+            ),
+            (
+                "tcp",
+                name,
+                tracepoint,
+                [is_ip(side), carries(TCP)],
+                {**ip, 3: socket, 4: behind, 5: state, 6: _constant(side)},
+            ),
+            (
+                "udp",
+                name,
+                tracepoint,
+                [is_ip(side), carries(UDP)],
+                {**ip, 3: socket, 4: behind, 5: _constant(side)},
+            ),
         ]
     return found

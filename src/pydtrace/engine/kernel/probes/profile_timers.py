@@ -25,8 +25,16 @@ def emit_arguments(g, machine):
     pointer, mode, mask, user = _PLACES[machine]
     in_user, done = Label(), Label()
     arg0, arg1 = p.STATE_ARGS, p.STATE_ARGS + 8
-    g.emit(store_imm(8, R7, arg0, 0), store_imm(8, R7, arg1, 0), load(8, R1, R6, pointer), load(8, R2, R6, mode),
-           alu_imm("and", R2, mask), jump_imm("jeq", R2, user, in_user), store(8, R7, arg0, R1), ja(done))
+    g.emit(
+        store_imm(8, R7, arg0, 0),
+        store_imm(8, R7, arg1, 0),
+        load(8, R1, R6, pointer),
+        load(8, R2, R6, mode),
+        alu_imm("and", R2, mask),
+        jump_imm("jeq", R2, user, in_user),
+        store(8, R7, arg0, R1),
+        ja(done),
+    )
     g.place(in_user)
     g.emit(store(8, R7, arg1, R1))
     g.place(done)

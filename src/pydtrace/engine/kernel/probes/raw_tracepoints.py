@@ -96,8 +96,10 @@ class Kernel:
             try:
                 self._structs.read()
             except OSError as error:
-                raise EngineError(f"kernel engine: this kernel does not tell where a task has its parts (BTF): {kernel_structs.BTF}: {error.strerror}; "
-                                  "a kernel with CONFIG_DEBUG_INFO_BTF does") from None
+                raise EngineError(
+                    f"kernel engine: this kernel does not tell where a task has its parts (BTF): {kernel_structs.BTF}: {error.strerror}; "
+                    "a kernel with CONFIG_DEBUG_INFO_BTF does"
+                ) from None
             found = self._structs.offset(structure, name)
             if found is None:
                 raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
@@ -107,8 +109,14 @@ class Kernel:
 
 def _read_into(g, place, size, address, offset):
     """Copy what is at offset of the address in a register to a place in the state block."""
-    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, place), mov_imm(R2, size),
-           call(PROBE_READ_KERNEL))
+    g.emit(
+        mov(R3, address),
+        alu_imm("add", R3, offset),
+        mov(R1, R7),
+        alu_imm("add", R1, place),
+        mov_imm(R2, size),
+        call(PROBE_READ_KERNEL),
+    )
 
 
 # --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
@@ -146,8 +154,17 @@ def _exit_reason(g, kernel):
     done = Label()
     g.emit(load(8, R3, R6, 0))
     read(g, 4, R3, kernel.member("task_struct", "exit_code"))
-    g.emit(mov(R1, R0), mov_imm(R0, 1), mov(R2, R1), alu_imm("and", R2, 0x7F), jump_imm("jeq", R2, 0, done),
-           mov_imm(R0, 3), alu_imm("and", R1, 0x80), jump_imm("jne", R1, 0, done), mov_imm(R0, 2))
+    g.emit(
+        mov(R1, R0),
+        mov_imm(R0, 1),
+        mov(R2, R1),
+        alu_imm("and", R2, 0x7F),
+        jump_imm("jeq", R2, 0, done),
+        mov_imm(R0, 3),
+        alu_imm("and", R1, 0x80),
+        jump_imm("jne", R1, 0, done),
+        mov_imm(R0, 2),
+    )
     g.place(done)
 
 
@@ -155,7 +172,9 @@ def _exit_reason(g, kernel):
 
 
 def _word_is(index, value, test="jne"):
-    return lambda g, kernel, left: g.emit(load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left))
+    return lambda g, kernel, left: g.emit(
+        load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left)
+    )
 
 
 def _number(g, kernel, side):
@@ -180,7 +199,13 @@ def _is_call(side, *names):
     def emit(g, kernel, left):
         found = Label()
         _number(g, kernel, side)
-        g.emit(*[jump_imm("jeq", R8, kernel.calls[name], found) for name in names if name in kernel.calls])
+        g.emit(
+            *[
+                jump_imm("jeq", R8, kernel.calls[name], found)
+                for name in names
+                if name in kernel.calls
+            ]
+        )
         g.emit(ja(left))
         g.place(found)
         _native(g, kernel, left)
@@ -197,8 +222,15 @@ def _is_tcp(g, kernel, left):
 
 def _is_process(g, kernel, left):
     """Not one of a process's further threads."""
-    g.emit(call(GET_CURRENT_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
-           alu("sub", R1, R0), jump_imm("jne", R1, 0, left))
+    g.emit(
+        call(GET_CURRENT_PID_TGID),
+        mov(R1, R0),
+        alu_imm("rsh", R1, 32),
+        alu_imm("lsh", R0, 32),
+        alu_imm("rsh", R0, 32),
+        alu("sub", R1, R0),
+        jump_imm("jne", R1, 0, left),
+    )
 
 
 def is_last_thread(g, kernel, left):
@@ -224,9 +256,24 @@ class Fixed:
     __slots__ = ("names", "ident", "tracepoint", "tests", "arguments", "subject", "kernel")
     kernel_reads = True
 
-    def __init__(self, kernel, provider, name, tracepoint, tests=(), arguments=None, subject=None, module="vmlinux"):
+    def __init__(
+        self,
+        kernel,
+        provider,
+        name,
+        tracepoint,
+        tests=(),
+        arguments=None,
+        subject=None,
+        module="vmlinux",
+    ):
         self.names, self.ident, self.tracepoint = (provider, module, "", name), 0, tracepoint
-        self.tests, self.arguments, self.subject, self.kernel = tests, arguments or {}, subject, kernel
+        self.tests, self.arguments, self.subject, self.kernel = (
+            tests,
+            arguments or {},
+            subject,
+            kernel,
+        )
 
     @property
     def key(self):
@@ -295,9 +342,18 @@ class Calls:
 
     def enter(self, g, maps, left):
         _number(g, self.kernel, self.side)
-        g.emit(jump_imm("jge", R8, TABLE_CALLS, left), alu_imm("lsh", R8, 3), ld_map_value(R1, maps.syscalls, _BASES[self.side]),
-               alu("add", R1, R8), load(8, R8, R1, 0), mov(R1, R8), alu_imm("rsh", R1, 32),
-               jump_imm("jne", R1, self.group, left), alu_imm("lsh", R8, 32), alu_imm("rsh", R8, 32))
+        g.emit(
+            jump_imm("jge", R8, TABLE_CALLS, left),
+            alu_imm("lsh", R8, 3),
+            ld_map_value(R1, maps.syscalls, _BASES[self.side]),
+            alu("add", R1, R8),
+            load(8, R8, R1, 0),
+            mov(R1, R8),
+            alu_imm("rsh", R1, 32),
+            jump_imm("jne", R1, self.group, left),
+            alu_imm("lsh", R8, 32),
+            alu_imm("rsh", R8, 32),
+        )
         _native(g, self.kernel, left)
 
     def emit_ident(self, g):
@@ -307,8 +363,14 @@ class Calls:
         """errno: what a call returns from -4095 to -1 is one."""
         if self.side == RETURN:
             done = Label()
-            g.emit(load(8, R0, R6, 8), jump_imm("jsge", R0, 0, done), jump_imm("jslt", R0, -_MOST_ERRORS, done),
-                   mov_imm(R1, 0), alu("sub", R1, R0), store(4, R7, p.STATE_ERRNO, R1))
+            g.emit(
+                load(8, R0, R6, 8),
+                jump_imm("jsge", R0, 0, done),
+                jump_imm("jslt", R0, -_MOST_ERRORS, done),
+                mov_imm(R1, 0),
+                alu("sub", R1, R0),
+                store(4, R7, p.STATE_ERRNO, R1),
+            )
             g.place(done)
 
     def emit_argument(self, g, index, offset):
@@ -326,11 +388,19 @@ class Calls:
 _EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
 
 
-_STATE_CHANGE = {1: _word(0), 3: _word(0), 5: _word(2), 6: _word(1)}  # the socket, the new state, the old one
+_STATE_CHANGE = {
+    1: _word(0),
+    3: _word(0),
+    5: _word(2),
+    6: _word(1),
+}  # the socket, the new state, the old one
 _ESTABLISHED, _SYN_SENT, _SYN_RECEIVED, _CLOSED = 1, 2, 3, 7  # states of TCP
 _CHANGES = {  # probe of tcp: states before and after, None for any
-    "state-change": (None, None), "connect-request": (_CLOSED, _SYN_SENT), "connect-established": (_SYN_SENT, _ESTABLISHED),
-    "connect-refused": (_SYN_SENT, _CLOSED), "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
+    "state-change": (None, None),
+    "connect-request": (_CLOSED, _SYN_SENT),
+    "connect-established": (_SYN_SENT, _ESTABLISHED),
+    "connect-refused": (_SYN_SENT, _CLOSED),
+    "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
 }
 PROVIDERS = ("proc", "sched", "io", "ip", "tcp", "udp")  # of those below
 RAW = "rawtp"  # the provider of all tracepoints
@@ -346,7 +416,9 @@ class Tracepoint(Fixed):
 
     def emit_argument(self, g, index, offset):
         if not self.arguments:
-            self.arguments = {each: _word(each) for each in range(self.kernel.words(self.tracepoint))}
+            self.arguments = {
+                each: _word(each) for each in range(self.kernel.words(self.tracepoint))
+            }
         super().emit_argument(g, index, offset)
 
 
@@ -359,14 +431,49 @@ def fixed(kernel):
         Fixed(kernel, "proc", "exit", "sched_process_exit", [is_last_thread], {0: _exit_reason}),
         Fixed(kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word(1)}),
         Fixed(kernel, "proc", "lwp-exit", "sched_process_exit"),
-        Fixed(kernel, "proc", "signal-discard", "signal_generate", [_word_is(4, 1)], {0: _word(2), 1: _word(0)}),
-        Fixed(kernel, "proc", "signal-handle", "signal_deliver", arguments={i: _word(i) for i in range(3)}),
-        Fixed(kernel, "proc", "signal-send", "signal_generate", [_word_is(4, 0)], {0: _word(2), 1: _word(0)}),
+        Fixed(
+            kernel,
+            "proc",
+            "signal-discard",
+            "signal_generate",
+            [_word_is(4, 1)],
+            {0: _word(2), 1: _word(0)},
+        ),
+        Fixed(
+            kernel,
+            "proc",
+            "signal-handle",
+            "signal_deliver",
+            arguments={i: _word(i) for i in range(3)},
+        ),
+        Fixed(
+            kernel,
+            "proc",
+            "signal-send",
+            "signal_generate",
+            [_word_is(4, 0)],
+            {0: _word(2), 1: _word(0)},
+        ),
         Fixed(kernel, "io", "start", "block_rq_issue", arguments={0: _word(0)}),
         Fixed(kernel, "io", "done", "block_rq_complete", arguments={0: _word(0), 1: _word(1)}),
-        *[Fixed(kernel, "tcp", name, "inet_sock_set_state",
-                [_is_tcp, *[_word_is(index, state) for index, state in enumerate(states, 1) if state is not None]], _STATE_CHANGE)
-          for name, states in _CHANGES.items()],
+        *[
+            Fixed(
+                kernel,
+                "tcp",
+                name,
+                "inet_sock_set_state",
+                [
+                    _is_tcp,
+                    *[
+                        _word_is(index, state)
+                        for index, state in enumerate(states, 1)
+                        if state is not None
+                    ],
+                ],
+                _STATE_CHANGE,
+            )
+            for name, states in _CHANGES.items()
+        ],
         *[Fixed(kernel, *row) for row in packets.rows()],
         Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
         Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
@@ -375,10 +482,31 @@ def fixed(kernel):
     if kernel.registers:
         found += [
             Fixed(kernel, "proc", "exec", "sys_enter", [_is_call(ENTRY, *_EXEC)], {0: _path}),
-            Fixed(kernel, "proc", "exec-failure", "sys_exit", [_is_call(RETURN, *_EXEC), _word_is(1, 0, "jeq")], {0: _word(1)}),
+            Fixed(
+                kernel,
+                "proc",
+                "exec-failure",
+                "sys_exit",
+                [_is_call(RETURN, *_EXEC), _word_is(1, 0, "jeq")],
+                {0: _word(1)},
+            ),
             Fixed(kernel, "proc", "lwp-start", "sys_exit", began),
             Fixed(kernel, "proc", "start", "sys_exit", [*began, _is_process]),
-            Fixed(kernel, "proc", "signal-clear", "sys_exit", [_is_call(RETURN, "rt_sigtimedwait"), _word_is(1, 0, "jsle")], {0: _word(1)}),
-            Fixed(kernel, "sched", "surrender", "sys_enter", [_is_call(ENTRY, "sched_yield")], {0: _current}),
+            Fixed(
+                kernel,
+                "proc",
+                "signal-clear",
+                "sys_exit",
+                [_is_call(RETURN, "rt_sigtimedwait"), _word_is(1, 0, "jsle")],
+                {0: _word(1)},
+            ),
+            Fixed(
+                kernel,
+                "sched",
+                "surrender",
+                "sys_enter",
+                [_is_call(ENTRY, "sched_yield")],
+                {0: _current},
+            ),
         ]
     return found

@@ -63,15 +63,23 @@ class ReturnProbes:
 
     def warnings(self) -> list[str]:
         """What was not told yet."""
-        told = [f"kernel engine: no probe on {_names(names)}: {why}" for why, names in self._refused.items()]
+        told = [
+            f"kernel engine: no probe on {_names(names)}: {why}"
+            for why, names in self._refused.items()
+        ]
         if self._without_value:
-            told.append(f"kernel engine: arg1 of {_names(list(self._without_value))} is 0 where the function ends by a jump to where nobody "
-                        "knows before: the value is that of the function there")
+            told.append(
+                f"kernel engine: arg1 of {_names(list(self._without_value))} is 0 where the function ends by a jump to where nobody "
+                "knows before: the value is that of the function there"
+            )
         self._refused, self._without_value = {}, {}
         return told
 
     def details(self) -> list[str]:
-        return [f"return probe on the address that it returns to (a uretprobe): {_names(names)}: {why}" for why, names in self._by_address.items()]
+        return [
+            f"return probe on the address that it returns to (a uretprobe): {_names(names)}: {why}"
+            for why, names in self._by_address.items()
+        ]
 
 
 def _name(site: Any) -> str:

@@ -36,12 +36,18 @@ if TYPE_CHECKING:
 _PART = re.compile(r"\.cold(?:\.\d+)?\Z")
 _REGION = 1 << 20  # bytes of code that is put apart
 _REGIONS = 256 << 20  # of all together, each time that it is looked at
-_CHAIN, _ENDS, _CHECKS = 8, 64, 16  # jumps of a chain, places where it may end, chains that may end in one place
+_CHAIN, _ENDS, _CHECKS = (
+    8,
+    64,
+    16,
+)  # jumps of a chain, places where it may end, chains that may end in one place
 _VISITS = 256  # of functions, for one chain
 _UNKNOWN = -(1 << 31)  # a depth of the stack
 ALWAYS = _tracer.EXIT_ALWAYS
 _GO = (".gopclntab", ".go.buildinfo", ".data.rel.ro.gopclntab")
-_UNWINDING = re.compile(rb"\0(?:_Unwind_\w+|__cxa_throw|__cxa_begin_catch|__gxx_personality_v0|rust_eh_personality|__gcc_personality_v0)\0")
+_UNWINDING = re.compile(
+    rb"\0(?:_Unwind_\w+|__cxa_throw|__cxa_begin_catch|__gxx_personality_v0|rust_eh_personality|__gcc_personality_v0)\0"
+)
 UNWINDERS = re.compile(r"lib(?:gcc_s|stdc\+\+|c\+\+|c\+\+abi|unwind|rustc_driver|std)[-.].*")
 
 
@@ -53,10 +59,16 @@ class NotFound(Exception):
         self.is_part = is_part
 
 
-FIRE, MARK, CHECK = "fire", "mark", "check"  # what is done at a point: fire; note that the function ends by a jump; fire if that was noted
+FIRE, MARK, CHECK = (
+    "fire",
+    "mark",
+    "check",
+)  # what is done at a point: fire; note that the function ends by a jump; fire if that was noted
 
 
-class Point(namedtuple("Point", "address does condition has_value level", defaults=(ALWAYS, True, 0))):
+class Point(
+    namedtuple("Point", "address does condition has_value level", defaults=(ALWAYS, True, 0))
+):
     """address: of the instruction, as linked; condition: in the processor's flags, under which it is one (the low half of x86's opcode,
     ALWAYS: none); has_value: the function's value is in its register; level: of probes at one place those of a lower level fire first."""
 
@@ -69,7 +81,9 @@ class Exit:
 
     __slots__ = ("address", "condition", "jumps", "target")
 
-    def __init__(self, address: int, jumps: bool = False, condition: int = ALWAYS, target: int = 0) -> None:
+    def __init__(
+        self, address: int, jumps: bool = False, condition: int = ALWAYS, target: int = 0
+    ) -> None:
         self.address, self.jumps, self.condition, self.target = address, jumps, condition, target
 
 
@@ -107,7 +121,9 @@ class Returns:
         self._file = file
         self._functions: list[Row] = [row for row in file.functions() if row[1]]
         self._starts = array("Q", (row[0] for row in self._functions))
-        self._shared: set[int] | None = None  # addresses of functions that others enter in the middle
+        self._shared: set[int] | None = (
+            None  # addresses of functions that others enter in the middle
+        )
         self._left, self._visits = _REGIONS, 0
         self._points: dict[tuple[int, int], list[Point]] = {}
         self._exits: dict[tuple[int, int], list[Exit]] = {}
@@ -116,12 +132,18 @@ class Returns:
     def points(self, address: int, size: int, name: str) -> list[Point]:
         """Of a function.  Raises NotFound."""
         if is_part(name):
-            raise NotFound(f"it is a part of {_PART.sub('', name)}, and does not return by itself", True)
+            raise NotFound(
+                f"it is a part of {_PART.sub('', name)}, and does not return by itself", True
+            )
         if not size:
             raise NotFound("its symbol has no size")
         try:
             if (address, size) not in self._points:
-                self._points[address, size] = self._shared_points(address) if address in self._entered() else self._own_points(address, size)
+                self._points[address, size] = (
+                    self._shared_points(address)
+                    if address in self._entered()
+                    else self._own_points(address, size)
+                )
             return self._points[address, size]
         except BadFile as error:
             raise NotFound(str(error)) from None
@@ -140,7 +162,9 @@ class Returns:
     def _shared_points(self, address: int) -> list[Point]:
         ends = self._chain(address, ())
         if ends is None:
-            raise NotFound("other functions jump into the middle of it, and where it ends is not known")
+            raise NotFound(
+                "other functions jump into the middle of it, and where it ends is not known"
+            )
         return [Point(address, MARK), *ends]
 
     def _chain(self, target: int, before: tuple[int, ...]) -> list[Point] | None:
@@ -168,7 +192,9 @@ class Returns:
             if each.jumps and each.target:
                 found.update(self._ends(each.target, (*before, target)))
             else:
-                found[each.address] = Point(each.address, CHECK, each.condition, not each.jumps, len(before))
+                found[each.address] = Point(
+                    each.address, CHECK, each.condition, not each.jumps, len(before)
+                )
         return found
 
     def exits(self, address: int, size: int, whole: bool = True) -> list[Exit]:
@@ -185,8 +211,12 @@ class Returns:
             raise NotFound("its code is not in the file")
         return self._file.read(offset, size)
 
-    def read_flow(self, address: int, size: int, depth: int, whole: bool) -> list[tuple[int, int, int, int, int, int]]:
-        found = _tracer.function_exits(self.code(address, size), self._file.machine, address, depth, whole)
+    def read_flow(
+        self, address: int, size: int, depth: int, whole: bool
+    ) -> list[tuple[int, int, int, int, int, int]]:
+        found = _tracer.function_exits(
+            self.code(address, size), self._file.machine, address, depth, whole
+        )
         if found is None:
             raise NotFound("its instructions are not all known")
         return found
@@ -210,7 +240,10 @@ class Returns:
     def region(self, address: int) -> int | None:
         """Where the code without a name that an address lies in ends, by the tables of frames."""
         frame, following = self._file.frame(address), bisect_right(self._starts, address)
-        end = min(frame[1] if frame else 0, self._starts[following] if following < len(self._starts) else 1 << 64)
+        end = min(
+            frame[1] if frame else 0,
+            self._starts[following] if following < len(self._starts) else 1 << 64,
+        )
         return end if address < end <= address + _REGION else None
 
     def table(self, address: int, entry: int) -> int | None:
@@ -234,7 +267,10 @@ class Returns:
 
     def _find_entered(self, begin: int, offset: int, size: int) -> None:
         """In one segment."""
-        first, last = bisect_right(self._starts, begin - 1), bisect_right(self._starts, begin + size - 1)
+        first, last = (
+            bisect_right(self._starts, begin - 1),
+            bisect_right(self._starts, begin + size - 1),
+        )
         rows = self._functions[first:last]
         if not rows:
             return
@@ -261,7 +297,9 @@ class _One:
         return [self._found[address] for address in sorted(self._found)]
 
     def _look(self, start: int, size: int, depth: int, whole: bool) -> None:
-        for offset, kind, condition, target, entry, deep in self._whole.read_flow(start, size, depth, whole):
+        for offset, kind, condition, target, entry, deep in self._whole.read_flow(
+            start, size, depth, whole
+        ):
             address = start + offset
             if kind == _tracer.EXIT_RETURN:
                 self._found[address] = Exit(address)
@@ -311,8 +349,10 @@ class _One:
     def _comes_back(self, start: int, end: int) -> bool:
         """Whether code without a name is a part of this function: it jumps back, or ends the program."""
         exits = self._whole.read_flow(start, end - start, 0, False)
-        return not exits or any(kind == _tracer.EXIT_JUMP and self._is_inside(target) and target != self._start
-                                for _, kind, _, target, _, _ in exits)
+        return not exits or any(
+            kind == _tracer.EXIT_JUMP and self._is_inside(target) and target != self._start
+            for _, kind, _, target, _, _ in exits
+        )
 
     def _go_on(self, start: int, end: int, depth: int) -> None:
         if start not in self._regions:

@@ -78,7 +78,11 @@ def _tracepoints(asked):
         made = tracefs.made()
         return [each for each in tracefs.events() if each[0] != tracefs.CALLS and each not in made]
     except OSError:
-        return [(desc.module, desc.name) for desc in asked if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)]
+        return [
+            (desc.module, desc.name)
+            for desc in asked
+            if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)
+        ]
 
 
 def _calls(known):
@@ -88,13 +92,19 @@ def _calls(known):
         events = [name for module, name in tracefs.events() if module == tracefs.CALLS]
     except OSError:  # who may not look there may trace what we know
         return [(name, side, "") for name in sorted(known) for side in (RETURN, ENTRY)]
-    return [(event.removeprefix(prefix), side, f"{tracefs.CALLS}/{event}") for event in events
-            for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
+    return [
+        (event.removeprefix(prefix), side, f"{tracefs.CALLS}/{event}")
+        for event in events
+        for prefix, side in _PREFIXES.items()
+        if event.startswith(prefix)
+    ]
 
 
 def _may_be_call(desc):
     """Whether a description without a provider, such as write:entry, may stand for a system call."""
-    return desc.function not in ("", "*") and any(_tracer.glob(desc.name, side) for side in (ENTRY, RETURN))
+    return desc.function not in ("", "*") and any(
+        _tracer.glob(desc.name, side) for side in (ENTRY, RETURN)
+    )
 
 
 class SystemSide:
@@ -109,7 +119,9 @@ class SystemSide:
             for name, side, event in _calls(self.kernel.calls):
                 names = ("syscall", _MODULE, name, side)
                 number = self.kernel.calls.get(name, TABLE_CALLS)
-                self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
+                self.probes[names] = SystemCall(
+                    names, event, number if number < TABLE_CALLS else None
+                )
         if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
             for probe in fixed(self.kernel):
                 self.probes[probe.names] = probe
@@ -117,7 +129,11 @@ class SystemSide:
             for module, name in _tracepoints(asked):
                 probe = Tracepoint(self.kernel, module, name)
                 self.probes[probe.names] = probe
-        self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
+        self.probes = {
+            names: probe
+            for names, probe in self.probes.items()
+            if any(_matches(desc, names) for desc in asked)
+        }
 
     @property
     def wants_table(self):
@@ -136,15 +152,23 @@ class SystemSide:
             elif probe.number is None:
                 self._attach_single(engine, probe, clauses, ident)
             else:
-                group = groups.setdefault((names[3], clauses), Calls(self.kernel, names[3], len(groups) + 1))
-                wanted = names[3] == ENTRY and demanded([engine.program.clauses[index] for index in clauses])
-                engine.maps.syscalls.put_word(*group.word(probe.number, ident, probe.count if wanted else 0))
+                group = groups.setdefault(
+                    (names[3], clauses), Calls(self.kernel, names[3], len(groups) + 1)
+                )
+                wanted = names[3] == ENTRY and demanded(
+                    [engine.program.clauses[index] for index in clauses]
+                )
+                engine.maps.syscalls.put_word(
+                    *group.word(probe.number, ident, probe.count if wanted else 0)
+                )
         for (_, clauses), group in groups.items():
             self._attach_raw(engine, group, clauses)
 
     @staticmethod
     def _attach_raw(engine, probe, clauses):
-        program = engine.program_for((clauses, probe.key), clauses, Event(raw=probe), syscalls.RAW_TRACEPOINT)
+        program = engine.program_for(
+            (clauses, probe.key), clauses, Event(raw=probe), syscalls.RAW_TRACEPOINT
+        )
         try:
             engine.attacher.attach_raw(program, probe.tracepoint)
         except OSError as error:

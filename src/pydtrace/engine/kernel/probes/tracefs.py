@@ -15,7 +15,9 @@ CALLS = "syscalls"  # the module of the system calls' tracepoints
 
 
 def folder():
-    return next((path for path in _FOLDERS if os.path.isdir(os.path.join(path, "sched"))), _FOLDERS[0])
+    return next(
+        (path for path in _FOLDERS if os.path.isdir(os.path.join(path, "sched"))), _FOLDERS[0]
+    )
 
 
 def read(event, name):
@@ -26,14 +28,18 @@ def read(event, name):
 
 def events():
     """[(module, name)] of the kernel's tracepoints, in its order."""
-    with open(os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii") as file:
+    with open(
+        os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii"
+    ) as file:
         return [tuple(line.strip().split(":")[:2]) for line in file]
 
 
 def made():
     """{(module, name)} of the events that tracers made at places in code."""
     try:
-        with open(os.path.join(os.path.dirname(folder()), "dynamic_events"), encoding="ascii") as file:
+        with open(
+            os.path.join(os.path.dirname(folder()), "dynamic_events"), encoding="ascii"
+        ) as file:
             return {match.groups() for match in map(_MADE.match, file) if match}
     except FileNotFoundError:  # Linux before 5.0, or without such events
         return set()
@@ -41,7 +47,9 @@ def made():
 
 def parameters(event):
     """{offset in the event: the type, in C's words} of a system call's arguments at its entry."""
-    found = ((int(offset), words.strip()) for words, offset in _FIELD.findall(read(event, "format")))
+    found = (
+        (int(offset), words.strip()) for words, offset in _FIELD.findall(read(event, "format"))
+    )
     return {offset: words for offset, words in found if offset >= _ARGUMENTS}
 
 

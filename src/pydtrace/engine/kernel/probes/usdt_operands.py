@@ -50,8 +50,22 @@ class Operand:
     index is sign-extended; symbol: a name whose address is added, relative: to the instruction pointer's; of_thread: to the running
     thread's own memory; is_float: its bits are a floating-point number's."""
 
-    __slots__ = ("text", "size", "signed", "constant", "register", "base", "index", "index_signed", "scale",
-                 "displacement", "symbol", "relative", "of_thread", "is_float")
+    __slots__ = (
+        "text",
+        "size",
+        "signed",
+        "constant",
+        "register",
+        "base",
+        "index",
+        "index_signed",
+        "scale",
+        "displacement",
+        "symbol",
+        "relative",
+        "of_thread",
+        "is_float",
+    )
 
     def __init__(self, text, size, signed):
         self.text, self.size, self.signed = text, size, signed
@@ -75,16 +89,29 @@ _X86_64 = [
 _SHAPES = ((8, 0), (4, 0), (2, 0), (1, 0), (1, 8))  # size, shift of each name in a row
 _IP = {X86_64: Register(128, 8), AARCH64: Register(256, 8)}
 REGISTERS = {
-    X86_64: {name: Register(offset, *shape) for offset, names in _X86_64 for name, shape in zip(names.split(), _SHAPES)},
-    AARCH64: {f"{letter}{i}": Register(8 * i, size) for i in range(31) for letter, size in (("x", 8), ("w", 4))},
+    X86_64: {
+        name: Register(offset, *shape)
+        for offset, names in _X86_64
+        for name, shape in zip(names.split(), _SHAPES)
+    },
+    AARCH64: {
+        f"{letter}{i}": Register(8 * i, size)
+        for i in range(31)
+        for letter, size in (("x", 8), ("w", 4))
+    },
 }
-REGISTERS[AARCH64].update(sp=Register(248, 8), wsp=Register(248, 4), fp=Register(232, 8), lr=Register(240, 8))
+REGISTERS[AARCH64].update(
+    sp=Register(248, 8), wsp=Register(248, 4), fp=Register(232, 8), lr=Register(240, 8)
+)
 _ZERO = ("xzr", "wzr")
 _OF_THREAD = "@tpoff"  # behind the name of a program's thread-local variable
 
 # Where a function's arguments are at its entry, and what arg0 and arg1 are where it returns: 0 and its value
 FUNCTION_ARGUMENTS = {
-    X86_64: ("8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 8@8(%rsp) 8@16(%rsp) 8@24(%rsp) 8@32(%rsp)", "8@$0 8@%rax"),
+    X86_64: (
+        "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 8@8(%rsp) 8@16(%rsp) 8@24(%rsp) 8@32(%rsp)",
+        "8@$0 8@%rax",
+    ),
     AARCH64: ("8@x0 8@x1 8@x2 8@x3 8@x4 8@x5 8@x6 8@x7 8@[sp] 8@[sp, 8]", "8@0 8@x0"),
 }
 
@@ -93,9 +120,13 @@ _PREFIX = re.compile(r"(-?)(\d+)(f?)@")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|\d+)\Z")
 # sums of numbers and at most one symbol, in any order, as gas writes them
 _TERM = re.compile(r"\s*([-+]*)\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_.$][\w.$@]*)")
-_X86_MEMORY = re.compile(r"(?P<sum>[^(]*)\((?:%(?P<base>\w+))?\s*(?:,\s*(?:%(?P<index>\w+))?\s*(?:,\s*(?P<scale>\d))?)?\s*\)\Z")
+_X86_MEMORY = re.compile(
+    r"(?P<sum>[^(]*)\((?:%(?P<base>\w+))?\s*(?:,\s*(?:%(?P<index>\w+))?\s*(?:,\s*(?P<scale>\d))?)?\s*\)\Z"
+)
 _ARM_MEMORY = re.compile(r"\[\s*(?P<base>\w+)\s*(?:,\s*(?P<rest>[^\]]+?))?\s*\]\Z")
-_ARM_INDEX = re.compile(r"(?P<index>\w+)\s*(?:,\s*(?P<how>lsl|sxtw|uxtw|sxtx|uxtx)\s*(?:#?(?P<scale>\d))?)?\Z")
+_ARM_INDEX = re.compile(
+    r"(?P<index>\w+)\s*(?:,\s*(?P<how>lsl|sxtw|uxtw|sxtx|uxtx)\s*(?:#?(?P<scale>\d))?)?\Z"
+)
 _SCALES = {None: 0, "1": 0, "2": 1, "4": 2, "8": 3}
 
 
@@ -120,9 +151,15 @@ def types(text):
     found = []
     for each in split(text):
         match = _PREFIX.match(each)
-        size, signed, is_float = (int(match[2]), match[1] == "-", bool(match[3])) if match else (8, True, False)
+        size, signed, is_float = (
+            (int(match[2]), match[1] == "-", bool(match[3])) if match else (8, True, False)
+        )
         floats, known = {4: "float", 8: "double"}, size in (1, 2, 4, 8)
-        found.append(floats.get(size, "double") if is_float else f"{'' if signed else 'u'}int{8 * size if known else 64}_t")
+        found.append(
+            floats.get(size, "double")
+            if is_float
+            else f"{'' if signed else 'u'}int{8 * size if known else 64}_t"
+        )
     return found
 
 
@@ -148,7 +185,9 @@ def parse(text, machine):
 def _register(operand, name, registers):
     register = registers.get(name)
     if register is None and operand.is_float:
-        raise Unsupported(f"{operand.text} is a floating-point number in a register that the kernel does not show")
+        raise Unsupported(
+            f"{operand.text} is a floating-point number in a register that the kernel does not show"
+        )
     if register is None:
         raise Unsupported(f"{operand.text}: register {name} is not saved for tracers")
     return register
@@ -247,8 +286,13 @@ def emit(g, operand, context, state, offset, symbol_distance):
         g.emit(store(8, state, offset, R1))
         return
     _address(g, operand, context, symbol_distance)
-    g.emit(store_imm(8, state, offset, 0), mov(R1, state), alu_imm("add", R1, offset), mov_imm(R2, operand.size),
-           call(HELPERS["probe_read_user"].number))
+    g.emit(
+        store_imm(8, state, offset, 0),
+        mov(R1, state),
+        alu_imm("add", R1, offset),
+        mov_imm(R2, operand.size),
+        call(HELPERS["probe_read_user"].number),
+    )
     if operand.signed and operand.size < 8:
         g.emit(load(operand.size, R0, state, offset))
         _narrow(g, R0, operand.size, True)
@@ -284,7 +328,9 @@ def _load_register(g, register, context, to):
 def _narrow(g, register, size, signed):
     if size < 8:
         shift = 64 - 8 * size
-        g.emit(alu_imm("lsh", register, shift), alu_imm("arsh" if signed else "rsh", register, shift))
+        g.emit(
+            alu_imm("lsh", register, shift), alu_imm("arsh" if signed else "rsh", register, shift)
+        )
 
 
 def _address(g, operand, context, symbol_distance):
@@ -295,7 +341,12 @@ def _address(g, operand, context, symbol_distance):
 
         members = Kernel()
         g.emit(call(GET_CURRENT_TASK))
-        read(g, 8, R0, members.member("task_struct", "thread") + members.member("thread_struct", "fsbase"))
+        read(
+            g,
+            8,
+            R0,
+            members.member("task_struct", "thread") + members.member("thread_struct", "fsbase"),
+        )
         g.emit(mov(R3, R0), const(R1, displacement), alu("add", R3, R1))
     else:
         g.emit(const(R3, displacement))

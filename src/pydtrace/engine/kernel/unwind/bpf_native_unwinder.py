@@ -65,7 +65,9 @@ _PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked 
 _FACTOR = 0x5851F42D4C957F2D
 _PART_STEPS, _ROW_STEPS = u.MOST.bit_length(), u.ROWS.bit_length()
 # Behind what a walk of an interpreter's has; a frame as it is on the stack, BP and PC, is read into these at once.
-BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED, BY_POINTER = range(bpf_python_unwinder.WALK_SIZE, bpf_python_unwinder.WALK_SIZE + 72, 8)
+BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED, BY_POINTER = range(
+    bpf_python_unwinder.WALK_SIZE, bpf_python_unwinder.WALK_SIZE + 72, 8
+)
 UNWIND_SIZE = 72
 AT_END, AT_BEGINNING = 1, 2
 _FROM_UNKNOWN = 2  # BY_POINTER, else 1: the frame before is of code that is in no part, so that what is not known yet may be said
@@ -77,12 +79,23 @@ def cannot(machine: str, release: tuple[int, ...]) -> str | None:
     """Why native stacks are not walked by tables here, or None."""
     if machine != "x86_64":
         return f"the tables of {machine} are not read"
-    return None if release >= bpf_python_unwinder.BPF_LOOP else f"a kernel from Linux {'.'.join(map(str, bpf_python_unwinder.BPF_LOOP))} on can do more"
+    return (
+        None
+        if release >= bpf_python_unwinder.BPF_LOOP
+        else f"a kernel from Linux {'.'.join(map(str, bpf_python_unwinder.BPF_LOOP))} on can do more"
+    )
 
 
 def unwinds(places: Any, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unwind]:
     """{whose: Unwind} of a program's stacks."""
-    return {whose: Unwind(places, *stacks[whose]) for whose in bpf_python_unwinder.WALKED & stacks.keys()} if places.tables else {}
+    return (
+        {
+            whose: Unwind(places, *stacks[whose])
+            for whose in bpf_python_unwinder.WALKED & stacks.keys()
+        }
+        if places.tables
+        else {}
+    )
 
 
 class Unwind(bpf_python_unwinder.Frames):
@@ -100,9 +113,19 @@ class Unwind(bpf_python_unwinder.Frames):
         _, _, most = self.words
         g.emit(mov(R6, R1))
         self._stamp(g, none)
-        g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM),
-               jump_imm("jne", R0, 0, found), ld_map(R1, self._places.forked), mov(R2, R10), alu_imm("add", R2, _KEY), call(MAP_LOOKUP_ELEM),
-               jump_imm("jeq", R0, 0, new))
+        g.emit(
+            store(4, R10, _KEY, R9),
+            ld_map(R1, self._places.parts),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jne", R0, 0, found),
+            ld_map(R1, self._places.forked),
+            mov(R2, R10),
+            alu_imm("add", R2, _KEY),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, new),
+        )
         g.place(found)
         g.emit(load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
         g.place(same)
@@ -111,8 +134,16 @@ class Unwind(bpf_python_unwinder.Frames):
         self._make_empty(g)
         g.emit(store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
-        g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, _CONTEXT), mov_imm(R4, 0), call(LOOP),
-               load(8, R1, R6, self.var(UNKNOWN)), jump_imm("jeq", R1, 0, known), load(8, R7, R7, u.DELAY))
+        g.emit(
+            function(R2),
+            mov(R3, R10),
+            alu_imm("add", R3, _CONTEXT),
+            mov_imm(R4, 0),
+            call(LOOP),
+            load(8, R1, R6, self.var(UNKNOWN)),
+            jump_imm("jeq", R1, 0, known),
+            load(8, R7, R7, u.DELAY),
+        )
         self._ask_now_and_then(g)
         g.place(known)
         g.emit(mov_imm(R0, 1), ja(done))
@@ -134,7 +165,13 @@ class Unwind(bpf_python_unwinder.Frames):
     def _make_empty(self, g: Any) -> None:
         """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
         count, _, most = self.words
-        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
+        g.emit(
+            mov(R1, R6),
+            alu_imm("add", R1, count),
+            mov_imm(R2, 8 + 8 * most),
+            mov_imm(R3, 0),
+            call(PROBE_READ_KERNEL),
+        )
 
     def _mark(self, g: Any) -> None:
         """Behind the last frame: what follows is not known yet."""
@@ -145,8 +182,16 @@ class Unwind(bpf_python_unwinder.Frames):
         """The last frame."""
         count, frames, most = self.words
         none = Label()
-        g.emit(load(8, R1, R6, count), jump_imm("jeq", R1, 0, none), jump_imm("jgt", R1, most, none), alu_imm("sub", R1, 1),
-               store(8, R6, count, R1), alu_imm("lsh", R1, 3), alu("add", R1, R6), store_imm(8, R1, frames, 0))
+        g.emit(
+            load(8, R1, R6, count),
+            jump_imm("jeq", R1, 0, none),
+            jump_imm("jgt", R1, most, none),
+            alu_imm("sub", R1, 1),
+            store(8, R6, count, R1),
+            alu_imm("lsh", R1, 3),
+            alu("add", R1, R6),
+            store_imm(8, R1, frames, 0),
+        )
         g.place(none)
 
     def _registers(self, g: Any, none: Label) -> None:
@@ -158,18 +203,43 @@ class Unwind(bpf_python_unwinder.Frames):
             g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
         g.emit(*[store_imm(8, R6, self.var(each), 0) for each in (CALLED, UNKNOWN, BY_POINTER)])
         stays = Label()
-        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jne", R1, AT_END, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
-               alu_imm("add", R1, 8), store(8, R6, self.var(SP), R1), mov(R1, R6), alu_imm("add", R1, self.var(PC)), mov_imm(R2, 8),
-               call(PROBE_READ_USER), store_imm(8, R6, self.var(CALLED), 1), jump_imm("jne", R0, 0, none))
+        g.emit(
+            load(8, R1, R6, self.var(RETURNED)),
+            jump_imm("jne", R1, AT_END, stays),
+            load(8, R1, R6, self.var(SP)),
+            mov(R3, R1),
+            alu_imm("add", R1, 8),
+            store(8, R6, self.var(SP), R1),
+            mov(R1, R6),
+            alu_imm("add", R1, self.var(PC)),
+            mov_imm(R2, 8),
+            call(PROBE_READ_USER),
+            store_imm(8, R6, self.var(CALLED), 1),
+            jump_imm("jne", R0, 0, none),
+        )
         g.place(stays)
 
     def _ask_now_and_then(self, g: Any) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
         done, ask = Label(), Label()
-        g.emit(*const(R2, _FACTOR), mov(R1, R8), alu("mul", R1, R2), alu("xor", R1, R9), store(8, R10, _SENT, R1), call(KTIME_GET_NS),
-               store(8, R6, self.var(bpf_python_unwinder.TIME), R0), ld_map(R1, self._places.sent), mov(R2, R10), alu_imm("add", R2, _SENT), call(MAP_LOOKUP_ELEM),
-               jump_imm("jeq", R0, 0, ask), load(8, R1, R0, 0), load(8, R2, R6, self.var(bpf_python_unwinder.TIME)), alu("sub", R2, R1),
-               jump("jlt", R2, R7, done))
+        g.emit(
+            *const(R2, _FACTOR),
+            mov(R1, R8),
+            alu("mul", R1, R2),
+            alu("xor", R1, R9),
+            store(8, R10, _SENT, R1),
+            call(KTIME_GET_NS),
+            store(8, R6, self.var(bpf_python_unwinder.TIME), R0),
+            ld_map(R1, self._places.sent),
+            mov(R2, R10),
+            alu_imm("add", R2, _SENT),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, ask),
+            load(8, R1, R0, 0),
+            load(8, R2, R6, self.var(bpf_python_unwinder.TIME)),
+            alu("sub", R2, R1),
+            jump("jlt", R2, R7, done),
+        )
         g.place(ask)
         self._map(g, MAP_UPDATE_ELEM, self._places.sent, _SENT, self.var(bpf_python_unwinder.TIME))
         self._ask(g, w.ASK_CODE)
@@ -180,16 +250,28 @@ class Unwind(bpf_python_unwinder.Frames):
     def _one(self) -> Any:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
         g = Code()
-        stop, unknown, guessed, later, by_pointer, inside, follow, further = (Label() for _ in range(8))
-        g.emit(load(8, R6, R2, 0), load(8, R7, R2, 8), load(8, R1, R6, self.var(PC)), jump_imm("jeq", R1, 0, stop))
+        stop, unknown, guessed, later, by_pointer, inside, follow, further = (
+            Label() for _ in range(8)
+        )
+        g.emit(
+            load(8, R6, R2, 0),
+            load(8, R7, R2, 8),
+            load(8, R1, R6, self.var(PC)),
+            jump_imm("jeq", R1, 0, stop),
+        )
         bpf_python_unwinder.append(g, self.words)
         g.emit(load(8, R8, R6, self.var(PC)), load(8, R1, R6, self.var(CALLED)), alu("sub", R8, R1))
         self._part(g, unknown, later, by_pointer)
         self._row(g, by_pointer)
         self._by_table(g, by_pointer, further, stop)
         g.place(unknown)
-        g.emit(store_imm(8, R6, self.var(UNKNOWN), 1), load(8, R1, R6, self.var(BY_POINTER)), jump_imm("jne", R1, 0, guessed),
-               store_imm(8, R6, self.var(BY_POINTER), _FROM_UNKNOWN), ja(follow))
+        g.emit(
+            store_imm(8, R6, self.var(UNKNOWN), 1),
+            load(8, R1, R6, self.var(BY_POINTER)),
+            jump_imm("jne", R1, 0, guessed),
+            store_imm(8, R6, self.var(BY_POINTER), _FROM_UNKNOWN),
+            ja(follow),
+        )
         g.place(guessed)
         self._take_back(g)
         g.emit(load(8, R1, R6, self.var(BY_POINTER)), jump_imm("jne", R1, _FROM_UNKNOWN, stop))
@@ -197,8 +279,14 @@ class Unwind(bpf_python_unwinder.Frames):
         self._mark(g)
         g.emit(ja(stop))
         g.place(by_pointer)
-        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jne", R1, AT_BEGINNING, inside), store_imm(8, R6, self.var(RETURNED), 0),
-               load(8, R1, R6, self.var(CALLED)), jump_imm("jne", R1, 0, inside), load(8, R8, R6, self.var(SP)))
+        g.emit(
+            load(8, R1, R6, self.var(RETURNED)),
+            jump_imm("jne", R1, AT_BEGINNING, inside),
+            store_imm(8, R6, self.var(RETURNED), 0),
+            load(8, R1, R6, self.var(CALLED)),
+            jump_imm("jne", R1, 0, inside),
+            load(8, R8, R6, self.var(SP)),
+        )
         self._read(g, PC, 8, R8, stop)
         g.emit(alu_imm("add", R8, 8), store(8, R6, self.var(SP), R8), ja(further))
         g.place(inside)
@@ -215,19 +303,36 @@ class Unwind(bpf_python_unwinder.Frames):
 
     def _read(self, g: Any, place: int, size: int, address: int, failed: Label) -> None:
         """Of the process's memory into a place of ours."""
-        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(place)), mov_imm(R2, size), mov(R3, address), call(PROBE_READ_USER),
-               jump_imm("jne", R0, 0, failed))
+        g.emit(
+            mov(R1, R6),
+            alu_imm("add", R1, self.var(place)),
+            mov_imm(R2, size),
+            mov(R3, address),
+            call(PROBE_READ_USER),
+            jump_imm("jne", R0, 0, failed),
+        )
 
     def _halve(self, g: Any, found: Label) -> None:
         """r3 = the middle of what is left; to `found` where nothing is.  The bounds are in memory, so that they are to the verifier the same
         numbers after each step."""
-        g.emit(load(8, R1, R6, self.var(LOW)), load(8, R2, R6, self.var(HIGH)), jump("jge", R1, R2, found), mov(R3, R1), alu("add", R3, R2),
-               alu_imm("rsh", R3, 1))
+        g.emit(
+            load(8, R1, R6, self.var(LOW)),
+            load(8, R2, R6, self.var(HIGH)),
+            jump("jge", R1, R2, found),
+            mov(R3, R1),
+            alu("add", R3, R2),
+            alu_imm("rsh", R3, 1),
+        )
 
     def _go_on(self, g: Any, value: int, wanted: int) -> None:
         """To the upper half where the value at r3, the middle, is not above what is wanted, else to the lower."""
         lower, following = Label(), Label()
-        g.emit(jump("jgt", value, wanted, lower), alu_imm("add", R3, 1), store(8, R6, self.var(LOW), R3), ja(following))
+        g.emit(
+            jump("jgt", value, wanted, lower),
+            alu_imm("add", R3, 1),
+            store(8, R6, self.var(LOW), R3),
+            ja(following),
+        )
         g.place(lower)
         g.emit(store(8, R6, self.var(HIGH), R3))
         g.place(following)
@@ -236,25 +341,53 @@ class Unwind(bpf_python_unwinder.Frames):
         """Of address r8: r9 = the table, r8 = the address as it counts, HIGH = the number of its rows; to `unknown` where no part is, to
         `later` where its table is not read yet, to `by_pointer` where it has none."""
         found = Label()
-        g.emit(store_imm(8, R6, self.var(LOW), 0), load(8, R1, R7, u.COUNT), store(8, R6, self.var(HIGH), R1))
+        g.emit(
+            store_imm(8, R6, self.var(LOW), 0),
+            load(8, R1, R7, u.COUNT),
+            store(8, R6, self.var(HIGH), R1),
+        )
         for _ in range(_PART_STEPS):
             self._halve(g, found)
             self._at(g, R3)
             g.emit(load(8, R4, R4, u.PARTS + u.START))
             self._go_on(g, R4, R8)
         g.place(found)
-        g.emit(load(8, R5, R6, self.var(LOW)), jump_imm("jeq", R5, 0, unknown), alu_imm("sub", R5, 1))
+        g.emit(
+            load(8, R5, R6, self.var(LOW)), jump_imm("jeq", R5, 0, unknown), alu_imm("sub", R5, 1)
+        )
         self._at(g, R5)
-        g.emit(load(8, R1, R4, u.PARTS + u.START), mov(R2, R8), alu("sub", R2, R1), load(4, R1, R4, u.PARTS + u.SIZE),
-               jump("jge", R2, R1, unknown), load(8, R1, R4, u.PARTS + u.BASE), alu("sub", R8, R1), load(4, R1, R4, u.PARTS + u.LENGTH),
-               store(8, R6, self.var(HIGH), R1), store_imm(8, R6, self.var(LOW), 0), load(4, R1, R4, u.PARTS + u.TABLE),
-               jump_imm("jeq", R1, u.NONE, by_pointer), jump_imm("jeq", R1, u.LATER, later), store(4, R10, -8, R1), ld_map(R1, self._places.tables), mov(R2, R10),
-               alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, by_pointer), mov(R9, R0))
+        g.emit(
+            load(8, R1, R4, u.PARTS + u.START),
+            mov(R2, R8),
+            alu("sub", R2, R1),
+            load(4, R1, R4, u.PARTS + u.SIZE),
+            jump("jge", R2, R1, unknown),
+            load(8, R1, R4, u.PARTS + u.BASE),
+            alu("sub", R8, R1),
+            load(4, R1, R4, u.PARTS + u.LENGTH),
+            store(8, R6, self.var(HIGH), R1),
+            store_imm(8, R6, self.var(LOW), 0),
+            load(4, R1, R4, u.PARTS + u.TABLE),
+            jump_imm("jeq", R1, u.NONE, by_pointer),
+            jump_imm("jeq", R1, u.LATER, later),
+            store(4, R10, -8, R1),
+            ld_map(R1, self._places.tables),
+            mov(R2, R10),
+            alu_imm("add", R2, -8),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, by_pointer),
+            mov(R9, R0),
+        )
 
     @staticmethod
     def _at(g: Any, number: int) -> None:
         """r4 leads to the part of a number, but for PARTS."""
-        g.emit(mov(R4, number), alu_imm("and", R4, u.MOST - 1), alu_imm("mul", R4, u.PART_SIZE), alu("add", R4, R7))
+        g.emit(
+            mov(R4, number),
+            alu_imm("and", R4, u.MOST - 1),
+            alu_imm("mul", R4, u.PART_SIZE),
+            alu("add", R4, R7),
+        )
 
     def _row(self, g: Any, by_pointer: Label) -> None:
         """r9 = the rule for address r8 in the table r9."""
@@ -266,39 +399,85 @@ class Unwind(bpf_python_unwinder.Frames):
             g.emit(load(4, R4, R0, 0), load(4, R3, R10, -8))
             self._go_on(g, R4, R8)
         g.place(found)
-        g.emit(load(8, R1, R6, self.var(LOW)), jump_imm("jeq", R1, 0, by_pointer), alu_imm("sub", R1, 1), store(4, R10, -8, R1))
+        g.emit(
+            load(8, R1, R6, self.var(LOW)),
+            jump_imm("jeq", R1, 0, by_pointer),
+            alu_imm("sub", R1, 1),
+            store(4, R10, -8, R1),
+        )
         self._element(g, by_pointer)
         g.emit(load(4, R9, R0, 4))
 
     @staticmethod
     def _element(g: Any, failed: Label) -> None:
         """r0 leads to the row whose number is on the stack."""
-        g.emit(mov(R1, R9), mov(R2, R10), alu_imm("add", R2, -8), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, failed))
+        g.emit(
+            mov(R1, R9),
+            mov(R2, R10),
+            alu_imm("add", R2, -8),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, failed),
+        )
 
     def _by_table(self, g: Any, by_pointer: Label, further: Label, stop: Label) -> None:
         """The caller's registers, by rule r9; r8 = where its frame begins."""
         by_bp, jumps, signal, begins, same, low = (Label() for _ in range(6))
-        g.emit(mov(R1, R9), alu_imm("and", R1, (1 << u.KIND_BITS) - 1), jump_imm("jeq", R1, u.POINTER, by_pointer),
-               jump_imm("jeq", R1, u.OUTERMOST, stop), jump_imm("jeq", R1, u.JUMP, jumps), jump_imm("jeq", R1, u.SIGNAL, signal),
-               mov(R8, R9), alu_imm("rsh", R8, u.KIND_BITS + u.SAVED_BITS), alu_imm("lsh", R8, 3), jump_imm("jeq", R1, u.BY_BP, by_bp),
-               load(8, R2, R6, self.var(SP)), alu("add", R8, R2), ja(begins))
+        g.emit(
+            mov(R1, R9),
+            alu_imm("and", R1, (1 << u.KIND_BITS) - 1),
+            jump_imm("jeq", R1, u.POINTER, by_pointer),
+            jump_imm("jeq", R1, u.OUTERMOST, stop),
+            jump_imm("jeq", R1, u.JUMP, jumps),
+            jump_imm("jeq", R1, u.SIGNAL, signal),
+            mov(R8, R9),
+            alu_imm("rsh", R8, u.KIND_BITS + u.SAVED_BITS),
+            alu_imm("lsh", R8, 3),
+            jump_imm("jeq", R1, u.BY_BP, by_bp),
+            load(8, R2, R6, self.var(SP)),
+            alu("add", R8, R2),
+            ja(begins),
+        )
         g.place(by_bp)
         g.emit(load(8, R2, R6, self.var(BP)), alu("add", R8, R2), ja(begins))
         g.place(jumps)
-        g.emit(load(8, R8, R6, self.var(SP)), alu_imm("add", R8, 8), load(8, R1, R6, self.var(PC)), alu_imm("and", R1, 15),
-               jump_imm("jlt", R1, 11, low), alu_imm("add", R8, 8))
+        g.emit(
+            load(8, R8, R6, self.var(SP)),
+            alu_imm("add", R8, 8),
+            load(8, R1, R6, self.var(PC)),
+            alu_imm("and", R1, 15),
+            jump_imm("jlt", R1, 11, low),
+            alu_imm("add", R8, 8),
+        )
         g.place(low)
         g.place(begins)
-        g.emit(load(8, R1, R6, self.var(SP)), jump("jle", R8, R1, stop), mov(R3, R8), alu_imm("sub", R3, 8))
+        g.emit(
+            load(8, R1, R6, self.var(SP)),
+            jump("jle", R8, R1, stop),
+            mov(R3, R8),
+            alu_imm("sub", R3, 8),
+        )
         self._read(g, PC, 8, R3, stop)
-        g.emit(alu_imm("rsh", R9, u.KIND_BITS), alu_imm("and", R9, u.SAVED_MOST), jump_imm("jeq", R9, 0, same), alu_imm("lsh", R9, 3),
-               mov(R3, R8), alu("sub", R3, R9))
+        g.emit(
+            alu_imm("rsh", R9, u.KIND_BITS),
+            alu_imm("and", R9, u.SAVED_MOST),
+            jump_imm("jeq", R9, 0, same),
+            alu_imm("lsh", R9, 3),
+            mov(R3, R8),
+            alu("sub", R3, R9),
+        )
         self._read(g, BP, 8, R3, stop)
         g.place(same)
-        g.emit(store(8, R6, self.var(SP), R8), store_imm(8, R6, self.var(BY_POINTER), 0), ja(further))
+        g.emit(
+            store(8, R6, self.var(SP), R8), store_imm(8, R6, self.var(BY_POINTER), 0), ja(further)
+        )
         g.place(signal)
         g.emit(load(8, R8, R6, self.var(SP)))
         for place, offset in ((BP, u.SIGNAL_BP), (PC, u.SIGNAL_PC), (SP, u.SIGNAL_SP)):
             g.emit(mov(R3, R8), alu_imm("add", R3, offset))
             self._read(g, place, 8, R3, stop)
-        g.emit(store_imm(8, R6, self.var(CALLED), 0), store_imm(8, R6, self.var(BY_POINTER), 0), mov_imm(R0, 0), exit_())
+        g.emit(
+            store_imm(8, R6, self.var(CALLED), 0),
+            store_imm(8, R6, self.var(BY_POINTER), 0),
+            mov_imm(R0, 0),
+            exit_(),
+        )

@@ -73,12 +73,27 @@ class Places:
     the state block; mm, exec_id, tls: offsets of these in the kernel's task, tls None where threads are known by their number; loops:
     whether there is bpf_loop(); maps: link.Maps."""
 
-    __slots__ = ("area", "exec_id", "forked", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
+    __slots__ = (
+        "area",
+        "exec_id",
+        "forked",
+        "loops",
+        "maps",
+        "mm",
+        "parts",
+        "processes",
+        "ring",
+        "sent",
+        "tables",
+        "tls",
+    )
 
     def __init__(self, first, area, task, loops, tables, maps):
         """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
-        self.parts, self.tables, self.forked = (first + 3, first + 4, first + 5) if tables else (None, None, None)
+        self.parts, self.tables, self.forked = (
+            (first + 3, first + 4, first + 5) if tables else (None, None, None)
+        )
         self.area, self.loops, self.maps = area, loops, maps
         self.mm, self.exec_id, self.tls = task
 
@@ -88,7 +103,9 @@ WALKED = {"language", "user"}  # whose stacks have an interpreter's frames
 
 def walks(places, stacks):
     """{whose: Walk} of a program's stacks."""
-    return {whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()}
+    return {
+        whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()
+    }
 
 
 class Frames:
@@ -123,18 +140,37 @@ class Frames:
             g.emit(store(8, R6, self.var(WANTED), R0))
         places.maps.emit_pids(g)
         if places.tls is None:
-            g.emit(mov(R1, R0), alu_imm("lsh", R1, 32), alu_imm("rsh", R1, 32), store(8, R6, self.var(WANTED), R1))
+            g.emit(
+                mov(R1, R0),
+                alu_imm("lsh", R1, 32),
+                alu_imm("rsh", R1, 32),
+                store(8, R6, self.var(WANTED), R1),
+            )
         g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
 
     def _ask(self, g, what):
         """Of the process r9, stamp r8, by a record without frames."""
-        g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu_imm("or", R1, what), store(8, R6, self.var(ASK), R1),
-               store(8, R6, self.var(ASK + 8), R8), store_imm(8, R6, self.var(ASK + 16), 0))
+        g.emit(
+            mov(R1, R9),
+            alu_imm("lsh", R1, 32),
+            alu_imm("or", R1, what),
+            store(8, R6, self.var(ASK), R1),
+            store(8, R6, self.var(ASK + 8), R8),
+            store_imm(8, R6, self.var(ASK + 16), 0),
+        )
         self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
 
     def _map(self, g, helper, index, key, value):
         """Key: on the stack; value: in the state block."""
-        g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), mov(R3, R6), alu_imm("add", R3, value), mov_imm(R4, 0), call(helper))
+        g.emit(
+            ld_map(R1, index),
+            mov(R2, R10),
+            alu_imm("add", R2, key),
+            mov(R3, R6),
+            alu_imm("add", R3, value),
+            mov_imm(R4, 0),
+            call(helper),
+        )
 
     def _output(self, g, offset, size):
         g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
@@ -161,11 +197,22 @@ class Walk(Frames):
         """r1 = the state block.  r6 is it, from then on."""
         g, calls = Code(), []
         known, done = Label(), Label()
-        g.emit(mov(R6, R1), store_imm(8, R6, self.var(HASH), 0), store_imm(8, R6, self.var(WHY), 0), store_imm(8, R6, self.var(FOUND), 0))
+        g.emit(
+            mov(R6, R1),
+            store_imm(8, R6, self.var(HASH), 0),
+            store_imm(8, R6, self.var(WHY), 0),
+            store_imm(8, R6, self.var(FOUND), 0),
+        )
         self._stamp(g, done)
         self._process(g, known, done)
         g.place(known)
-        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(PROBE_READ_KERNEL))
+        g.emit(
+            mov(R1, R6),
+            alu_imm("add", R1, self.var(CONFIG)),
+            mov_imm(R2, w.SIZE),
+            mov(R3, R0),
+            call(PROBE_READ_KERNEL),
+        )
         self._make_room(g)
         self._innermost(g, calls)
         self._loop(g, calls, self._step, 2 * self._frames + 1)
@@ -182,25 +229,62 @@ class Walk(Frames):
         count, frames, most = self.words
         kept, enough = max(most // 2, 2), Label()
         if not self._alone and most > kept:
-            g.emit(load(8, R1, R6, count), jump_imm("jle", R1, kept, enough), store_imm(8, R6, count, kept), mov(R1, R6),
-                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
+            g.emit(
+                load(8, R1, R6, count),
+                jump_imm("jle", R1, kept, enough),
+                store_imm(8, R6, count, kept),
+                mov(R1, R6),
+                alu_imm("add", R1, frames + 8 * kept),
+                mov_imm(R2, 8 * (most - kept)),
+                mov_imm(R3, 0),
+                call(PROBE_READ_KERNEL),
+            )
             g.place(enough)
 
     def _process(self, g, known, done):
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
         new, same, ask, unseen = Label(), Label(), Label(), Label()
-        g.emit(store(4, R10, -16, R9), ld_map(R1, self._places.processes), mov(R2, R10), alu_imm("add", R2, -16), call(MAP_LOOKUP_ELEM),
-               jump_imm("jeq", R0, 0, new), load(8, R1, R0, w.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, w.STAMP, R8))
+        g.emit(
+            store(4, R10, -16, R9),
+            ld_map(R1, self._places.processes),
+            mov(R2, R10),
+            alu_imm("add", R2, -16),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, new),
+            load(8, R1, R0, w.STAMP),
+            jump_imm("jne", R1, 0, same),
+            store(8, R0, w.STAMP, R8),
+        )
         g.place(same)
-        g.emit(load(8, R1, R0, w.STAMP), jump("jne", R1, R8, new), load(8, R1, R0, w.RUNTIME), jump_imm("jgt", R1, w.PENDING, known),
-               store(8, R10, -48, R1), mov(R7, R0), call(KTIME_GET_NS), load(8, R1, R7, w.UNTIL), jump("jgt", R1, R0, unseen),
-               *const(R1, _PATIENCE), alu("add", R0, R1), store(8, R7, w.UNTIL, R0), ja(ask))
+        g.emit(
+            load(8, R1, R0, w.STAMP),
+            jump("jne", R1, R8, new),
+            load(8, R1, R0, w.RUNTIME),
+            jump_imm("jgt", R1, w.PENDING, known),
+            store(8, R10, -48, R1),
+            mov(R7, R0),
+            call(KTIME_GET_NS),
+            load(8, R1, R7, w.UNTIL),
+            jump("jgt", R1, R0, unseen),
+            *const(R1, _PATIENCE),
+            alu("add", R0, R1),
+            store(8, R7, w.UNTIL, R0),
+            ja(ask),
+        )
         g.place(new)
         config = self._places.area + CONFIG
-        g.emit(*[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)], call(KTIME_GET_NS), *const(R1, _PATIENCE), alu("add", R0, R1),
-               store(8, R6, config + w.UNTIL, R0), store(8, R6, config + w.STAMP, R8), mov_imm(R1, w.PENDING),
-               store(8, R6, config + w.RUNTIME, R1), store(8, R10, -48, R1))
+        g.emit(
+            *[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)],
+            call(KTIME_GET_NS),
+            *const(R1, _PATIENCE),
+            alu("add", R0, R1),
+            store(8, R6, config + w.UNTIL, R0),
+            store(8, R6, config + w.STAMP, R8),
+            mov_imm(R1, w.PENDING),
+            store(8, R6, config + w.RUNTIME, R1),
+            store(8, R10, -48, R1),
+        )
         self._map(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
         g.place(ask)
         self._ask(g, w.ASK_INTERPRETER)
@@ -222,7 +306,12 @@ class Walk(Frames):
         g.place(again)
         g.emit(mov(R1, R6))
         calls.append((len(g.insns), step))
-        g.emit(call_sub(0), jump_imm("jne", R0, 0, over), alu_imm("add", R7, 1), jump_imm("jlt", R7, times, again))
+        g.emit(
+            call_sub(0),
+            jump_imm("jne", R0, 0, over),
+            alu_imm("add", R7, 1),
+            jump_imm("jlt", R7, times, again),
+        )
         g.place(over)
 
     def _innermost(self, g, calls):
@@ -235,14 +324,20 @@ class Walk(Frames):
         g.emit(load(8, R1, R6, self.var(FOUND)), jump_imm("jne", R1, 1, missing))
         _word(g, self.var(THREAD), self.at("thread_frame"), lost)
         direct = Label()
-        g.emit(store(8, R6, self.var(FRAME), R0), jump_imm("jeq", R0, 0, found), load(4, R1, R6, self.at("has_cframe")),
-               jump_imm("jeq", R1, 0, direct))
+        g.emit(
+            store(8, R6, self.var(FRAME), R0),
+            jump_imm("jeq", R0, 0, found),
+            load(4, R1, R6, self.at("has_cframe")),
+            jump_imm("jeq", R1, 0, direct),
+        )
         _word(g, self.var(FRAME), self.at("cframe_frame"), lost)
         g.emit(store(8, R6, self.var(FRAME), R0))
         g.place(direct)
         g.emit(ja(found))
         g.place(missing)
-        g.emit(load(8, R2, R6, self.var(THREAD)), jump_imm("jeq", R2, 0, found))  # all were looked at: it is none of Python's
+        g.emit(
+            load(8, R2, R6, self.var(THREAD)), jump_imm("jeq", R2, 0, found)
+        )  # all were looked at: it is none of Python's
         g.place(lost)
         g.emit(store_imm(8, R6, self.var(WHY), w.LOST), store_imm(8, R6, self.var(FRAME), 0))
         g.place(found)
@@ -250,8 +345,13 @@ class Walk(Frames):
     def _end(self, g):
         """Say what is wrong with the stack, if there is room."""
         done, put = Label(), Label()
-        g.emit(load(8, R1, R6, self.var(WHY)), jump_imm("jne", R1, 0, put), load(8, R2, R6, self.var(FRAME)), jump_imm("jeq", R2, 0, done),
-               mov_imm(R1, w.CUT))
+        g.emit(
+            load(8, R1, R6, self.var(WHY)),
+            jump_imm("jne", R1, 0, put),
+            load(8, R2, R6, self.var(FRAME)),
+            jump_imm("jeq", R2, 0, done),
+            mov_imm(R1, w.CUT),
+        )
         g.place(put)
         g.emit(*const(R3, w.MARK), alu("or", R1, R3))
         append(g, self.words)
@@ -261,15 +361,32 @@ class Walk(Frames):
         """The stack, unless one like it was sent a moment ago."""
         count, _, most = self.words
         done, new = Label(), Label()
-        g.emit(load(8, R8, R6, count), jump_imm("jeq", R8, 0, done), jump_imm("jgt", R8, most, done), load(8, R1, R6, self.var(HASH)),
-               alu("xor", R1, R9), store(8, R10, -32, R1), call(KTIME_GET_NS), store(8, R6, self.var(TIME), R0), ld_map(R1, self._places.sent),
-               mov(R2, R10), alu_imm("add", R2, -32), call(MAP_LOOKUP_ELEM), jump_imm("jeq", R0, 0, new), load(8, R1, R0, 0),
-               load(8, R2, R6, self.var(TIME)), alu("sub", R2, R1), jump_imm("jlt", R2, _AGAIN, done))
+        g.emit(
+            load(8, R8, R6, count),
+            jump_imm("jeq", R8, 0, done),
+            jump_imm("jgt", R8, most, done),
+            load(8, R1, R6, self.var(HASH)),
+            alu("xor", R1, R9),
+            store(8, R10, -32, R1),
+            call(KTIME_GET_NS),
+            store(8, R6, self.var(TIME), R0),
+            ld_map(R1, self._places.sent),
+            mov(R2, R10),
+            alu_imm("add", R2, -32),
+            call(MAP_LOOKUP_ELEM),
+            jump_imm("jeq", R0, 0, new),
+            load(8, R1, R0, 0),
+            load(8, R2, R6, self.var(TIME)),
+            alu("sub", R2, R1),
+            jump_imm("jlt", R2, _AGAIN, done),
+        )
         g.place(new)
         self._map(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.var(TIME))
         # the record is the stack itself, with the process in the upper half of its first word
         g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu("or", R1, R8), store(8, R6, count, R1))
-        self._output(g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8)))
+        self._output(
+            g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8))
+        )
         g.emit(store(8, R6, count, R8))
         g.place(done)
 
@@ -297,8 +414,15 @@ def _word(g, base, offset, failed):
     g.emit(load(8, R3, R6, base))
     if offset is not None:
         g.emit(load(4, R1, R6, offset), alu("add", R3, R1))
-    g.emit(store_imm(8, R10, -40, 0), mov(R1, R10), alu_imm("add", R1, -40), mov_imm(R2, 8), call(PROBE_READ_USER), jump_imm("jne", R0, 0, failed),
-           load(8, R0, R10, -40))
+    g.emit(
+        store_imm(8, R10, -40, 0),
+        mov(R1, R10),
+        alu_imm("add", R1, -40),
+        mov_imm(R2, 8),
+        call(PROBE_READ_USER),
+        jump_imm("jne", R0, 0, failed),
+        load(8, R0, R10, -40),
+    )
 
 
 def _seek(walk):
@@ -306,7 +430,12 @@ def _seek(walk):
     g, at_thread, stop, found, lost = Code(), Label(), Label(), Label(), Label()
     interp, thread = walk.var(INTERP), walk.var(THREAD)
     _state(g, walk)
-    g.emit(load(8, R1, R6, thread), jump_imm("jne", R1, 0, at_thread), load(8, R1, R6, interp), jump_imm("jeq", R1, 0, stop))
+    g.emit(
+        load(8, R1, R6, thread),
+        jump_imm("jne", R1, 0, at_thread),
+        load(8, R1, R6, interp),
+        jump_imm("jeq", R1, 0, stop),
+    )
     _word(g, interp, walk.at("interp_threads"), lost)
     g.emit(store(8, R6, thread, R0))
     _word(g, interp, walk.at("interp_next"), lost)
@@ -331,9 +460,19 @@ def _step(walk):
     stop, lost, shown, outwards = Label(), Label(), Label(), Label()
     count, _, most = walk.words
     _state(g, walk)
-    g.emit(load(8, R3, R6, walk.var(FRAME)), jump_imm("jeq", R3, 0, stop), load(8, R1, R6, count), jump_imm("jge", R1, most, stop),
-           load(4, R2, R6, walk.at("frame_size")), jump_imm("jeq", R2, 0, lost), jump_imm("jgt", R2, w.FRAME_MOST, lost),
-           mov(R1, R6), alu_imm("add", R1, walk.var(RECORD)), call(PROBE_READ_USER), jump_imm("jne", R0, 0, lost))
+    g.emit(
+        load(8, R3, R6, walk.var(FRAME)),
+        jump_imm("jeq", R3, 0, stop),
+        load(8, R1, R6, count),
+        jump_imm("jge", R1, most, stop),
+        load(4, R2, R6, walk.at("frame_size")),
+        jump_imm("jeq", R2, 0, lost),
+        jump_imm("jgt", R2, w.FRAME_MOST, lost),
+        mov(R1, R6),
+        alu_imm("add", R1, walk.var(RECORD)),
+        call(PROBE_READ_USER),
+        jump_imm("jne", R0, 0, lost),
+    )
     _field(g, walk, 8, "frame_previous", R9, lost)
     g.emit(load(4, R1, R6, walk.at("frame_owner")), jump_imm("jeq", R1, 0, shown))
     _field(g, walk, 1, "frame_owner", R1, lost)
@@ -344,8 +483,16 @@ def _step(walk):
     _shown(g, walk, lost)
     append(g, walk.words)
     # so that the hash is of all words
-    g.emit(load(8, R2, R6, walk.var(HASH)), alu("add", R2, R1), *ld_imm64(R3, _FACTOR), alu("mul", R2, R3), mov(R3, R2),
-           alu_imm("rsh", R3, 32), alu("xor", R2, R3), store(8, R6, walk.var(HASH), R2))
+    g.emit(
+        load(8, R2, R6, walk.var(HASH)),
+        alu("add", R2, R1),
+        *ld_imm64(R3, _FACTOR),
+        alu("mul", R2, R3),
+        mov(R3, R2),
+        alu_imm("rsh", R3, 32),
+        alu("xor", R2, R3),
+        store(8, R6, walk.var(HASH), R2),
+    )
     g.place(outwards)
     g.emit(store(8, R6, walk.var(FRAME), R9), mov_imm(R0, 0), exit_())
     g.place(lost)
@@ -357,16 +504,30 @@ def _step(walk):
 
 def _field(g, walk, size, field, register, lost):
     """A field of the frame that was read."""
-    g.emit(load(4, R1, R6, walk.at(field)), jump_imm("jgt", R1, w.FRAME_MOST, lost), alu("add", R1, R6),
-           load(size, register, R1, walk.var(RECORD)))
+    g.emit(
+        load(4, R1, R6, walk.at(field)),
+        jump_imm("jgt", R1, w.FRAME_MOST, lost),
+        alu("add", R1, R6),
+        load(size, register, R1, walk.var(RECORD)),
+    )
 
 
 def _mark_first(g, walk):
     """The frame before this one, which is no function's, is the outermost of a call of the interpreter."""
     count, frames, most = walk.words
     none = Label()
-    g.emit(load(8, R1, R6, count), jump_imm("jeq", R1, 0, none), jump_imm("jgt", R1, most, none), alu_imm("lsh", R1, 3), alu("add", R1, R6),
-           load(8, R2, R1, frames - 8), jump_imm("jsge", R2, 0, none), *const(R3, w.FIRST), alu("or", R2, R3), store(8, R1, frames - 8, R2))
+    g.emit(
+        load(8, R1, R6, count),
+        jump_imm("jeq", R1, 0, none),
+        jump_imm("jgt", R1, most, none),
+        alu_imm("lsh", R1, 3),
+        alu("add", R1, R6),
+        load(8, R2, R1, frames - 8),
+        jump_imm("jsge", R2, 0, none),
+        *const(R3, w.FIRST),
+        alu("or", R2, R3),
+        store(8, R1, frames - 8, R2),
+    )
     g.place(none)
 
 
@@ -383,14 +544,30 @@ def _shown(g, walk, lost):
     _field(g, walk, 8, "frame_instr", R8, lost)
     g.emit(alu("sub", R8, R7), load(4, R1, R6, walk.at("code_instructions")), alu("sub", R8, R1))
     g.place(placed)
-    g.emit(load(4, R1, R6, walk.at("shift")), alu_imm("and", R1, 1), alu("arsh", R8, R1), alu_imm("add", R8, 1),
-           jump_imm("jle", R8, w.UNPLACED, put), mov_imm(R8, w.UNPLACED))
+    g.emit(
+        load(4, R1, R6, walk.at("shift")),
+        alu_imm("and", R1, 1),
+        alu("arsh", R8, R1),
+        alu_imm("add", R8, 1),
+        jump_imm("jle", R8, w.UNPLACED, put),
+        mov_imm(R8, w.UNPLACED),
+    )
     g.place(put)
-    g.emit(alu_imm("rsh", R7, w.CODE_ALIGN), alu_imm("lsh", R7, 64 - w.CODE_BITS), alu_imm("rsh", R7, 64 - w.CODE_BITS - w.CODE_SHIFT),
-           alu("or", R8, R7), *const(R3, w.MARK), alu("or", R8, R3))
+    g.emit(
+        alu_imm("rsh", R7, w.CODE_ALIGN),
+        alu_imm("lsh", R7, 64 - w.CODE_BITS),
+        alu_imm("rsh", R7, 64 - w.CODE_BITS - w.CODE_SHIFT),
+        alu("or", R8, R7),
+        *const(R3, w.MARK),
+        alu("or", R8, R3),
+    )
     first = Label()
-    g.emit(load(4, R1, R6, walk.at("is_old")), jump_imm("jne", R1, 0, first), load(4, R1, R6, walk.at("frame_entry")),
-           jump_imm("jeq", R1, 0, no_entry))
+    g.emit(
+        load(4, R1, R6, walk.at("is_old")),
+        jump_imm("jne", R1, 0, first),
+        load(4, R1, R6, walk.at("frame_entry")),
+        jump_imm("jeq", R1, 0, no_entry),
+    )
     _field(g, walk, 1, "frame_entry", R1, lost)
     g.emit(jump_imm("jeq", R1, 0, no_entry))
     g.place(first)
@@ -403,6 +580,14 @@ def append(g, words):
     """Append the word in r1, if there is room for it."""
     count, frames, most = words
     full = Label()
-    g.emit(load(8, R2, R6, count), jump_imm("jge", R2, most, full), mov(R3, R2), alu_imm("lsh", R3, 3), alu("add", R3, R6),
-           store(8, R3, frames, R1), alu_imm("add", R2, 1), store(8, R6, count, R2))
+    g.emit(
+        load(8, R2, R6, count),
+        jump_imm("jge", R2, most, full),
+        mov(R3, R2),
+        alu_imm("lsh", R3, 3),
+        alu("add", R3, R6),
+        store(8, R3, frames, R1),
+        alu_imm("add", R2, 1),
+        store(8, R6, count, R2),
+    )
     g.place(full)

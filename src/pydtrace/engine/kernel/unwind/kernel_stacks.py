@@ -40,8 +40,15 @@ if TYPE_CHECKING:
 _USER_STACK = 1 << 8
 
 
-def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], unwinds: Mapping[str, Any],
-         calls: list[tuple[int, Any]], place: int = 0) -> None:
+def emit(
+    g: Any,
+    stacks: Mapping[str, tuple[int, int]],
+    wanted: Iterable[str],
+    walks: Mapping[str, Any],
+    unwinds: Mapping[str, Any],
+    calls: list[tuple[int, Any]],
+    place: int = 0,
+) -> None:
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk};
     unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them; place: unwind.AT_END where the function is at
     its end, with nothing on the stack, so that the first frame is its caller's, unwind.AT_BEGINNING at its beginning."""
@@ -50,7 +57,13 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
         alone, walked = whose == "language" and whose in walks, Label()
         if alone:
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
-            g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(PROBE_READ_KERNEL))
+            g.emit(
+                mov(R1, R7),
+                alu_imm("add", R1, offset),
+                mov_imm(R2, 8 + 8 * frames),
+                mov_imm(R3, 0),
+                call(PROBE_READ_KERNEL),
+            )
         else:
             _native(g, whose, offset, frames, unwinds, calls, place)
         if whose in walks:
@@ -67,19 +80,42 @@ def _call(g: Any, which: Any, calls: list[tuple[int, Any]]) -> None:
     g.emit(call_sub(0))
 
 
-def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]], place: int) -> None:
+def _native(
+    g: Any,
+    whose: str,
+    offset: int,
+    frames: int,
+    unwinds: Mapping[str, Any],
+    calls: list[tuple[int, Any]],
+    place: int,
+) -> None:
     some, done, walked = Label(), Label(), Label()
     if whose in unwinds:
         g.emit(store_imm(8, R7, unwinds[whose].var(RETURNED), place))
         _call(g, unwinds[whose].function, calls)
         g.emit(jump_imm("jne", R0, 0, walked))
-    g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
-           mov_imm(R4, 0 if whose == "kernel" else _USER_STACK), call(GET_STACK), jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
+    g.emit(
+        mov(R1, R6),
+        mov(R2, R7),
+        alu_imm("add", R2, offset + 8),
+        mov_imm(R3, 8 * frames),
+        mov_imm(R4, 0 if whose == "kernel" else _USER_STACK),
+        call(GET_STACK),
+        jump_imm("jsgt", R0, 0, some),
+        mov_imm(R0, 0),
+        ja(done),
+    )
     g.place(some)
     g.emit(alu_imm("rsh", R0, 3))
     g.place(done)
     g.emit(store(8, R7, offset, R0))
     if place == AT_END and whose != "kernel":
-        g.emit(jump_imm("jeq", R0, 0, walked), mov(R1, R7), alu_imm("add", R1, offset + 8), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
-               call(PROBE_READ_USER))
+        g.emit(
+            jump_imm("jeq", R0, 0, walked),
+            mov(R1, R7),
+            alu_imm("add", R1, offset + 8),
+            mov_imm(R2, 8),
+            load(8, R3, R6, SP_OF_CONTEXT),
+            call(PROBE_READ_USER),
+        )
     g.place(walked)

@@ -26,23 +26,35 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PROCESSES, _STACKS, _RING = 4096, 1 << 16, 1 << 19
-MAPS = [p.MapDef("processes", "lru_hash", 4, python_frame_words.SIZE, _PROCESSES), p.MapDef("sent", "lru_hash", 8, 8, _STACKS),
-        p.MapDef("walked", "ringbuf", 0, 0, _RING)]
+MAPS = [
+    p.MapDef("processes", "lru_hash", 4, python_frame_words.SIZE, _PROCESSES),
+    p.MapDef("sent", "lru_hash", 8, 8, _STACKS),
+    p.MapDef("walked", "ringbuf", 0, 0, _RING),
+]
 PARTS, ARRAY_OF_MAPS = "parts", "array_of_maps"
 _TABLES = 4096  # files
-_KNOWN, _KNOWN_AT_ONCE = 1024, 128  # processes whose code is known, where the kernel allocates as they come, and where it does not
+_KNOWN, _KNOWN_AT_ONCE = (
+    1024,
+    128,
+)  # processes whose code is known, where the kernel allocates as they come, and where it does not
 
 
 def tables() -> list[p.MapDef]:
     """The maps behind MAPS, of which processes have which tables; the last is of forked children (engine/kernel/fork_events.py), which leave the others their room."""
     known = _KNOWN if release() >= ON_DEMAND else _KNOWN_AT_ONCE
-    return [p.MapDef(PARTS, "hash", 4, unwind_rows.VALUE_SIZE, known), p.MapDef("tables", ARRAY_OF_MAPS, 4, 4, _TABLES),
-            p.MapDef(PARTS, "hash", 4, unwind_rows.VALUE_SIZE, known // 2)]
+    return [
+        p.MapDef(PARTS, "hash", 4, unwind_rows.VALUE_SIZE, known),
+        p.MapDef("tables", ARRAY_OF_MAPS, 4, 4, _TABLES),
+        p.MapDef(PARTS, "hash", 4, unwind_rows.VALUE_SIZE, known // 2),
+    ]
 
 
 def _table(rows: int) -> int:
     """A descriptor of an array for so many."""
-    return syscalls.map_create(p.MapDef("table", "array", 4, unwind_rows.ROW.size, rows), syscalls.MMAPABLE | syscalls.INNER_MAP)
+    return syscalls.map_create(
+        p.MapDef("table", "array", 4, unwind_rows.ROW.size, rows),
+        syscalls.MMAPABLE | syscalls.INNER_MAP,
+    )
 
 
 def empty_tables(definition: p.MapDef) -> int:
@@ -79,7 +91,10 @@ class Tables:
                 syscalls.map_update(self._parts, struct.pack("=I", pid), value)
 
     def _forget(self, pid: int) -> None:
-        with self._lock, contextlib.suppress(FileNotFoundError):  # it has ended (engine/kernel/fork_events.py)
+        with (
+            self._lock,
+            contextlib.suppress(FileNotFoundError),
+        ):  # it has ended (engine/kernel/fork_events.py)
             if self._open:
                 syscalls.map_delete(self._parts, struct.pack("=I", pid))
 
@@ -92,7 +107,9 @@ class Tables:
             try:
                 with mmap.mmap(fd, -(-len(rows) // mmap.PAGESIZE) * mmap.PAGESIZE) as memory:
                     memory[: len(rows)] = rows
-                syscalls.map_update(self._tables, struct.pack("=I", self._count), struct.pack("=I", fd))
+                syscalls.map_update(
+                    self._tables, struct.pack("=I", self._count), struct.pack("=I", fd)
+                )
             finally:
                 os.close(fd)
             self._count += 1
@@ -108,13 +125,22 @@ class Walks:
     """fds: of all maps; first: the index of the first of MAPS; interpreters: tracing.interpreters.Interpreters; with_tables: those of tables()
     are there, too; forked(child, parent): of processes that have the same code."""
 
-    def __init__(self, fds: list[int], first: int, interpreters: Any, with_tables: bool, forked: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        fds: list[int],
+        first: int,
+        interpreters: Any,
+        with_tables: bool,
+        forked: Callable[[int, int], None],
+    ) -> None:
         self._processes, self.fd = fds[first], fds[first + 2]
         self._ring = _tracer.KernelRing(self.fd, _RING)
         self._interpreters, self._forked = interpreters, forked
         interpreters.answer, interpreters.hear = self._answer, self.take
         behind = first + len(MAPS)
-        self._tables = Tables(fds[behind : behind + 2], interpreters.natives) if with_tables else None
+        self._tables = (
+            Tables(fds[behind : behind + 2], interpreters.natives) if with_tables else None
+        )
         self.parts = (fds[behind], fds[behind + 2]) if with_tables else None
 
     def _answer(self, pid: int, value: bytes) -> None:
