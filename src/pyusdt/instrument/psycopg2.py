@@ -27,13 +27,13 @@ def _connections(kind: type, cursors: type) -> Any:
     def cursor(
         self: Any, name: Any = None, cursor_factory: Any = None, *arguments: Any, **named: Any
     ) -> Any:
-        return kind.cursor(
+        return kind.cursor(  # type: ignore[attr-defined]
             self,
             name,
             _traced(cursor_factory or self.cursor_factory or cursors),
             *arguments,
             **named,
-        )  # type: ignore[attr-defined]
+        )
 
     return type(kind.__name__, (kind,), {"cursor": cursor})
 
