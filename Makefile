@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin
 # What the extension is built from; Python files need no rebuild, .venv sees src/ itself.
-SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d include/*.h c/*/*.[ch] c/*.py \
+SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d include/*.h c/*/*.[ch] c/bpf/helpers/*.[ch] c/generators/*.py \
 	src/py*/*.pyx src/py*/*.px[di] src/pyusdt/native/*.[ch] src/pyusdt/*.in)
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q

@@ -6,7 +6,7 @@ Everything else about the package stands in pyproject.toml.  In the environment:
     PYUSDT_COVERAGE=1           gcov's instrumentation
     PYUSDT_REQUIRE_PROBES=1     fail where USDT probe sites can not be built, instead of going without
     PYUSDT_NO_PROBES=1          go without; the embedded engine works regardless
-    PYUSDT_SITES=dtrace         on Linux: sites by dtrace(1), as macOS, FreeBSD and illumos have them (c/build_sites.py)
+    PYUSDT_SITES=dtrace         on Linux: sites by dtrace(1), as macOS, FreeBSD and illumos have them (c/generators/build_sites.py)
     DTRACE=PATH                 the dtrace that makes them
 """
 
@@ -21,12 +21,24 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "c"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "c" / "generators"))
 import build_sites
 
 # The folders of the C core that each side is made of.
 TARGET = ["target", "shared"]
-TRACER = ["tracer", "stacks", "bpf", "format", "shared"]
+TRACER = [
+    "session",
+    "events",
+    "discovery",
+    "consumer",
+    "recording",
+    "kernel",
+    "pystack",
+    "bpf",
+    "bpf/helpers",
+    "format",
+    "shared",
+]
 
 DTRACE = os.environ.get("DTRACE", "dtrace")
 SOURCE, HEADER = "c/generated/user_trace_dtrace.d", "c/generated/user_trace_dtrace.h"
@@ -94,7 +106,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
     compile_args, link_args = flags()
     macros = [("CYTHON_USE_MODULE_STATE", "1")]  # sub-interpreters
     headers = (
-        glob("c/*/*.h")
+        glob("c/**/*.h", recursive=True)
         + glob("include/*")
         + glob("src/pyusdt/include/*")
         + glob("src/pyusdt/native/*.h")
@@ -115,7 +127,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
     made = [
         Extension(
             "pyusdt._core",
-            ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/stacks/layout.c"],
+            ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/pystack/cpython_offsets.c"],
             libraries=libraries,
             define_macros=macros,
             **common,
@@ -128,11 +140,11 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
 
 
 def generate() -> None:
-    """Everything that is made before a compiler runs; see c/generate*.py."""
-    for script in sorted(glob("c/generate*.py")):
+    """Everything that is made before a compiler runs; see c/generators/."""
+    for script in sorted(glob("c/generators/generate*.py")):
         options = (
             ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/guide/probes.md"]
-            if script == "c/generate.py"
+            if script == "c/generators/generate_user_trace.py"
             else []
         )
         subprocess.run([sys.executable, script, *options], check=True)

@@ -3,7 +3,7 @@
  *
  * In:      the macro PROVIDER, the provider's name (default pyusdt; the Erlang NIF builds it as erlang,
  *          as OTP names it).  Run the C preprocessor over it: dtrace -h -C -s user_trace.d
- * Out:     through c/generate.py, at build time: the probe sites and the probe table of the C core, the
+ * Out:     through c/generators/generate_user_trace.py, at build time: the probe sites and the probe table of the C core, the
  *          Python type stub and docs/guide/probes.md.
  * Always:  probes and arguments stand in OTP's order, one probe a line.  A probe's place in this file is
  *          its index in every table, so probes are added at the end only.  What stands here as __ in a

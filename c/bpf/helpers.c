@@ -1,10 +1,10 @@
 /* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
  * returns it.  Always: each pointer is checked over its whole length before it is used. */
-#include "bpf/float.h"
-#include "bpf/internal.h"
-#include "bpf/json.h"
-#include "bpf/path.h"
-#include "bpf/term.h"
+#include "bpf/helpers/float.h"
+#include "bpf/vm_internal.h"
+#include "bpf/helpers/json.h"
+#include "bpf/helpers/path.h"
+#include "bpf/helpers/term.h"
 #include "pyusdt.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ static uint64_t probe_read_user_str(struct pyusdt_run *run, const uint64_t *args
     return read_user(run, args, 1);
 }
 
-/* pyusdt's own: term_text(dst, size, term, path, path size), the text of an Erlang term of the process (bpf/term.h) */
+/* pyusdt's own: term_text(dst, size, term, path, path size), the text of an Erlang term of the process (bpf/helpers/term.h) */
 static uint64_t term_text(struct pyusdt_run *run, const uint64_t *args)
 {
     uint8_t term[PYUSDT_MAX_STRING];
@@ -121,7 +121,7 @@ static uint64_t term_text(struct pyusdt_run *run, const uint64_t *args)
     return (uint64_t)(int64_t)size;
 }
 
-/* pyusdt's own: json_text(dst, size, text, path), a value of a JSON text (bpf/json.h); all have room for size bytes */
+/* pyusdt's own: json_text(dst, size, text, path), a value of a JSON text (bpf/helpers/json.h); all have room for size bytes */
 static uint64_t json_text(struct pyusdt_run *run, const uint64_t *args)
 {
     char *dst = (char *)pyusdt_run_memory(run, args[0], args[1], true);
@@ -131,7 +131,7 @@ static uint64_t json_text(struct pyusdt_run *run, const uint64_t *args)
     return path ? (uint64_t)(int64_t)pyusdt_json_text(text, size, path, size, dst, size) : 0;
 }
 
-/* pyusdt's own: path_clean(dst, size, path), both of `size` bytes (bpf/path.h) */
+/* pyusdt's own: path_clean(dst, size, path), both of `size` bytes (bpf/helpers/path.h) */
 static uint64_t path_clean(struct pyusdt_run *run, const uint64_t *args)
 {
     char *dst = (char *)pyusdt_run_memory(run, args[0], args[1], true);
@@ -144,7 +144,7 @@ static uint64_t path_clean(struct pyusdt_run *run, const uint64_t *args)
     return used;
 }
 
-/* pyusdt's own: float_compute(operation, a, b), doubles as their bits (bpf/float.h) */
+/* pyusdt's own: float_compute(operation, a, b), doubles as their bits (bpf/helpers/float.h) */
 static uint64_t float_compute(struct pyusdt_run *run, const uint64_t *args)
 {
     (void)run;

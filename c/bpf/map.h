@@ -8,7 +8,7 @@
 #ifndef PYUSDT_BPF_MAP_H
 #define PYUSDT_BPF_MAP_H
 
-#include "bpf/bpf.h"
+#include "bpf/vm.h"
 
 #define PYUSDT_MAP_NONE UINT32_MAX
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/fuse.h"
+#include "bpf/superinstructions.h"
 #include "bpf/map.h"
 
 enum form {

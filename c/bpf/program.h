@@ -10,7 +10,7 @@
 #ifndef PYUSDT_BPF_PROGRAM_H
 #define PYUSDT_BPF_PROGRAM_H
 
-#include "bpf/bpf.h"
+#include "bpf/vm.h"
 
 enum pyusdt_opcode {
 #define X(ident, opcode, sub, form, size) PYUSDT_OP_##ident,
@@ -39,7 +39,8 @@ struct pyusdt_program {
     struct pyusdt_op *ops;
     struct pyusdt_function *functions; /* [0] is entered first */
     uint32_t n_ops, n_functions;
-    bool blind; /* does not look at the state block: found with the sequences of fuse.h */
+    bool
+        blind; /* does not look at the state block: found with the sequences of superinstructions.h */
 };
 
 /* The value that ldmap loads: no address, so that only helpers can use it. */

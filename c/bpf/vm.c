@@ -1,6 +1,6 @@
-/* The vm: its maps and programs, and the engine's and consumer's way to the maps (bpf.h). */
+/* The vm: its maps and programs, and the engine's and consumer's way to the maps (vm.h). */
 #define _GNU_SOURCE
-#include "bpf/internal.h"
+#include "bpf/vm_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

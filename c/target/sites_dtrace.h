@@ -1,4 +1,4 @@
-/* Probe sites by the system's dtrace(1): macOS, FreeBSD, illumos; c/build_sites.py has the command lines.
+/* Probe sites by the system's dtrace(1): macOS, FreeBSD, illumos; c/generators/build_sites.py has the command lines.
  *
  * In:      generated/user_trace_dtrace.h, which `dtrace -h` made: a macro for each probe and for its is-enabled test;
  *          generated/user_trace_dtrace.inc: the macros with their arguments.

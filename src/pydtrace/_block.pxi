@@ -6,7 +6,7 @@ import warnings
 
 
 def fork_gated(list argv, tuple child, tuple parent, bint dies_alone):
-    """The pid of a child that becomes the command argv (bytes) when the gate says so (c/tracer/gated.h).  OSError."""
+    """The pid of a child that becomes the command argv (bytes) when the gate says so (c/session/gated_child.h).  OSError."""
     cdef pyusdt_gate gate
     gate.child[0], gate.child[1] = child
     gate.parent[0], gate.parent[1] = parent

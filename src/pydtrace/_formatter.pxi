@@ -1,6 +1,6 @@
-# The binding of c/format/format.h; part of _tracer.pyx.
+# The binding of c/format/formatter.h; part of _tracer.pyx.
 
-cdef extern from "format/format.h":
+cdef extern from "format/formatter.h":
     enum:
         PYUSDT_FORMAT_QUIET
         PYUSDT_FORMAT_TESTING
@@ -31,7 +31,7 @@ cdef extern from "format/format.h":
 
 
 cdef class Formatter:
-    """Turns records into dtrace's text.  table: data.table.build()'s; see c/format/format.h.
+    """Turns records into dtrace's text.  table: data.table.build()'s; see c/format/formatter.h.
 
     feed() a buffer, then call next() until it says DONE.
     """

@@ -1,6 +1,6 @@
-# The binding of c/tracer/kernel_ring.h, kernel_trial.h and btf.h; part of _tracer.pyx.
+# The binding of c/kernel/ringbuf.h, uprobe_trial.h and btf.h; part of _tracer.pyx.
 
-cdef extern from "tracer/kernel_ring.h" nogil:
+cdef extern from "kernel/ringbuf.h" nogil:
     ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
         pass
 
@@ -17,7 +17,7 @@ cdef extern from "tracer/kernel_ring.h" nogil:
     const uint8_t *pyusdt_kernel_ring_take(pyusdt_kernel_ring *ring, size_t *size)
 
 
-cdef extern from "tracer/btf.h" nogil:
+cdef extern from "kernel/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     int64_t pyusdt_btf_find(const uint8_t *btf, size_t size, uint32_t kind, const char *name)
     int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
@@ -26,7 +26,7 @@ cdef extern from "tracer/btf.h" nogil:
     int pyusdt_btf_enumerator(const uint8_t *btf, size_t size, const char *name, int64_t *value)
 
 
-cdef extern from "tracer/kernel_trial.h" nogil:
+cdef extern from "kernel/uprobe_trial.h" nogil:
     int pyusdt_kernel_trial(int fd, size_t size, int *child)
     int pyusdt_kernel_trial_ended(int child)
 
@@ -119,7 +119,7 @@ def kernel_trial_ended(int child):
     return bool(pyusdt_kernel_trial_ended(child))
 
 
-cdef extern from "tracer/instructions.h" nogil:
+cdef extern from "kernel/instructions.h" nogil:
     int PYUSDT_EXIT_RETURN, PYUSDT_EXIT_JUMP, PYUSDT_EXIT_POINTER, PYUSDT_EXIT_TABLE, PYUSDT_EXIT_UNCLEAR, PYUSDT_ALWAYS
 
     ctypedef struct pyusdt_exit "struct pyusdt_exit":

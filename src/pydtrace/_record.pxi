@@ -1,4 +1,4 @@
-# Recordings of events, c/tracer/record.h: writing and reading them.
+# Recordings of events, c/recording/recording.h: writing and reading them.
 
 
 cdef class Recorder:
@@ -90,7 +90,7 @@ FRAME_TARGETS = PYUSDT_FRAME_TARGETS
 
 
 cdef class Many(Feed):
-    """Recordings of many hosts, each of which comes in portions (c/tracer/many.h); a Consumer takes events of the one that was chosen.
+    """Recordings of many hosts, each of which comes in portions (c/recording/merged_replay.h); a Consumer takes events of the one that was chosen.
     share: how many processes of one host have names for their frames."""
 
     cdef pyusdt_many *many

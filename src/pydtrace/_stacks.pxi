@@ -1,8 +1,8 @@
-# The binding of c/stacks/: the memory of other processes, and the stacks of the CPythons in them; part of _tracer.pyx.
+# The binding of c/pystack/: the memory of other processes, and the stacks of the CPythons in them; part of _tracer.pyx.
 
 from libc.stdlib cimport free, malloc
 
-cdef extern from "stacks/memory.h" nogil:
+cdef extern from "pystack/remote_memory.h" nogil:
     ctypedef struct pyusdt_memory "struct pyusdt_memory":
         pid_t pid
         int pidfd
@@ -14,7 +14,7 @@ cdef extern from "stacks/memory.h" nogil:
     int pyusdt_memory_write(const pyusdt_memory *memory, uint64_t address, const void *source, size_t size)
 
 
-cdef extern from "stacks/layout.h" nogil:
+cdef extern from "pystack/cpython_offsets.h" nogil:
     enum:
         PYUSDT_PYTHON_NUMBERS
         PYUSDT_PYTHON_WORDS
@@ -27,7 +27,7 @@ cdef extern from "stacks/layout.h" nogil:
     int pyusdt_python_layout_told(const uint64_t *words, pyusdt_python_layout_numbers *out)
 
 
-cdef extern from "stacks/walk.h" nogil:
+cdef extern from "pystack/python_walk.h" nogil:
     enum:
         PYUSDT_STACK_GIL
         PYUSDT_STACK_MOVED
@@ -46,7 +46,7 @@ cdef extern from "stacks/walk.h" nogil:
     int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
 
 
-cdef extern from "stacks/stop.h" nogil:
+cdef extern from "pystack/ptrace_stop.h" nogil:
     enum:
         PYUSDT_STOP_REGISTERS
         PYUSDT_STOP_MOST
@@ -61,7 +61,7 @@ cdef extern from "stacks/stop.h" nogil:
     pid_t pyusdt_stop_holder()
 
 
-cdef extern from "stacks/holder.h" nogil:
+cdef extern from "pystack/ptrace_holder.h" nogil:
     enum:
         PYUSDT_HOLDER_LIMIT
 
@@ -77,7 +77,7 @@ LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
 
 
 def python_layout(uint32_t minor):
-    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/stacks/layout.h.  OSError where it is not known."""
+    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/pystack/cpython_offsets.h.  OSError where it is not known."""
     cdef pyusdt_python_layout_numbers layout
     cdef int code = pyusdt_python_layout(minor, &layout)
     if code < 0:
@@ -148,7 +148,7 @@ cdef class Memory:
 
 def stop(Memory memory, tids, is_child):
     """({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}) of at most MOST_STOPPED threads.  They stand
-    still until go_on(), or until HOLD_LIMIT is over: c/stacks/stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
+    still until go_on(), or until HOLD_LIMIT is over: c/pystack/ptrace_stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
     To be called by one thread alone, as go_on().  is_child: the process was started by this one."""
     cdef bint child = is_child
     cdef size_t n = len(tids)

@@ -1,4 +1,4 @@
-# What the tracer's binding sees of the C core: c/bpf/bpf.h, c/tracer/reader.h, c/tracer/registry.h, c/tracer/consumer.h
+# What the tracer's binding sees of the C core: c/bpf/vm.h, c/session/session.h, c/consumer/probe_registry.h, c/consumer/consumer.h
 # and smaller ones.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -13,7 +13,7 @@ cdef extern from "pyusdt.h" nogil:
     int pyusdt_glob(const char *pattern, const char *string)
 
 
-cdef extern from "bpf/bpf.h" nogil:
+cdef extern from "bpf/vm.h" nogil:
     struct pyusdt_map_def:
         uint32_t kind, key_size, value_size, entries
     struct pyusdt_insn:
@@ -31,7 +31,7 @@ cdef extern from "bpf/bpf.h" nogil:
     void pyusdt_vm_map_clear(pyusdt_vm *vm, unsigned map)
 
 
-cdef extern from "tracer/reader.h" nogil:
+cdef extern from "session/session.h" nogil:
     enum: PYUSDT_GLOB_SIZE
     struct pyusdt_session_config:
         uint64_t bufsize
@@ -127,7 +127,7 @@ cdef extern from "tracer/reader.h" nogil:
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 
-cdef extern from "tracer/feed.h" nogil:
+cdef extern from "events/event_source.h" nogil:
     struct pyusdt_feed_kind:
         int (*place)(const void *of, uint32_t target, uint32_t place, pyusdt_place_info *info)
     struct pyusdt_feed:
@@ -137,7 +137,7 @@ cdef extern from "tracer/feed.h" nogil:
     int PYUSDT_FRAME_TARGETS
 
 
-cdef extern from "tracer/record.h" nogil:
+cdef extern from "recording/recording.h" nogil:
     struct pyusdt_record_header:
         uint64_t begun, wall
         uint32_t target, pid, uid, gid
@@ -162,7 +162,7 @@ cdef extern from "tracer/record.h" nogil:
     const pyusdt_feed_kind pyusdt_replay_feed
 
 
-cdef extern from "tracer/many.h" nogil:
+cdef extern from "recording/merged_replay.h" nogil:
     struct pyusdt_many:
         pass
     int pyusdt_many_new(uint32_t share, pyusdt_many **out)
@@ -181,7 +181,7 @@ cdef extern from "tracer/many.h" nogil:
     const pyusdt_feed_kind pyusdt_many_feed
 
 
-cdef extern from "tracer/registry.h" nogil:
+cdef extern from "consumer/probe_registry.h" nogil:
     struct pyusdt_probe_names:
         const char *provider
         const char *module
@@ -195,12 +195,12 @@ cdef extern from "tracer/registry.h" nogil:
     bint pyusdt_registry_names(const pyusdt_registry *r, uint32_t id, pyusdt_probe_names *names)
 
 
-cdef extern from "format/format.h" nogil:
+cdef extern from "format/formatter.h" nogil:
     struct pyusdt_formatter:
         pass
 
 
-cdef extern from "tracer/consumer.h" nogil:
+cdef extern from "consumer/consumer.h" nogil:
     enum:
         PYUSDT_USES_EXECNAME
         PYUSDT_USES_NAMES
@@ -243,7 +243,7 @@ cdef extern from "tracer/consumer.h" nogil:
     uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
 
 
-cdef extern from "tracer/crew.h" nogil:
+cdef extern from "consumer/parallel_consumers.h" nogil:
     struct pyusdt_crew:
         pass
     enum: PYUSDT_CREW_MOST
@@ -252,7 +252,7 @@ cdef extern from "tracer/crew.h" nogil:
     void pyusdt_crew_free(pyusdt_crew *crew)
 
 
-cdef extern from "tracer/pace.h" nogil:
+cdef extern from "consumer/poll_pacing.h" nogil:
     enum:
         PYUSDT_PACE_SHORTEST
         PYUSDT_PACE_LONGEST
@@ -267,7 +267,7 @@ cdef extern from "tracer/pace.h" nogil:
                              uint64_t deadline)
 
 
-cdef extern from "tracer/gated.h" nogil:
+cdef extern from "session/gated_child.h" nogil:
     struct pyusdt_gate:
         int child[2]
         int parent[2]
@@ -275,5 +275,5 @@ cdef extern from "tracer/gated.h" nogil:
     pid_t pyusdt_gated_fork(char *const *argv, const pyusdt_gate *gate)
 
 
-cdef extern from "tracer/build.h" nogil:
+cdef extern from "session/build_version.h" nogil:
     const char *pyusdt_build()

@@ -473,7 +473,7 @@ cdef class Consumer:
         pyusdt_consumer_set_wall(self.consumer, offset)
 
     def print_by(self, Formatter formatter):
-        """From now on records come printed where this formatter can do that at once (c/tracer/output.h)."""
+        """From now on records come printed where this formatter can do that at once (c/consumer/record_buffer.h)."""
         self.formatter = formatter
         pyusdt_consumer_print(self.consumer, formatter.formatter)
 
@@ -509,7 +509,7 @@ cdef class Consumer:
 
 @cython.no_gc_clear  # it needs the consumers until it has gone
 cdef class Crew:
-    """Several consumers that share a session's events, a thread each (c/tracer/crew.h), from now until close().
+    """Several consumers that share a session's events, a thread each (c/consumer/parallel_consumers.h), from now until close().
 
     consumers: the first has the descriptions and probes, the others have only their clauses; the session is not started yet."""
 

@@ -307,7 +307,7 @@ def _percent(text: str | None) -> int:
 
 
 def _workers(text: str | None) -> int:
-    most = 64  # c/tracer/crew.h
+    most = 64  # c/consumer/parallel_consumers.h
     value = _count(text)
     if text is not None and not 0 < value <= most:
         raise OptionError(f"a number of consumers is needed, 1 to {most}")

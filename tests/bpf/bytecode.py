@@ -41,15 +41,15 @@ PUBLIC = os.path.join(os.path.dirname(C), "include")
 SOURCES = [
     "bpf/map.c",
     "bpf/program.c",
-    "bpf/fuse.c",
+    "bpf/superinstructions.c",
     "bpf/helpers.c",
-    "bpf/float.c",
-    "bpf/json.c",
-    "bpf/path.c",
-    "bpf/term.c",
-    "bpf/term_read.c",
-    "bpf/term_show.c",
-    "bpf/run.c",
+    "bpf/helpers/float.c",
+    "bpf/helpers/json.c",
+    "bpf/helpers/path.c",
+    "bpf/helpers/term.c",
+    "bpf/helpers/term_read.c",
+    "bpf/helpers/term_show.c",
+    "bpf/interpreter.c",
     "bpf/vm.c",
     "shared/os_linux.c",
 ]
@@ -113,7 +113,7 @@ def parse(file):
 
 def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
     """Compile tests/bpf/`main` with the interpreter; sources, include: instead of c/'s own files."""
-    subprocess.run(["python3", os.path.join(C, "generate_bpf.py")], check=True)
+    subprocess.run(["python3", os.path.join(C, "generators", "generate_bpf.py")], check=True)
     sources = sources or [os.path.join(C, name) for name in SOURCES]
     subprocess.run(
         [

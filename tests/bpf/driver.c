@@ -3,7 +3,7 @@
  * A request is u32s and bytes in the host's order: number of maps, 4 u32s each; number of slots,
  * 8 bytes each; then four blocks, a u32 length and the bytes: context, user memory (readable at
  * USER_BASE), value of element 0 of map 0, and the step limit.  The answer's last line is "end".  With an argument no
- * sequence of instructions runs as one operation (c/bpf/fuse.h).
+ * sequence of instructions runs as one operation (c/bpf/superinstructions.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/bpf.h"
+#include "bpf/vm.h"
 #include "fusing.h"
 
 #define USER_BASE 0x10000u

@@ -1,8 +1,8 @@
-/* For drivers that are linked with --wrap=pyusdt_fuse: fusing (c/bpf/fuse.h) can be switched off, and what it found in the
+/* For drivers that are linked with --wrap=pyusdt_fuse: fusing (c/bpf/superinstructions.h) can be switched off, and what it found in the
  * program that was loaded last is counted by operation. */
 #include <string.h>
 
-#include "bpf/fuse.h"
+#include "bpf/superinstructions.h"
 
 static bool fusing = true;
 static unsigned fused[PYUSDT_FUSED];

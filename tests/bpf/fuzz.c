@@ -6,7 +6,7 @@
  * program may touch in its registers and offsets around the edges; some get a random byte.  The
  * sanitizers see an access outside (arena.h); checked here: a run ends, the context and the vm
  * itself are as before, the hash maps still count what they hold, and the same comes of it where each
- * instruction runs by itself (c/bpf/fuse.h), from the same state on.  Prints what it did.
+ * instruction runs by itself (c/bpf/superinstructions.h), from the same state on.  Prints what it did.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "arena.h"
-#include "bpf/internal.h"
+#include "bpf/vm_internal.h"
 #include "fusing.h"
 
 enum {
@@ -141,7 +141,7 @@ static void emit_string(void)
     emit(0x85, 0, 0, 0, 1);
 }
 
-/* What fuse.h knows, with anything in the places that it leaves open. */
+/* What superinstructions.h knows, with anything in the places that it leaves open. */
 static void emit_sequence(void)
 {
     int off = some_off();

@@ -75,19 +75,31 @@ def test_maps_against_a_model_long(map_model):
 
 
 PLANTED = [
-    ("bpf/internal.h", "size <= high - addr;", "size <= high - addr + 1;"),
-    ("bpf/internal.h", "(8 - size)", "(9 - size)"),
-    ("bpf/internal.h", "addr <= run->stack_top - size", "addr <= run->stack_top - size + 1"),
+    ("bpf/vm_internal.h", "size <= high - addr;", "size <= high - addr + 1;"),
+    ("bpf/vm_internal.h", "(8 - size)", "(9 - size)"),
+    ("bpf/vm_internal.h", "addr <= run->stack_top - size", "addr <= run->stack_top - size + 1"),
     (
         "bpf/helpers.c",
         "pyusdt_run_memory(run, args[1], map->def.key_size, false)",
         "(const void *)args[1]",
     ),
     ("bpf/program.c", "target >= function->end", "target > function->end"),
-    ("bpf/run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
-    ("bpf/fuse.c", "f->insns[slot + 1].imm == 0", "true"),
-    ("bpf/fuse.c", "f->program->ops[slot].off == f->program->ops[slot + 3].off", "true"),
-    ("bpf/fuse.c", "f->program->ops[slot].off == f->program->ops[slot + 2].off", "true"),
+    (
+        "bpf/interpreter.c",
+        "frame == frames + PYUSDT_VM_FRAMES - 1",
+        "frame == frames + PYUSDT_VM_FRAMES",
+    ),
+    ("bpf/superinstructions.c", "f->insns[slot + 1].imm == 0", "true"),
+    (
+        "bpf/superinstructions.c",
+        "f->program->ops[slot].off == f->program->ops[slot + 3].off",
+        "true",
+    ),
+    (
+        "bpf/superinstructions.c",
+        "f->program->ops[slot].off == f->program->ops[slot + 2].off",
+        "true",
+    ),
 ]
 
 

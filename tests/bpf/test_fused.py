@@ -1,4 +1,4 @@
-"""Sequences of instructions that the interpreter runs as one operation (c/bpf/fuse.h): the same as one by one, and found."""
+"""Sequences of instructions that the interpreter runs as one operation (c/bpf/superinstructions.h): the same as one by one, and found."""
 
 import collections
 

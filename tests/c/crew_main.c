@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/bpf.h"
+#include "bpf/vm.h"
 #include "hook_kill.h"
-#include "tracer/crew.h"
-#include "tracer/reader.h"
+#include "consumer/parallel_consumers.h"
+#include "session/session.h"
 
 #define MAX 16
 

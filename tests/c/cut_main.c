@@ -6,7 +6,7 @@
 
 #include "generated/program.h"
 #include "hook_kill.h"
-#include "tracer/kernel_cut.h"
+#include "kernel/record_untrim.h"
 
 enum { CLAUSE = 5, STRINGS = 4 };
 

@@ -2,7 +2,7 @@
  *
  * In (stdin): chunks of a u32 kind and a u32 size, then that many bytes:
  *   't' u32 flags, the table        'p' u32 id, provider NUL function NUL name NUL        'r' records
- *   'o' whole records, which come one by one through c/tracer/output.h
+ *   'o' whole records, which come one by one through c/consumer/record_buffer.h
  * Out: the text on stdout; on stderr a line for each stop: its number, the offset, the action; of 'o' before them how many bytes
  * of text were printed at once.
  */
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../c/format/format.h"
+#include "../../c/format/formatter.h"
 #include "../../c/generated/program.h"
-#include "../../c/tracer/output.h"
+#include "../../c/consumer/record_buffer.h"
 
 static struct pyusdt_formatter *formatter;
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../c/tracer/tracer.h"
+#include "../../c/session/session_state.h"
 #include "fuzz_reader.h"
 
 char fuzz_rundir[] = "/dev/shm/pyusdt-fuzz-XXXXXX";

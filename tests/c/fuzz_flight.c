@@ -1,5 +1,5 @@
 /*
- * libFuzzer's harness for what reads a flight recorder's file and a recording: c/tracer/flight.c and replay.c.
+ * libFuzzer's harness for what reads a flight recorder's file and a recording: c/recording/flight_reader.c and recording_reader.c.
  *
  * In:  operations of 16 bytes (struct operation), each a change of a file that a recorder has left: of a word of its
  *      header, its table, its rings' lines, or of an event; or of the recording that it becomes; a file cut short; a process
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "../../c/shared/layout.h"
-#include "../../c/tracer/flight.h"
-#include "../../c/tracer/record.h"
+#include "../../c/recording/flight_reader.h"
+#include "../../c/recording/recording.h"
 #include "fuzz_reader.h"
 
 enum { FIRINGS = 2000, STEPS_MAX = 100000, CHANGES = 8, WITH_PLACES = 51 };

@@ -1,5 +1,5 @@
 /*
- * libFuzzer's harness for what reads the file of a kept session and comes back to it: c/tracer/keep.c and base.c.
+ * libFuzzer's harness for what reads the file of a kept session and comes back to it: c/session/kept_session.c and session_dir.c.
  *
  * In:  operations of 16 bytes (struct operation): a tracer comes, polls, says what was shown, leaves or is killed; the process
  *      fires; a word of the session file, of its wants, or of a ring's line is overwritten, the file is cut, another is put in
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "../../c/shared/os.h"
-#include "../../c/tracer/tracer.h"
+#include "../../c/session/session_state.h"
 #include "fuzz_reader.h"
 
 static const struct pyusdt_probe_desc PROBES[] = {

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../c/tracer/tracer.h"
+#include "../../c/session/session_state.h"
 #include "fuzz_reader.h"
 
 #define SPOILED_MAX (1u << 18) /* of a file: what lies behind is never touched */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "hook_kill.h"
-#include "tracer/record.h"
+#include "recording/recording.h"
 
 static int on_event(void *arg, const struct pyusdt_event *event)
 {

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "hook_kill.h"
-#include "tracer/reader.h"
+#include "session/session.h"
 #include "traced.h"
 
 #define MAX_TARGETS 1024

@@ -1,6 +1,6 @@
 """Root traces a process of a user who makes its run directory, or what root takes for it, be something else meanwhile.
 
-The tracer stops at a hook between any two calls of its walk (c/tracer/enter.c), the attacker does what he can there, and the
+The tracer stops at a hook between any two calls of its walk (c/discovery/rundir_open.c), the attacker does what he can there, and the
 tracer goes on. Nothing outside of his own /dev/shm may be another than before: not its entries, owners, modes, times, bytes.
 """
 

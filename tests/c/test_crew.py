@@ -1,4 +1,4 @@
-"""Several consumers of one session (c/tracer/crew.h), under the sanitizers: every event is seen by one of them, and nothing that they
+"""Several consumers of one session (c/consumer/parallel_consumers.h), under the sanitizers: every event is seen by one of them, and nothing that they
 have in common changes while they run."""
 
 import struct
@@ -12,12 +12,11 @@ from pydtrace.dlang.compile import compile_program
 
 FURTHER = sorted(
     str(path.relative_to(ROOT / "c").with_suffix(""))
-    for folder in ("bpf", "format", "tracer")
-    for path in (ROOT / "c" / folder).glob("*.c")
-    if path.stem
-    in ("captured", "consumer", "crew", "feed", "ids", "output", "recorder", "registry", "state")
-    or folder != "tracer"
+    for folder in ("bpf", "consumer", "format")
+    for path in (ROOT / "c" / folder).rglob("*.c")
+    if path.stem != "poll_pacing"
 )
+FURTHER += ["recording/recording_writer", "session/session_source"]
 SCRIPT = """pyusdt*:::*-i4* { @all = count(); }
 pyusdt*:::*-i4* { @tid[tid] = count(); @text[substr(copyinstr(arg5), 0, 2)] = quantize(arg1); }
 pyusdt*:::*-i4* /arg1 % 2/ { this->half = arg1 / 2; @half = sum(this->half); }"""

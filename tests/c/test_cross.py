@@ -42,7 +42,7 @@ def zig(tmp_path_factory):
 def test_cross(target, zig, tmp_path):
     """Every file to an object, and the target's side to a shared library, for which every name must be found."""
     objects = {}
-    for source in sorted(ROOT.glob("c/*/*.c")):
+    for source in sorted(ROOT.glob("c/**/*.c")):
         folder = source.parent.name
         made = tmp_path / f"{folder}-{source.stem}.o"
         done = subprocess.run(

@@ -42,9 +42,17 @@ COVERED = ["-fsanitize=fuzzer", "-fprofile-instr-generate", "-fcoverage-mapping"
 OPTIONS = ["-handle_bus=0", "-len_control=0", "-timeout=20", "-rss_limit_mb=6000"]
 # Each harness, its corpus, the longest input, and the files that the corpus is to come through.
 HARNESSES = {
-    "fuzz_reader": ("corpus", 768, ["tracer/reader.c", "tracer/target.c", "tracer/ctl.c"]),
-    "fuzz_flight": ("corpus_flight", 256, ["tracer/flight.c", "tracer/replay.c"]),
-    "fuzz_keep": ("corpus_keep", 512, ["tracer/keep.c"]),
+    "fuzz_reader": (
+        "corpus",
+        768,
+        ["session/ring_merge.c", "session/target_process.c", "session/control_file.c"],
+    ),
+    "fuzz_flight": (
+        "corpus_flight",
+        256,
+        ["recording/flight_reader.c", "recording/recording_reader.c"],
+    ),
+    "fuzz_keep": ("corpus_keep", 512, ["session/kept_session.c"]),
 }
 
 
@@ -99,7 +107,7 @@ def test_search(harness, tmp_path):
 PLANTED = [
     (
         "fuzz_reader",
-        "tracer/reader.c",
+        "session/ring_merge.c",
         "source->next.probe >= source->target->table->table.nprobes",
         "source->next.probe > source->target->table->table.nprobes",
         2,
@@ -107,7 +115,7 @@ PLANTED = [
     ),
     (
         "fuzz_flight",
-        "tracer/flight.c",
+        "recording/flight_reader.c",
         "pyusdt_event_header_ok(event, available)",
         "event->size <= available",
         1,
@@ -115,7 +123,7 @@ PLANTED = [
     ),
     (
         "fuzz_keep",
-        "tracer/reader.c",
+        "session/ring_merge.c",
         "else if (source->told > source->shown)",
         "else if (source->told < source->shown)",
         1,

@@ -117,7 +117,9 @@ def test_a_build_says_its_commit():
         text=True,
         check=False,
     )
-    made = subprocess.run([sys.executable, ROOT / "c" / "generate_build.py"], check=True)
+    made = subprocess.run(
+        [sys.executable, ROOT / "c" / "generators" / "generate_build.py"], check=True
+    )
     text = (ROOT / "c" / "generated" / "build.h").read_text()
     assert made.returncode == 0 and re.search(r'"[\d.]+(, commit [0-9a-f]{8}\+?)?"', text)
     assert head.returncode != 0 or head.stdout.strip() in text or "commit" not in text

@@ -21,7 +21,14 @@ with pyusdt.tag("red"):
 late(-1, "zwölf")
 """
 CORE = sorted(path for path in (ROOT / "c/shared").glob("*.c")) + [
-    ROOT / f"c/tracer/{name}.c" for name in ("replay", "flight", "record_file", "places", "build")
+    ROOT / f"c/{name}.c"
+    for name in (
+        "recording/recording_reader",
+        "recording/flight_reader",
+        "recording/recording_file",
+        "events/place_table",
+        "session/build_version",
+    )
 ]
 
 

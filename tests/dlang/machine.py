@@ -33,11 +33,11 @@ def library():
     if _library is None:
         c = os.path.join(ROOT, "c")
         for generator in ("generate_bpf.py", "generate_program.py"):
-            subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
+            subprocess.run([sys.executable, os.path.join(c, "generators", generator)], check=True)
         out = tempfile.mkdtemp(prefix="pyusdt-vm-")
         path = os.path.join(out, "vm.so")
         sources = [
-            *glob(os.path.join(c, "bpf", "*.c")),
+            *glob(os.path.join(c, "bpf", "**", "*.c"), recursive=True),
             *glob(os.path.join(c, "format", "*.c")),
             os.path.join(c, "shared", "os_linux.c"),
         ]

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/term.h"
+#include "bpf/helpers/term.h"
 
 static unsigned long long state;
 

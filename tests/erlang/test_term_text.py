@@ -1,4 +1,4 @@
-"""The text of terms (c/bpf/term.c), of bytes that a hostile process may write."""
+"""The text of terms (c/bpf/helpers/term.c), of bytes that a hostile process may write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = [
     os.path.join(HERE, "term_fuzz.c"),
     *(
-        os.path.join(harness.ROOT, "c", "bpf", f"{name}.c")
+        os.path.join(harness.ROOT, "c", "bpf", "helpers", f"{name}.c")
         for name in ("term", "term_read", "term_show")
     ),
 ]

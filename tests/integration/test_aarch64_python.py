@@ -88,7 +88,7 @@ def compile_extension(root: str, library: str, module: str, folders: list[str]) 
     if module == "pyusdt/_core":
         core += [
             *glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c"),
-            f"{harness.ROOT}/c/stacks/layout.c",
+            f"{harness.ROOT}/c/pystack/cpython_offsets.c",
         ]
     includes = [
         f"-I{harness.ROOT}/{folder}"
@@ -134,7 +134,22 @@ def emulated(tmp_path_factory):
             f"{harness.ROOT}/src/{package}", f"{library}/{package}", ignore=harness.NOT_SOURCE
         )
     compile_extension(
-        root, library, "pydtrace/_tracer", ["tracer", "stacks", "bpf", "format", "shared"]
+        root,
+        library,
+        "pydtrace/_tracer",
+        [
+            "session",
+            "events",
+            "discovery",
+            "consumer",
+            "recording",
+            "kernel",
+            "pystack",
+            "bpf",
+            "bpf/helpers",
+            "format",
+            "shared",
+        ],
     )
     extension = compile_extension(root, library, "pyusdt/_core", ["target", "shared"])
     for name in ("cache", "run"):

@@ -37,7 +37,7 @@ def test_counts_are_exact(pydtrace, tmp_path):
 
 
 def test_probes_that_take_turns_are_counted_exactly(pydtrace, tmp_path):
-    """More than have a place of their own in c/tracer/tally.h at once: 950, each four times, and what looks at events in between."""
+    """More than have a place of their own in c/consumer/pending_counts.h at once: 950, each four times, and what looks at events in between."""
     program = tmp_path / "turns.py"
     program.write_text(
         "import pyusdt\nfor i in range(4 * 950):\n    pyusdt.pn(i % 950, i)\n    if i % 7 == 0:\n        pyusdt.p(i)\n"

@@ -11,7 +11,7 @@ from glob import glob
 import harness
 import pytest
 
-sys.path.insert(0, os.path.join(harness.ROOT, "c"))
+sys.path.insert(0, os.path.join(harness.ROOT, "c", "generators"))
 import build_sites
 
 pytestmark = pytest.mark.xdist_group("integration/test_dtrace_sites")

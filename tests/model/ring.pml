@@ -3,7 +3,7 @@
  * to under contention, one tracer; SIGKILL of either side before every shared store.
  *
  * One line of this model is one access to shared memory; what is private happens with the next access. Sequential
- * consistency is what the memory orders in c/target/ring.c and c/tracer/reader.c give these accesses (docs/internals/ring.md argues each).
+ * consistency is what the memory orders in c/target/ring.c and c/session/ring_merge.c give these accesses (docs/internals/ring.md argues each).
  *
  * Checked: no event is delivered torn, twice or unpublished; in order of time; fired = delivered + dropped, but for one
  * unfinished event per producer that was killed inside; all that was published before a kill is delivered; nobody waits

@@ -10,7 +10,7 @@
  *   unnamed  so does the code object
  *   withheld so does all that a Python tells first
  * It calls getppid() for each line that it reads, and ends when there are no more.
- * But for told, it is a 3.12 by its layout (c/stacks/layout.c). */
+ * But for told, it is a 3.12 by its layout (c/pystack/cpython_offsets.c). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -4,7 +4,7 @@
  * the line that calls b, b runs, in the memory where a was.  For how long a part and a line of the processor's cache take to be read, for each
  * moment at which a walk may begin, there is one walk.  Printed: the walks that say that nothing moved, and those of them that have a
  * stack that never was: a from b's line, or b from a's. */
-#include "stacks/walk.h"
+#include "pystack/python_walk.h"
 
 #include <errno.h>
 #include <stdio.h>

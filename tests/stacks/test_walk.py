@@ -169,7 +169,11 @@ def test_looks_do_not_go_in_step_with_a_program(tmp_path):
 
     507 did so with two looks at even distances, 249 with four."""
     program, core = str(tmp_path / "moving"), os.path.join(os.path.dirname(harness.HERE), "..", "c")
-    sources = [f"{harness.HERE}/moving_main.c", f"{core}/stacks/walk.c", f"{core}/stacks/layout.c"]
+    sources = [
+        f"{harness.HERE}/moving_main.c",
+        f"{core}/pystack/python_walk.c",
+        f"{core}/pystack/cpython_offsets.c",
+    ]
     subprocess.run(
         ["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", f"-I{core}", *sources, "-o", program],
         check=True,

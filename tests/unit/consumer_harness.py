@@ -13,18 +13,20 @@ QUIET, TESTING, RAWBYTES, FLOW = 1, 2, 4, 8
 DONE, FULL, PROBE, ACTION, FAULT = range(5)
 SOURCES = (
     "tests/c/format_main.c",
-    "c/format/flow.c",
-    "c/format/format.c",
-    "c/format/table.c",
+    "c/format/flowindent.c",
+    "c/format/formatter.c",
+    "c/format/format_program.c",
     "c/format/text.c",
-    "c/tracer/output.c",
+    "c/consumer/record_buffer.c",
 )
 
 
 def build(folder):
     """Compile the harness into a folder; its path."""
     program = os.path.join(folder, "format_main")
-    subprocess.run(["python3", os.path.join(TOP, "c", "generate_program.py")], check=True)
+    subprocess.run(
+        ["python3", os.path.join(TOP, "c", "generators", "generate_program.py")], check=True
+    )
     subprocess.run(
         [os.environ.get("CC", "gcc"), "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Ic", *SOURCES,
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", program],

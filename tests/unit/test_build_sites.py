@@ -1,4 +1,4 @@
-"""What setup.py would run on macOS, FreeBSD and illumos (c/build_sites.py), and what it does where that fails.
+"""What setup.py would run on macOS, FreeBSD and illumos (c/generators/build_sites.py), and what it does where that fails.
 
 tests/integration/test_dtrace_sites.py builds and traces such sites, with the two dtraces that there are for Linux."""
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SPEC = importlib.util.spec_from_file_location(
-    "build_sites", os.path.join(ROOT, "c", "build_sites.py")
+    "build_sites", os.path.join(ROOT, "c", "generators", "build_sites.py")
 )
 build_sites = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(build_sites)

@@ -1,4 +1,4 @@
-"""Records that are printed where they are made (c/tracer/output.c): the same text as of records that wait, in the same order."""
+"""Records that are printed where they are made (c/consumer/record_buffer.c): the same text as of records that wait, in the same order."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The engine of -x hostmode=central (hosts/central_engine.py, c/tracer/many.c), on one recording that several hosts send.
+"""The engine of -x hostmode=central (hosts/central_engine.py, c/recording/merged_replay.c), on one recording that several hosts send.
 
 All hosts send the same bytes, so that their processes and threads have the same ids.
 """

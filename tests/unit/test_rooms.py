@@ -251,9 +251,14 @@ C = {
     "target": ("generated", "shared"),
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
-    "stacks": (),
-    "tracer": ("bpf", "format", "generated", "shared"),
-    "native": ("shared", "stacks", "target"),
+    "pystack": (),
+    "events": ("generated", "session", "shared"),
+    "discovery": ("session", "shared"),
+    "session": ("discovery", "events", "generated", "shared"),
+    "recording": ("events", "session", "shared"),
+    "consumer": ("bpf", "events", "format", "generated", "recording", "session", "shared"),
+    "kernel": ("generated", "shared"),
+    "native": ("shared", "pystack", "target"),
     "nif": ("shared", "target"),
 }
 C_FOLDERS = {"native": SOURCES / "pyusdt" / "native", "nif": TOP / "erlang_nif" / "c_src"}

@@ -7,7 +7,7 @@ handle), "key" and "value" (pointers to as many bytes as the map's key or value 
 process that fired), "int".  embedded, kernel: WORKS; FAULTS where a read may be refused
 (-EFAULT in r0) for what the event did not capture; else the tag of the compile error.
 
-No imports: c/generate_bpf.py reads this file by itself.
+No imports: c/generators/generate_bpf.py reads this file by itself.
 """
 
 WORKS, FAULTS = "works", "faults"

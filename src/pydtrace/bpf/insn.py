@@ -2,7 +2,7 @@
 """The opcode table: eBPF as Linux 5.15 knows it, one row per instruction.
 
 In: nothing.  Out: ROWS, from which come the assembler (asm.py), the disassembler (disasm.py),
-the constructors below (for the code generator) and, through c/generate_bpf.py, the C
+the constructors below (for the code generator) and, through c/generators/generate_bpf.py, the C
 interpreter's opcodes.  Always: one Insn is one 8-byte slot of a program, so an index into a
 list of Insn is a program counter; the 64-bit load takes two.
 

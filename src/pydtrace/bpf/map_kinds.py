@@ -1,6 +1,6 @@
 """Map kinds: one row per kind of map that a program may have.
 
-`number` is Linux's map type (enum bpf_map_type), also the kind's number in c/bpf/bpf.h.  Where
+`number` is Linux's map type (enum bpf_map_type), also the kind's number in c/bpf/vm.h.  Where
 `per_cpu` holds, the kernel keeps one value a CPU; the embedded interpreter has one instance.
 """
 

@@ -2,7 +2,7 @@
 of freopen(), printf() with addresses in it.
 
 In: a program, records and aggregations' rows.  Out: bytes.
-Always: formats are C's business (c/format/format.h): each such action is a clause of its own in a second table,
+Always: formats are C's business (c/format/formatter.h): each such action is a clause of its own in a second table,
 and what it formats is a record, an aggregation's row made to look like one.
 """
 

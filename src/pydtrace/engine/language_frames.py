@@ -1,6 +1,6 @@
 """Frames of a language's stack: words in the place of addresses, and their names.
 
-In: words as c/tracer/consumer.c makes them of an event's stack (program/program.py, FRAME_), and the feed that the event came from.
+In: words as c/consumer/consumer.c makes them of an event's stack (program/program.py, FRAME_), and the feed that the event came from.
 Out: texts, as `pyusdt dump` has them.  Always: a function whose place is not known is "?"; other words are left to others.
 """
 

@@ -3,7 +3,7 @@
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
-child ends without having run anything.  Nothing of Python runs in the child (c/tracer/gated.h).  An engine may start the command in
+child ends without having run anything.  Nothing of Python runs in the child (c/session/gated_child.h).  An engine may start the command in
 another way: hand_over().
 A command that runs when the tracing ends gets one signal, once: what the terminal has sent it already is not sent again.
 """

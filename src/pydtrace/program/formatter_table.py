@@ -1,4 +1,4 @@
-"""The formatter's table: a Program in, the bytes that c/format/format.h describes out.
+"""The formatter's table: a Program in, the bytes that c/format/formatter.h describes out.
 
 The table tells C what each record holds and how its values are printed, so that C needs neither the
 program nor Python.  Everything that depends on types is decided here.

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MAX_WIDTH = (
     0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
 )
-MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/table.h has it
+MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/format_program.h has it
 
 # Flags of a conversion.
 ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32
 _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
-# What a conversion prints; c/format/format.h has the same numbers.
+# What a conversion prints; c/format/formatter.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
 KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT, CODE_POINT = NAMED = range(
     100, 105

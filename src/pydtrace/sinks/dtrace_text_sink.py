@@ -1,7 +1,7 @@
 """dtrace's output: what pydtrace prints unless it is told otherwise.
 
 In: what a sink is given (driver/sink.py).  Out: text, byte for byte as dtrace prints it; run-time errors and losses on the
-standard error.  Always: records are printed by C (c/format/format.h); what it leaves to us is done where it stands among them.
+standard error.  Always: records are printed by C (c/format/formatter.h); what it leaves to us is done where it stands among them.
 """
 
 from __future__ import annotations

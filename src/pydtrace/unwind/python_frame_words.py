@@ -1,6 +1,6 @@
 """What programs in the kernel and the tracer tell each other of an interpreter's stack: where it is, and a word a frame.
 
-In: a layout of a CPython (c/stacks/layout.h), words.  Out: bytes for the programs' map, what a word means.
+In: a layout of a CPython (c/pystack/cpython_offsets.h), words.  Out: bytes for the programs' map, what a word means.
 Always: a word of a frame has its highest bit set, which no address of a process has; each fits where an address does, so that a stack may
 have both.
 """

@@ -4,7 +4,7 @@
 In: the memory of a process, its threads.  Out: a Copy for each.
 Always: a thread that waits in the kernel is left alone: the kernel tells where its stack is, though not all of its registers.  One that
 runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here: a process of its own holds
-it (c/stacks/holder.h).  Only where more registers are needed, and its system call starts again by itself, is a thread that waits stopped, too.
+it (c/pystack/ptrace_holder.h).  Only where more registers are needed, and its system call starts again by itself, is a thread that waits stopped, too.
 """
 
 import errno

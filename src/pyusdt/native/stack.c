@@ -8,7 +8,7 @@
 #include "native/convert.h"
 #include "native/vm.h"
 #include "pyusdt.h"
-#include "stacks/layout.h"
+#include "pystack/cpython_offsets.h"
 
 #define TRIES 16 /* for a place's number, which the core may have no room or no time for */
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/stacks/walk.h
+MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
 MOST_HZ = 1000
 MOST_SECONDS = 7 * 24 * 3600
 

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """term(): the Erlang term that a probe's argument carries, or an element of it, as text.
 
-Always: the helper (c/bpf/term.c) reads what the event captured; only the embedded engine has it.
+Always: the helper (c/bpf/helpers/term.c) reads what the event captured; only the embedded engine has it.
 """
 
 from pydtrace.bpf.insn import R0, R1, R2, R3, R4, R5, jump_imm, mov_imm, store, store_imm
@@ -27,7 +27,7 @@ def _check(call):
 
 
 def _path(g, args):
-    """Write the steps as c/bpf/term.h has them: (offset in the state block, bytes)."""
+    """Write the steps as c/bpf/helpers/term.h has them: (offset in the state block, bytes)."""
     sizes = [8 + (g.layout.string_size if arg.type.is_string else 8) for arg in args]
     at = start = g.alloc(sum(sizes))
     for arg, size in zip(args, sizes):

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """json(): a value of a JSON text, as illumos's json() finds it.
 
-Always: the helper (c/bpf/json.c) takes text, path and result in places of the same size; only the embedded engine has
+Always: the helper (c/bpf/helpers/json.c) takes text, path and result in places of the same size; only the embedded engine has
 it.  What the path does not lead to, and a text that is not JSON up to there, is NULL.
 """
 

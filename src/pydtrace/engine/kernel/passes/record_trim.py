@@ -3,7 +3,7 @@
 
 In: a clause whose record has strings whose lengths its code knows (program.Data.length).  Out: its code, emitting the
 record cut behind each such string's NUL, rounded up to 8 bytes; what is between and behind them is as it was.
-Always: the clause's own places stay where they are; the consumer (c/tracer/kernel_cut.c) makes the records whole, so
+Always: the clause's own places stay where they are; the consumer (c/kernel/record_untrim.c) makes the records whole, so
 nobody else knows of it.  The zeros behind a string that is cut are not written.
 """
 

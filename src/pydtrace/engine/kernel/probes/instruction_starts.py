@@ -2,7 +2,7 @@
 """Instructions, for probes at them: where those of a function begin, and which may have one.
 
 In: a function's bytes, ELF's number of the processor; a place in a file.  Out: the offsets of instructions, ascending; yes or no.
-Always: what is not known ends the list, so that no probe is put into the middle of an instruction (c/tracer/instructions.h).
+Always: what is not known ends the list, so that no probe is put into the middle of an instruction (c/kernel/instructions.h).
 """
 
 from __future__ import annotations

@@ -1,0 +1,14 @@
+/* What was captured of an event's memory: the strings, terms and arrays that its pointers lead to.
+ *
+ * In: an address of the process that fired.  Out: bytes, as helpers want them (PYUSDT_READ_* of bpf/vm.h).
+ * Always: all else than what was captured is a bad address. */
+#ifndef PYUSDT_CONSUMER_CAPTURED_MEMORY_H
+#define PYUSDT_CONSUMER_CAPTURED_MEMORY_H
+
+#include "events/event_source.h"
+
+/* As pyusdt_vm_env's read_user: how many bytes, or -EFAULT. */
+int pyusdt_captured_read(const struct pyusdt_event *e, uint64_t address, void *to, uint32_t size,
+                         int how);
+
+#endif

@@ -1,0 +1,626 @@
+/* See consumer.h. */
+#define _GNU_SOURCE
+#include "consumer/consumer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "generated/program.h"
+#include "shared/os.h"
+#include "consumer/captured_memory.h"
+#include "consumer/parallel_consumers.h"
+#include "consumer/probe_ids.h"
+#include "consumer/record_buffer.h"
+#include "consumer/state_block.h"
+#include "consumer/pending_counts.h"
+
+enum {
+    PYUSDT_PROBE_ERROR = 3
+}; /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
+enum {
+    RECORDS_PAUSE = 512 << 10
+}; /* past this a poll stops early, so that the caller can print what a processor's cache still has */
+
+struct clause {
+    int program;
+    uint32_t flags;
+    bool reads;   /* the state block */
+    int counting; /* the program that does the same for many firings at once; -1: there is none */
+};
+
+/* Of the last event's probe: what all its events have in common, so that the next one finds it. */
+struct met {
+    uint32_t target, probe,
+        place; /* of the feed; NOBODY: of none, or the state block's constant part is another's by now */
+    uint32_t id; /* 0: there was no memory for it */
+    uint32_t n;
+    const uint32_t *clauses;
+    bool reads; /* one of the clauses reads the state block */
+    bool
+        counts; /* all of them have a program for many firings: events are counted, and settle() runs it */
+    uint32_t waiting; /* events that were counted since */
+};
+#define NOBODY UINT32_MAX
+
+struct pyusdt_consumer {
+    struct pyusdt_vm *vm;
+    struct pyusdt_vm_env env;
+    struct pyusdt_registry *registry;
+    struct pyusdt_consumer_config config;
+    struct clause *clauses;
+    struct pyusdt_ids own; /* where it has no first consumer */
+    struct pyusdt_ids *ids;
+    struct pyusdt_consumer *first;    /* whose registry and ids are used; NULL: its own */
+    struct pyusdt_crew *crew;         /* of which it is the first; NULL: none */
+    bool apart;                       /* other consumers of its crew run now, too */
+    struct pyusdt_feed feed;          /* the one that is being polled */
+    struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
+    struct pyusdt_state *state;       /* followed by the program's part */
+    struct met met;
+    struct pyusdt_tally tally;        /* of probes that were met before it */
+    const struct pyusdt_event *event; /* the one that is being run */
+    struct pyusdt_output output;
+    uint32_t running; /* index of the clause that is being run */
+    uint64_t wall;    /* realtime minus monotonic clock, ns */
+    bool wall_is_set; /* by the caller: not today's */
+    bool exiting;
+    bool pausing; /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
+    bool failed;  /* the clause that is being run emitted a fault: `fault` */
+    uint8_t fault[PYUSDT_FAULT_RECORD_SIZE];
+    uint64_t frame[PYUSDT_MAX_FRAMES]; /* of the event that is being run, as the clauses see them */
+    uint32_t nframes;
+    uint64_t cut;
+    uint64_t lost, stopped;
+    struct pyusdt_error stopped_why;
+};
+
+/* --- what the programs see of the outside ---------------------------------------------------------- */
+
+static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int how)
+{
+    return pyusdt_captured_read(((const struct pyusdt_consumer *)arg)->event, address, to, size,
+                                how);
+}
+
+/* What a record means to the running of the clauses. */
+static void note_record(struct pyusdt_consumer *c, const uint8_t *record, uint32_t size)
+{
+    uint32_t clause, flags = c->clauses[c->running].flags;
+
+    memcpy(&clause, record + PYUSDT_RECORD_CLAUSE, sizeof clause);
+    if (clause & PYUSDT_RECORD_FAULT && size == sizeof c->fault) {
+        memcpy(c->fault, record, size);
+        c->failed = true;
+    } else if (!(clause & PYUSDT_RECORD_FLAGS)) {
+        c->exiting |= flags & PYUSDT_CLAUSE_EXITS;
+        c->pausing |= flags & PYUSDT_CLAUSE_PAUSES;
+    }
+}
+
+static int add_record(void *arg, const void *record, uint32_t size)
+{
+    struct pyusdt_consumer *c = arg;
+    int code = pyusdt_output_add(&c->output, record, size);
+    if (code == 0)
+        note_record(c, record, size);
+    else
+        c->lost++;
+    return code;
+}
+
+static uint64_t event_time(void *arg)
+{
+    return ((const struct pyusdt_consumer *)arg)->event->time;
+}
+
+/* --- stacks ------------------------------------------------------------------------------------------ */
+
+/* A frame of a process as the clauses see it: docs/internals/program.md, "Stacks". */
+static uint64_t frame_word(uint32_t target, uint64_t frame)
+{
+    uint64_t place = frame >> 32,
+             line = frame & ~(PYUSDT_FRAME_CODE | PYUSDT_FRAME_ENTRY) & UINT32_MAX,
+             mark = PYUSDT_FRAME_MARK;
+
+    if (target >= PYUSDT_FRAME_TARGETS)
+        target = place = 0; /* else it would be a frame of another process */
+    place = place <= PYUSDT_MAX_PLACES ? place : 0;
+    line = line < 1u << PYUSDT_FRAME_PLACE_SHIFT ? line : 0;
+    if (frame & PYUSDT_FRAME_CODE)
+        mark = PYUSDT_FRAME_MARK_CODE;
+    else if (frame & PYUSDT_FRAME_ENTRY)
+        mark = PYUSDT_FRAME_MARK_FIRST;
+    return mark << PYUSDT_FRAME_MARK_SHIFT | (uint64_t)target << PYUSDT_FRAME_TARGET_SHIFT |
+           place << PYUSDT_FRAME_PLACE_SHIFT | line;
+}
+
+static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+{
+    uint64_t frame;
+    uint32_t target = e->nframes > 0 && c->feed.kind->named
+                          ? c->feed.kind->named(c->feed.of, e->target)
+                          : e->target;
+
+    c->nframes =
+        e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
+    for (uint32_t i = 0; i < c->nframes; i++) {
+        memcpy(&frame, e->frames + 8 * i, sizeof frame);
+        c->frame[i] = frame_word(target, frame);
+    }
+    c->cut += e->more;
+}
+
+static bool is_native(uint64_t word)
+{
+    return word >> PYUSDT_FRAME_MARK_SHIFT == PYUSDT_FRAME_MARK_CODE;
+}
+
+/* Of native frames and a language's half at least are for those of the language; the two innermost native ones stay always, as in
+ * the kernel engine. Where native ones are not wanted, frames of one place are one word, whoever called the interpreter for them. */
+static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area *area)
+{
+    uint64_t frame[PYUSDT_MAX_FRAMES];
+    uint32_t natives = 0, kept, others, n = 0;
+
+    while (natives < c->nframes && is_native(c->frame[natives]))
+        natives++;
+    others = c->nframes - natives;
+    if (natives == 0 && !area->language) {
+        pyusdt_state_fill_stack(c->state, area, c->frame, c->nframes);
+        return;
+    }
+    kept = area->language ? 0 : natives;
+    if (kept + others > area->frames && others > 0) {
+        uint32_t half = area->frames / 2 > 2 ? area->frames / 2 : 2,
+                 free = others < area->frames ? area->frames - others : 0;
+        uint32_t most = free > half ? free : half;
+        kept = kept < most ? kept : most;
+    }
+    for (uint32_t i = 0; i < kept; i++)
+        frame[n++] = c->frame[i];
+    for (uint32_t i = natives; i < c->nframes; i++) {
+        uint64_t word = c->frame[i];
+        if (is_native(word))
+            continue;
+        if (area->language && word >> PYUSDT_FRAME_MARK_SHIFT == PYUSDT_FRAME_MARK_FIRST)
+            word ^= (uint64_t)(PYUSDT_FRAME_MARK ^ PYUSDT_FRAME_MARK_FIRST)
+                    << PYUSDT_FRAME_MARK_SHIFT;
+        frame[n++] = word;
+    }
+    pyusdt_state_fill_stack(c->state, area, frame, n);
+}
+
+void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
+{
+    c->nframes = n < PYUSDT_MAX_FRAMES ? n : PYUSDT_MAX_FRAMES;
+    memcpy(c->frame, frames, c->nframes * sizeof *frames);
+}
+
+/* --- running ----------------------------------------------------------------------------------------- */
+
+static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+{
+    struct pyusdt_state *s = c->state;
+    s->time = e->time;
+    s->cpu = e->cpu;
+    s->tid = e->tid;
+    memcpy(s->arg, e->arg, sizeof s->arg); /* those that it does not have are 0 */
+    if (c->config.uses & PYUSDT_USES_WALL)
+        s->wall = e->time + c->wall;
+    for (int i = 0; i < PYUSDT_STACKS; i++)
+        if (c->config.stack[i].offset)
+            fill_stack(c, &c->config.stack[i]);
+    if (c->config.this_size)
+        memset((uint8_t *)s + c->config.this_offset, 0, c->config.this_size);
+}
+
+static void note_stopped(struct pyusdt_consumer *c, int code)
+{
+    if (c->stopped++ == 0)
+        pyusdt_error_set(&c->stopped_why, code, "clause %u: %s at instruction %u, address 0x%llx",
+                         c->running, code == -ELOOP ? "too many steps" : "invalid access",
+                         c->env.fault_pc, (unsigned long long)c->env.fault_addr);
+}
+
+static void run_program(struct pyusdt_consumer *c, uint32_t clause, int program)
+{
+    uint64_t r0;
+
+    c->running = clause;
+    c->failed = false;
+    int code = pyusdt_vm_run(c->vm, program, &c->env, &r0);
+    if (code)
+        note_stopped(c, code);
+}
+
+static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
+{
+    run_program(c, clause, c->clauses[clause].program);
+}
+
+/* The ERROR probe, with the arguments that dtrace gives it: the probe, the clause, the place in its code, the kind
+ * of fault, the address.  A fault in ERROR itself fires nothing. */
+static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                       const struct pyusdt_event *event)
+{
+    uint32_t n, kind, pc, clause;
+    uint64_t value;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, PYUSDT_PROBE_ERROR, &n);
+    if (n == 0)
+        return;
+    memcpy(&clause, c->fault + PYUSDT_RECORD_CLAUSE, sizeof clause);
+    memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
+    memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
+    memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
+    struct pyusdt_event error = {.time = event->time,
+                                 .tid = event->tid,
+                                 .cpu = event->cpu,
+                                 .args = 0x3f,
+                                 .arg = {0, id, clause & ~PYUSDT_RECORD_FLAGS, pc, kind, value}};
+    size_t size = c->config.this_offset + c->config.this_size;
+    uint8_t *saved = malloc(size);
+    if (!saved) {
+        c->lost++;
+        return;
+    }
+    memcpy(saved, c->state, size);
+    c->event = &error;
+    pyusdt_state_fill_who(c->state, c->config.uses, PYUSDT_PROBE_ERROR, who, c->registry);
+    fill_event(c, &error);
+    for (uint32_t i = 0; i < n; i++)
+        run_clause(c, clauses[i]);
+    c->event = event;
+    memcpy(c->state, saved, size);
+    free(saved);
+}
+
+/* Whether one of the clauses reads the state block. */
+static bool read_state(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (c->clauses[clauses[i]].reads)
+            return true;
+    return false;
+}
+
+/* As in dtrace walltimestamp goes on from clause to clause, by what they take here; 0 where nobody would see it, and where
+ * the wall clock is not today's: what is replayed gives the same again and again. */
+static uint64_t wall_begins(const struct pyusdt_consumer *c, const struct met *met)
+{
+    return met->n > 1 && c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set ? pyusdt_now() : 0;
+}
+
+/* The clauses of an event of the probe that was met: the state block is filled but for the event. */
+static void run_clauses(struct pyusdt_consumer *c, const struct met *met,
+                        const struct pyusdt_process *who, const struct pyusdt_event *event)
+{
+    bool exiting = c->exiting; /* END runs after exit(), too */
+    uint64_t begun = wall_begins(c, met);
+    c->event = event;
+    if (met->reads)
+        fill_event(c, event);
+    c->exiting = false;
+    for (uint32_t i = 0; i < met->n && !c->exiting; i++) {
+        if (i > 0 && begun)
+            c->state->wall = event->time + c->wall + (pyusdt_now() - begun);
+        run_clause(c, met->clauses[i]);
+        if (c->failed)
+            fire_error(c, met->id, who, event);
+    }
+    c->exiting |= exiting;
+}
+
+/* All of the probe's clauses have a program that does the same for many firings at once. */
+static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (c->clauses[clauses[i]].counting < 0)
+            return false;
+    return true;
+}
+
+static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id,
+                 const struct pyusdt_process *who)
+{
+    met->id = id;
+    met->clauses = pyusdt_registry_clauses(c->registry, id, &met->n);
+    met->reads = read_state(c, met->clauses, met->n);
+    met->counts = met->n > 0 && all_count(c, met->clauses, met->n);
+    if (met->reads || met->counts)
+        pyusdt_state_fill_who(c->state, c->config.uses, id, who, c->registry);
+}
+
+void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                          const struct pyusdt_event *event)
+{
+    struct met met;
+    c->met.target = NOBODY; /* the state block is about this probe now */
+    meet(c, &met, id, who);
+    run_clauses(c, &met, who, event);
+}
+
+/* Runs the clauses of a probe for so many events that were only counted; the state block is about that probe. */
+static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events)
+{
+    uint32_t n;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
+
+    c->state->arg[0] = events;
+    for (uint32_t i = 0; i < n; i++)
+        run_program(c, clauses[i], c->clauses[clauses[i]].counting);
+}
+
+static void run_tallied(struct pyusdt_consumer *c, const struct pyusdt_tallied *it)
+{
+    c->met.target = NOBODY; /* the state block is about this probe now */
+    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->ids->who[it->target], c->registry);
+    run_counting(c, it->id, it->events);
+}
+
+/* Before anybody looks at the maps: the clauses for all events that were only counted. */
+static void settle(struct pyusdt_consumer *c)
+{
+    struct pyusdt_tallied it;
+
+    if (c->met.waiting != 0)
+        run_counting(c, c->met.id, c->met.waiting);
+    c->met.waiting = 0;
+    while (pyusdt_tally_take(&c->tally, &it))
+        run_tallied(c, &it);
+}
+
+/* The events of the probe that was met, which were only counted, wait: it may have more before anybody looks. */
+static void put_by(struct pyusdt_consumer *c)
+{
+    if (c->met.waiting == 0)
+        return;
+    struct pyusdt_tallied it = {c->met.target, c->met.probe, c->met.place, c->met.id,
+                                c->met.waiting};
+    c->met.waiting = 0;
+    it = pyusdt_tally_put(&c->tally, it);
+    if (it.events != 0)
+        run_tallied(c, &it);
+}
+
+/* An event of another probe than the last one's. */
+static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+{
+    put_by(c);
+    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place);
+    c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
+    if (id != 0)
+        meet(c, &c->met, id, &c->ids->who[e->target]);
+}
+
+static int on_event(void *arg, const struct pyusdt_event *e)
+{
+    struct pyusdt_consumer *c = arg;
+    if (c->recorder)
+        pyusdt_recorder_event(c->recorder, e);
+    if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place) {
+        if (pyusdt_tally_one(&c->tally, e->target, e->probe, e->place))
+            return 0;
+        if (c->apart && !pyusdt_ids_known(c->ids, e->target, e->probe, e->place))
+            return PYUSDT_EVENT_LEFT;
+        meet_next(c, e);
+    }
+    if (c->met.counts) {
+        c->met.waiting++; /* none of its clauses looks at a stack */
+    } else if (c->met.n) {
+        take_stack(c, e);
+        run_clauses(c, &c->met, &c->ids->who[e->target], e);
+    }
+    c->lost += c->met.id == 0;
+    return c->exiting || c->pausing || c->output.made.size > RECORDS_PAUSE;
+}
+
+/* ---- what was counted by the targets ---- */
+
+static int on_count(void *arg, const struct pyusdt_event *e)
+{
+    struct pyusdt_consumer *c = arg;
+    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place), n;
+    c->met.target =
+        NOBODY; /* the state block is about this probe now, and clauses may have moved */
+    if (id == 0) {
+        c->lost += e->arg[0];
+        return 0;
+    }
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
+    if (!all_count(c, clauses, n))
+        return 0; /* the target was not told to count them */
+    c->event = e;
+    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->ids->who[e->target], c->registry);
+    fill_event(c, e);
+    for (uint32_t i = 0; i < n; i++)
+        run_program(c, clauses[i], c->clauses[clauses[i]].counting);
+    return 0;
+}
+
+void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+{
+    c->feed = *feed;
+    if (feed->kind->counts && !c->exiting)
+        feed->kind->counts(feed->of, on_count, c);
+}
+
+static uint64_t wall_offset(void)
+{
+    struct timespec real, mono;
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    clock_gettime(CLOCK_REALTIME, &real);
+    return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u +
+           (uint64_t)(real.tv_nsec - mono.tv_nsec);
+}
+
+static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+{
+    if (c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set)
+        c->wall = wall_offset();
+    c->feed = *feed;
+}
+
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until,
+                         int max)
+{
+    begin_poll(c, feed);
+    int n = c->crew ? pyusdt_crew_poll(c->crew, feed->of, until, max)
+                    : feed->kind->poll(feed->of, until, max, on_event, c);
+    settle(c);
+    int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
+    return failed ? failed : n;
+}
+
+/* --- several consumers of one session -------------------------------------------------------------------- */
+
+void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *first)
+{
+    pyusdt_registry_free(c->registry);
+    c->registry = first->registry;
+    c->ids = first->ids;
+    c->first = first;
+}
+
+void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew)
+{
+    c->crew = crew;
+}
+
+int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                            const struct pyusdt_part *part)
+{
+    const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
+    bool stop = false;
+
+    begin_poll(c, &feed);
+    c->apart = part->apart;
+    c->met.target = NOBODY; /* another consumer's event may have moved the clauses */
+    int n =
+        pyusdt_session_deliver(session, part->share, part->until, part->max, on_event, c, &stop);
+    settle(c);
+    return n;
+}
+
+void pyusdt_consumer_hand_over(struct pyusdt_consumer *c)
+{
+    size_t size;
+    const uint8_t *records = pyusdt_output_records(&c->output, &size);
+
+    for (size_t at = 0; at + sizeof c->fault <= size; at += sizeof c->fault)
+        add_record(c->first, records + at, sizeof c->fault);
+    pyusdt_consumer_clear(c);
+}
+
+void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
+{
+    c->recorder = recorder;
+}
+
+void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
+{
+    c->wall = offset;
+    c->wall_is_set = true;
+}
+
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+{
+    c->met.target = NOBODY; /* clauses and processes may move */
+    return pyusdt_ids_add_targets(c->ids, feed);
+}
+
+/* --- making and reading it ------------------------------------------------------------------------------ */
+
+int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_config *config,
+                        struct pyusdt_consumer **out, struct pyusdt_error *err)
+{
+    struct pyusdt_consumer *c = calloc(1, sizeof *c);
+    if (!c || !(c->registry = pyusdt_registry_new()) ||
+        !(c->clauses = calloc(config->clauses + 1, sizeof *c->clauses))) {
+        pyusdt_consumer_free(c);
+        return pyusdt_error_set(err, -ENOMEM, "no memory for the consumer");
+    }
+    c->vm = vm;
+    c->config = *config;
+    c->own = (struct pyusdt_ids){.registry = c->registry, .uses = config->uses};
+    c->ids = &c->own;
+    c->met.target = NOBODY;
+    c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
+    c->wall = wall_offset();
+    c->env = (struct pyusdt_vm_env){
+        .read_user = read_captured, .output = add_record, .time = event_time, .arg = c};
+    *out = c;
+    return 0;
+}
+
+void pyusdt_consumer_free(struct pyusdt_consumer *c)
+{
+    if (!c)
+        return;
+    if (!c->first)
+        pyusdt_registry_free(c->registry);
+    free(c->clauses);
+    pyusdt_ids_free(&c->own);
+    pyusdt_output_free(&c->output);
+    free(c);
+}
+
+int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
+{
+    if (index >= c->config.clauses)
+        return -EINVAL;
+    c->clauses[index] = (struct clause){program, flags, pyusdt_vm_reads_state(c->vm, program), -1};
+    return 0;
+}
+
+int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int program)
+{
+    if (index >= c->config.clauses)
+        return -EINVAL;
+    c->clauses[index].counting = program;
+    return 0;
+}
+
+struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c)
+{
+    c->met.target = NOBODY; /* a probe that is added moves the lists of clauses */
+    return c->registry;
+}
+
+void pyusdt_consumer_print(struct pyusdt_consumer *c, struct pyusdt_formatter *formatter)
+{
+    c->output.formatter = formatter;
+}
+
+const uint8_t *pyusdt_consumer_records(struct pyusdt_consumer *c, size_t *size)
+{
+    return pyusdt_output_records(&c->output, size);
+}
+
+void pyusdt_consumer_clear(struct pyusdt_consumer *c)
+{
+    pyusdt_output_clear(&c->output);
+    c->pausing = false;
+}
+
+bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c)
+{
+    return c->exiting;
+}
+
+uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c)
+{
+    return c->lost;
+}
+
+uint64_t pyusdt_consumer_cut(const struct pyusdt_consumer *c)
+{
+    return c->cut;
+}
+
+uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what)
+{
+    *what = c->stopped_why;
+    return c->stopped;
+}

@@ -1,0 +1,31 @@
+/*
+ * Several consumers that share the events of a session, a thread each, where it does not matter who sees which.
+ *
+ * In:  a session that is divided into as many shares; consumers whose clauses do the same whichever events each of them sees, and in
+ * whatever order, which the compiler knows (dlang/code/order_dependence.py). Out: each event's clauses ran once, in one of them.
+ * Always: threads run only inside a poll, and only on events of probes, places and processes that are known: those that are not wait
+ * until no thread runs; when a poll has ended all events up to its time were seen, as by one consumer.
+ */
+#ifndef PYUSDT_CONSUMER_PARALLEL_CONSUMERS_H
+#define PYUSDT_CONSUMER_PARALLEL_CONSUMERS_H
+
+#include <stdint.h>
+
+#include "shared/error.h"
+#include "consumer/consumer.h"
+
+enum { PYUSDT_CREW_MOST = 64 };
+
+struct pyusdt_crew;
+
+/* The first of the consumers has described the clauses; the others are made to follow it, and it leads. All and the session, which
+ * is not started yet, outlive the crew. 0 or -errno. */
+int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers,
+                    uint32_t n, struct pyusdt_crew **out, struct pyusdt_error *err);
+void pyusdt_crew_free(struct pyusdt_crew *crew); /* NULL is fine */
+
+/* As pyusdt_session_poll(), by all of them. */
+int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns,
+                     int max_events);
+
+#endif

@@ -1,0 +1,35 @@
+/* The ids of the probes of a feed's targets, and who these are.
+ *
+ * In: a feed; a target's number there, a probe's in its table, a place's.  Out: the id that the registry gave to it, made when it
+ * is first asked for; the process.
+ * Always: a probe keeps its id; a target has ids for a bounded number of places, and so have those of a host, whatever they say.  Making one moves the
+ * registry's lists of clauses. */
+#ifndef PYUSDT_CONSUMER_PROBE_IDS_H
+#define PYUSDT_CONSUMER_PROBE_IDS_H
+
+#include "consumer/consumer.h"
+
+struct pyusdt_target_ids;
+
+/* All zero but the registry, which it does not own, and uses (PYUSDT_USES_*): no target is known. */
+struct pyusdt_ids {
+    struct pyusdt_registry *registry;
+    uint32_t uses;
+    uint32_t ntargets;
+    struct pyusdt_target_ids *targets; /* by target's number */
+    struct pyusdt_process *who;        /* likewise */
+    uint32_t *nplaces; /* ids of probes at places, by host (struct pyusdt_process) */
+    uint32_t nhosts;
+};
+
+/* Targets that are known already cost nothing.  Returns 0, or -errno. */
+int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *feed);
+/* place 0: the probe itself.  0: there was no memory for the id, or too many places. */
+uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
+                       uint32_t probe, uint32_t place);
+/* Whether pyusdt_ids_of() would find it, and make nothing. */
+bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe,
+                      uint32_t place);
+void pyusdt_ids_free(struct pyusdt_ids *ids);
+
+#endif

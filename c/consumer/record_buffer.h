@@ -1,0 +1,32 @@
+/* What the clauses emitted, in one buffer; where whoever takes it only prints, as much as can be is printed as it comes.
+ *
+ * In: records, in order; a formatter, or none.  Out: records.  What was printed stands before the others, as one record of
+ * PYUSDT_RECORD_TEXT (docs/internals/program.md); its size may be any.
+ * Always: text and records are in the order of what was added; once there is a record that has to wait (an action of the
+ * caller's, a fault, a probe without a name yet), all behind it wait, too, until the buffer is cleared, since it may change how
+ * they are printed; what finds no room is refused.
+ */
+#ifndef PYUSDT_CONSUMER_RECORD_BUFFER_H
+#define PYUSDT_CONSUMER_RECORD_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/formatter.h"
+
+/* All zero: empty, nothing is printed. */
+struct pyusdt_output {
+    struct pyusdt_text made;
+    struct pyusdt_formatter *formatter;
+    bool printing; /* `made` is a record of text, without its head as yet */
+};
+
+/* 0, or -EAGAIN: there is no room. */
+int pyusdt_output_add(struct pyusdt_output *o, const void *record, uint32_t size);
+/* All since it was cleared: *size bytes. */
+const uint8_t *pyusdt_output_records(struct pyusdt_output *o, size_t *size);
+void pyusdt_output_clear(struct pyusdt_output *o);
+void pyusdt_output_free(struct pyusdt_output *o);
+
+#endif

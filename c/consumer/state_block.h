@@ -1,0 +1,57 @@
+/* The event part of the state block, as program.py lays it out: what the engine fills before it runs
+ * the clauses of a firing.  The asserts hold the two to each other. */
+#ifndef PYUSDT_CONSUMER_STATE_BLOCK_H
+#define PYUSDT_CONSUMER_STATE_BLOCK_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "generated/program.h"
+#include "consumer/consumer.h"
+
+struct pyusdt_state {
+    uint64_t time;
+    uint32_t probe, cpu, pid, tid, uid, gid;
+    uint64_t wall;
+    char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
+    uint64_t arg[12];
+    uint64_t
+        ppid; /* the upper half, the error of a system call, of which none returns here, is the number of the host (merged_replay.h) */
+    uint32_t ancestors[PYUSDT_ANCESTORS];
+};
+
+#define PYUSDT_AT(field, offset) \
+    static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
+PYUSDT_AT(time, PYUSDT_STATE_TIME);
+PYUSDT_AT(probe, PYUSDT_STATE_PROBE);
+PYUSDT_AT(cpu, PYUSDT_STATE_CPU);
+PYUSDT_AT(pid, PYUSDT_STATE_PID);
+PYUSDT_AT(tid, PYUSDT_STATE_TID);
+PYUSDT_AT(uid, PYUSDT_STATE_UID);
+PYUSDT_AT(gid, PYUSDT_STATE_GID);
+PYUSDT_AT(wall, PYUSDT_STATE_WALL);
+PYUSDT_AT(execname, PYUSDT_STATE_EXECNAME);
+PYUSDT_AT(probeprov, PYUSDT_STATE_PROBEPROV);
+PYUSDT_AT(probemod, PYUSDT_STATE_PROBEMOD);
+PYUSDT_AT(probefunc, PYUSDT_STATE_PROBEFUNC);
+PYUSDT_AT(probename, PYUSDT_STATE_PROBENAME);
+PYUSDT_AT(arg, PYUSDT_STATE_ARGS);
+PYUSDT_AT(ppid, PYUSDT_STATE_PPID);
+PYUSDT_AT(ancestors, PYUSDT_STATE_ANCESTORS);
+static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state block");
+#undef PYUSDT_AT
+
+/* What all events of probe `id` of a process have in common; uses: PYUSDT_USES_*, what is filled beside pid, uid and gid. */
+void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id,
+                           const struct pyusdt_process *who,
+                           const struct pyusdt_registry *registry);
+
+/* The number of frames, the frames, and zeros in the place of those of before. */
+void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area,
+                             const uint64_t *frames, uint32_t count);
+
+/* As it is now; 0 where it can not be read, as of a process that has ended. */
+uint32_t pyusdt_find_parent(uint32_t pid);
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * Finding the control file of a process on Linux. See find_process.h.
+ *
+ * In:  what the process has mapped: names of control files, and, if it is believed (proc_handle.h), in which directory.
+ * Out: the directory that has its control file: of those that rundir_open.h lets us into.
+ */
+#if defined(__linux__) && !defined(PYUSDT_FIND_PORTABLE)
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "discovery/find_process.h"
+#include "discovery/proc_handle.h"
+
+int64_t pyusdt_process_uid(uint32_t pid)
+{
+    struct pyusdt_seen seen;
+    int r = pyusdt_seen_open(pid, &seen);
+
+    if (r != 0)
+        return r;
+    pyusdt_seen_close(&seen);
+    return seen.uid;
+}
+
+static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
+{
+    char path[32];
+    struct stat st;
+
+    if (pyusdt_is_shortage(error))
+        return pyusdt_error_set(said, error, "process %u can not be looked at: %s", pid,
+                                strerror(-error));
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    if (error == -ESRCH || stat(path, &st) != 0)
+        return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);
+    if (st.st_uid != geteuid() && geteuid() != 0)
+        return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid,
+                                (unsigned)st.st_uid);
+    return pyusdt_error_set(
+        said, -EPERM,
+        "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
+        "control file in this user's run directory; root can trace it",
+        pid, strerror(-error));
+}
+
+/* A process that has changed its user shows nothing to the new one, but publishes itself in his run directory. */
+static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found,
+                       struct pyusdt_error *said)
+{
+    if (!pyusdt_is_shortage(error) && error != -ESRCH &&
+        pyusdt_process_find_by_name(pid, found, NULL) == 0)
+        return 0;
+    return why_not((uint32_t)pid, error, said);
+}
+
+/* ---- what it has mapped ---- */
+
+struct mapped {
+    bool own, parents,
+        removed; /* its control file; that of the process which forked it; its own, unlinked */
+    struct pyusdt_identity who;       /* of its own */
+    char directory[PYUSDT_PATH_SIZE]; /* of its own, else of its parent's */
+};
+
+/* Takes "directory/name.ctl" of one line of /proc/PID/maps apart, and what follows where the file is gone. */
+static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory, bool *removed)
+{
+    static const char mark[] = " (deleted)";
+    char *path = strchr(line, '/'), *base, *end;
+
+    line[strcspn(line, "\n")] = '\0';
+    base = path ? strrchr(path, '/') : NULL;
+    if (!base || base == path)
+        return false;
+    end = strstr(base, mark);
+    *removed = end && end[sizeof mark - 1] == '\0';
+    if (*removed)
+        *end = '\0';
+    pyusdt_name_parse(base + 1, name);
+    *base = '\0';
+    *directory = path;
+    return name->kind == PYUSDT_FILE_CTL;
+}
+
+static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
+{
+    struct pyusdt_name name;
+    char *directory;
+    bool removed, own;
+
+    if (!parse_mapping(line, &name, &directory, &removed))
+        return;
+    own = name.who.pid == inner;
+    mapped->parents |= !own; /* who may have ended, and its file with it */
+    mapped->removed |= own && removed;
+    if ((own && removed) || (!own && mapped->directory[0]))
+        return;
+    snprintf(mapped->directory, sizeof mapped->directory, "%s", directory);
+    mapped->own |= own;
+    if (own)
+        mapped->who = name.who;
+}
+
+static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
+{
+    int failed = 0, fd = openat(seen->thread, "maps", O_RDONLY | O_CLOEXEC);
+    char line[PYUSDT_PATH_SIZE + 256];
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+    memset(mapped, 0, sizeof *mapped);
+    if (!file) {
+        failed = -errno;
+        if (fd >= 0)
+            close(fd);
+        return failed;
+    }
+    while (fgets(line, sizeof line, file))
+        note_mapping(mapped, seen->inner, line);
+    failed = ferror(file) ? -errno : 0;
+    fclose(file);
+    return failed;
+}
+
+/* ---- where it may be ---- */
+
+struct search {
+    const struct pyusdt_seen *seen;
+    const struct mapped *mapped;
+    struct pyusdt_process_file *found;
+    struct pyusdt_error error; /* why the first could not be entered */
+};
+
+static struct pyusdt_error *first_error(struct search *search)
+{
+    return search->error.code ? NULL : &search->error;
+}
+
+static bool has_its_file(const struct search *search, int dir)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = search->mapped->who};
+    char text[PYUSDT_NAME_SIZE];
+    struct stat st;
+
+    pyusdt_name_format(&name, text);
+    return search->mapped->own && name.who.starttime == search->seen->starttime &&
+           fstatat(dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* true: this is it. The first that there is will do for who has not published himself. Of a process that has become another
+ * user the file is where it was: in our directory, if it was one of ours. */
+static bool consider(struct search *search, int failed, const struct pyusdt_entered *in)
+{
+    struct pyusdt_process_file *found = search->found;
+
+    if (failed)
+        return false;
+    if (in->uid != search->seen->uid && in->uid != geteuid())
+        pyusdt_error_set(first_error(search), -EPERM, "run directory %s does not belong to uid %u",
+                         in->path, search->seen->uid);
+    else
+        found->published = has_its_file(search, in->dir);
+    if (!found->published && (search->mapped->own || in->uid != search->seen->uid)) {
+        close(in->dir);
+        return false;
+    }
+    found->in = *in;
+    return true;
+}
+
+/* What is believed of it; our own, or what our user names; and where the system puts its user's. */
+static bool search_all(struct search *search)
+{
+    const struct pyusdt_seen *seen = search->seen;
+    struct pyusdt_entered in;
+
+    if (pyusdt_seen_is_ours(seen) && search->mapped->directory[0] &&
+        consider(search,
+                 pyusdt_enter_shown(search->mapped->directory, seen->uid, &in, first_error(search)),
+                 &in))
+        return true;
+    if (consider(search, pyusdt_enter_named(NULL, &in, first_error(search)), &in))
+        return true;
+    for (unsigned i = 0; i < PYUSDT_PARENTS; i++)
+        if (consider(search, pyusdt_enter_of(seen, i, false, &in, first_error(search)), &in))
+            return true;
+    /* who has not published himself will do so there */
+    return !search->mapped->own &&
+           consider(search, pyusdt_enter_of(seen, 0, true, &in, first_error(search)), &in);
+}
+
+static int not_found(const struct search *search, struct pyusdt_error *error)
+{
+    uint32_t pid = search->seen->pid, name = search->seen->name;
+
+    if (!search->mapped->own && search->mapped->removed)
+        return pyusdt_error_set(error, -ENODATA,
+                                "process %u can not be traced: its control file was removed", pid);
+    return pyusdt_error_set(
+        error, -EPERM,
+        "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
+        "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)",
+        pid, search->seen->uid, (unsigned)geteuid(), name, name,
+        search->seen->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
+        search->error.code ? search->error.message : "it is in none of them");
+}
+
+static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *found,
+                struct pyusdt_error *error)
+{
+    struct mapped mapped;
+    struct search search = {.seen = seen, .mapped = &mapped, .found = found};
+    int r = read_mappings(seen, &mapped);
+
+    if (r != 0)
+        return find_hidden((pid_t)seen->pid, r, found, error);
+    if (!mapped.own && !mapped.parents && !mapped.removed)
+        return pyusdt_error_set(error, -ENODATA, "process %u has no pyusdt in it", seen->pid);
+    found->inner = seen->inner;
+    found->who = mapped.who;
+    if ((mapped.own || mapped.parents) && search_all(&search))
+        return 0;
+    return not_found(&search, error);
+}
+
+int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+{
+    struct pyusdt_seen seen;
+    int r;
+
+    memset(found, 0, sizeof *found);
+    if (pid <= 0)
+        return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
+    r = pyusdt_seen_open((uint32_t)pid, &seen);
+    if (r != 0)
+        return find_hidden(pid, r, found, error);
+    r = find(&seen, found, error);
+    pyusdt_seen_close(&seen);
+    return r;
+}
+
+#endif

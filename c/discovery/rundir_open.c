@@ -1,0 +1,276 @@
+/* Entering run directories: see rundir_open.h. */
+#define _GNU_SOURCE
+#include "discovery/rundir_open.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shared/acting.h"
+#include "shared/hook.h"
+#include "discovery/proc_handle.h"
+
+#define NOBODYS_GROUP 65534 /* where nothing is made */
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+static const char *const parents[PYUSDT_PARENTS] = {"dev/shm", "tmp"}; /* below a root */
+
+/* ---- one name after the other ---- */
+
+static int own_root(void)
+{
+    return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Walks down a path from the directory `at`, and closes it. The walk follows mounts, and refuses links. */
+static int walk(int at, const char *path)
+{
+    char name[PYUSDT_PATH_SIZE];
+
+    while (at >= 0 && *path) {
+        int up = at, length = (int)strcspn(path, "/");
+        snprintf(name, sizeof name, "%.*s", length, path);
+        path += length + (path[length] == '/');
+        PYUSDT_HOOK(40);
+        at = strcmp(name, "..") == 0
+                 ? -1
+                 : openat(up, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        close(up);
+    }
+    return at;
+}
+
+/* Fails unless root alone can replace another user's directory in `up`. Everybody may make one there, as in /tmp. */
+static int check_parent(int up, bool ours, const char *path, struct pyusdt_error *error)
+{
+    struct stat st;
+
+    if (fstat(up, &st) != 0)
+        return pyusdt_error_set(error, -errno, "%s: %s", path, strerror(errno));
+    if ((st.st_mode & 022 && !(st.st_mode & S_ISVTX)) || (ours && st.st_uid != 0))
+        return pyusdt_error_set(error, -EPERM,
+                                "the directory that %s is in is not root's alone to change", path);
+    return 0;
+}
+
+/* Enters the run directory in the open directory `up`, which its user made; the caller acts as that user. */
+static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
+{
+    const char *name = strrchr(in->path, '/') + 1;
+    int r;
+
+    PYUSDT_HOOK(41);
+    if (make && mkdirat(up, name, 0700) != 0 && errno != EEXIST)
+        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", in->path,
+                                strerror(errno));
+    PYUSDT_HOOK(42);
+    in->dir = pyusdt_os_open_in(up, name, O_RDONLY | O_DIRECTORY, 0);
+    PYUSDT_HOOK(43);
+    if (in->dir == -EACCES)
+        return pyusdt_error_set(
+            error, -EPERM,
+            "run directory %s does not belong to uid %u, or its owner may not enter it", in->path,
+            in->uid);
+    if (in->dir < 0)
+        return pyusdt_error_set(error, in->dir, "run directory %s: %s", in->path,
+                                strerror(-in->dir));
+    r = pyusdt_rundir_check(in->dir, in->uid, in->path, error);
+    if (r != 0)
+        close(in->dir);
+    return r;
+}
+
+/* Enters a run directory below a root directory, and closes the root. ours: it is the tracer's own root. The caller acts as the
+ * directory's user. */
+static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in,
+                       struct pyusdt_error *error)
+{
+    int r, up = walk(root, parents[in->parent]);
+
+    if (up < 0)
+        return pyusdt_error_set(error, -errno, "run directory %s: %s", in->path, strerror(errno));
+    r = check_parent(up, ours, in->path, error);
+    if (r == 0)
+        r = enter_in(up, make, in, error);
+    close(up);
+    return r;
+}
+
+/* The same, with the rights of the directory's user. in: has the uid, the parent and the mounts; name: the uid that the user has
+ * where the directory is (a container gives him another one). */
+static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make,
+                          struct pyusdt_entered *in, struct pyusdt_error *error)
+{
+    struct pyusdt_acting acting;
+    int r;
+
+    snprintf(in->path, sizeof in->path, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[in->parent],
+             name);
+    r = pyusdt_act_as(in->uid, gid, &acting);
+    if (r != 0) {
+        close(root);
+        return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path,
+                                in->uid);
+    }
+    r = enter_below(root, in->mounts == 0, make, in, error);
+    pyusdt_act_no_more(&acting);
+    return r;
+}
+
+/* ---- whose ---- */
+
+static int owner_of(int dir, uint32_t *uid)
+{
+    struct stat st;
+
+    if (fstat(dir, &st) != 0)
+        return -errno;
+    *uid = st.st_uid;
+    return 0;
+}
+
+/* Which of the parents the user's own directory is in: a process that becomes another user looks for its new directory there. */
+static int parent_of(const char *path)
+{
+    char own[PYUSDT_PATH_SIZE];
+
+    for (int i = 0; i < PYUSDT_PARENTS; i++) {
+        snprintf(own, sizeof own, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[i],
+                 (unsigned)geteuid());
+        if (strcmp(path, own) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusdt_error *error)
+{
+    int r = 0;
+
+    *in = (struct pyusdt_entered){.dir = -1};
+    if (path)
+        snprintf(in->path, sizeof in->path, "%s", path);
+    else
+        r = pyusdt_rundir(in->path, sizeof in->path, error);
+    in->parent = parent_of(in->path);
+    if (r == 0)
+        r = in->dir = pyusdt_rundir_open(in->path, error);
+    if (r < 0)
+        return r;
+    r = owner_of(in->dir, &in->uid);
+    if (r == 0)
+        return 0;
+    close(in->dir);
+    return pyusdt_error_set(error, r, "run directory %s: %s", in->path, strerror(-r));
+}
+
+int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in,
+                       struct pyusdt_error *error)
+{
+    int r, at = path[0] == '/' ? walk(own_root(), path + 1) : -1;
+
+    *in = (struct pyusdt_entered){.dir = -1, .uid = uid, .parent = parent_of(path)};
+    snprintf(in->path, sizeof in->path, "%s", path);
+    if (at >= 0) {
+        in->dir = pyusdt_os_open_in(at, ".", O_RDONLY | O_DIRECTORY, 0);
+        close(at);
+    }
+    if (in->dir < 0)
+        return pyusdt_error_set(error, -ENOENT, "run directory %s: %s", path, strerror(ENOENT));
+    r = pyusdt_rundir_check(in->dir, uid, path, error);
+    if (r != 0)
+        close(in->dir);
+    return r;
+}
+
+int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in,
+                      struct pyusdt_error *error)
+{
+    *in = (struct pyusdt_entered){.dir = -1, .uid = uid, .parent = (int)parent};
+    return enter_as_owner(own_root(), uid, NOBODYS_GROUP, false, in, error);
+}
+
+/* If the process has become another user meanwhile, or has gone into another namespace, it is not the one that was asked for. */
+int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make,
+                    struct pyusdt_entered *in, struct pyusdt_error *error)
+{
+    int r, root = seen->mounts == 0 ? own_root() : pyusdt_seen_root(seen);
+
+    PYUSDT_HOOK(44);
+    if (root < 0)
+        return pyusdt_error_set(error, -errno,
+                                "the root directory of process %u can not be entered: %s",
+                                seen->pid, strerror(errno));
+    *in = (struct pyusdt_entered){
+        .dir = -1, .uid = seen->uid, .parent = (int)parent, .mounts = seen->mounts};
+    r = enter_as_owner(root, seen->name, seen->gid, make, in, error);
+    PYUSDT_HOOK(45);
+    if (r != 0 || pyusdt_seen_is_same(seen))
+        return r;
+    close(in->dir);
+    return pyusdt_error_set(
+        error, -ESRCH, "process %u has ended, or is another user's or in another namespace now",
+        seen->pid);
+}
+
+int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in,
+                         struct pyusdt_error *error)
+{
+    struct pyusdt_seen seen;
+    int r = pyusdt_seen_open(pid, &seen);
+
+    if (r != 0)
+        return pyusdt_error_set(error, r, "process %u may not be looked at: %s", pid, strerror(-r));
+    r = pyusdt_enter_of(&seen, parent, make, in, error);
+    pyusdt_seen_close(&seen);
+    return r;
+}
+
+/* ---- all users ---- */
+
+struct users {
+    unsigned parent;
+    pyusdt_user_fn *fn;
+    void *arg;
+};
+
+/* A name counts only as a process writes it: one uid has no second spelling. */
+static int each_user(void *arg, const char *text)
+{
+    const struct users *users = arg;
+    char again[PYUSDT_NAME_SIZE];
+    unsigned uid;
+
+    if (sscanf(text, PYUSDT_RUNDIR_PREFIX "%u", &uid) != 1)
+        return 0;
+    snprintf(again, sizeof again, PYUSDT_RUNDIR_PREFIX "%u", uid);
+    return strcmp(again, text) == 0 && users->fn(users->arg, users->parent, uid) != 0;
+}
+
+int pyusdt_users_each(unsigned parent, int64_t *modified, pyusdt_user_fn *fn, void *arg)
+{
+    struct users users = {parent, fn, arg};
+    char path[PYUSDT_PATH_SIZE];
+    int64_t changed = 0;
+    struct timespec now;
+    struct stat st;
+    int r = 0, dir;
+
+    snprintf(path, sizeof path, "/%s", parents[parent]);
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (fstat(dir, &st) == 0)
+        changed = pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec;
+    if (!modified || changed != *modified)
+        r = pyusdt_os_each_name(dir, each_user, &users);
+    if (modified)
+        *modified =
+            now.tv_sec * 1000000000ll + now.tv_nsec - changed > PYUSDT_MTIME_GRAIN_NS ? changed : 0;
+    close(dir);
+    return r;
+}

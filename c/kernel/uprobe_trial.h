@@ -1,0 +1,20 @@
+/* What the running kernel makes of uprobes at the no-operations of a pyusdt site, found out by trying it.
+ *
+ * In: a file with such a site, on which the caller has uprobes.  Out: where the kernel puts a call that also a forked child
+ * survives (Linux 6.18 copies the call into the child, and not the page that it leads to).
+ * Always: done by processes of its own, of which nobody hears anything: no SIGCHLD, no core, no line in the kernel's log. */
+#ifndef PYUSDT_KERNEL_UPROBE_TRIAL_H
+#define PYUSDT_KERNEL_UPROBE_TRIAL_H
+
+#include <stddef.h>
+
+/* fd: a file that begins with the site, of `size` bytes, and a return.  Where in it the call is; 0: there is none, or none
+ * that a child survives; or -errno.  *child: for pyusdt_kernel_trial_ended(), 0 or a process that ends within
+ * a second, or with this thread: the last that has the caller's descriptors, where the caller closes its own now.  So nobody
+ * waits until the kernel has taken the uprobes away. */
+int pyusdt_kernel_trial(int fd, size_t size, int *child);
+
+/* Whether that process has ended; then nothing of it is left. */
+int pyusdt_kernel_trial_ended(int child);
+
+#endif

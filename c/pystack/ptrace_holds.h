@@ -1,0 +1,51 @@
+/* Threads of other processes that the calling process holds by ptrace: asks to stop, reads registers of, lets go.
+ *
+ * Held: attached, from the question on until the thread is let go or has ended.  A held thread either stands still or has yet to stop.
+ * In: ids of threads.  Out: their registers, by their numbers in DWARF.
+ * Always: a signal that a thread was about to get it gets; the end of a thread is left to its own parent.
+ * No state but the caller's list: its owner is the only ptracer of what is in it. */
+#ifndef PYUSDT_PYSTACK_PTRACE_HOLDS_H
+#define PYUSDT_PYSTACK_PTRACE_HOLDS_H
+
+#include "pystack/ptrace_stop.h"
+
+enum {
+    PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MOST
+}; /* those of one request, and those that were late before */
+
+struct pyusdt_hold {
+    pid_t tid;
+    bool stands;   /* it stands still */
+    bool unwanted; /* it is let go as soon as it stops */
+    int64_t
+        until; /* when it is to be let go, in nanoseconds of CLOCK_MONOTONIC; of one that stands */
+};
+
+struct pyusdt_holds {
+    uint32_t n;
+    pid_t
+        child; /* a child of the calling process, whose end is left to who waits for it; 0: none */
+    struct pyusdt_hold hold[PYUSDT_HOLDS_MOST];
+};
+
+#pragma GCC visibility push(hidden)
+
+int64_t pyusdt_holds_now(void);
+
+/* As pyusdt_stop().  `limit`: nanoseconds for which each is held, from its stop on. */
+void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n,
+                       int64_t limit);
+
+/* As pyusdt_go_on().  One that has yet to stop is unwanted from now on. */
+void pyusdt_holds_go_on(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n);
+
+/* Looks at those that have yet to stop, and lets go those whose time is over, which have ended or are unwanted.  False: the kernel knows
+ * one of them by another id (it has become another program), so that only the end of this process lets it go. */
+bool pyusdt_holds_look(struct pyusdt_holds *holds, int64_t limit);
+
+/* All that stand still are let go. */
+void pyusdt_holds_end(struct pyusdt_holds *holds);
+
+#pragma GCC visibility pop
+
+#endif

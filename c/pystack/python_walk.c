@@ -1,0 +1,540 @@
+/* See python_walk.h. */
+#include "pystack/python_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAGE = 4096,
+    RECORD = 256, /* of a frame or a thread: as much as is looked at */
+    WINDOWS =
+        2048, /* pages that the frames of one stack may lie in; before 3.11 each is an object of some 480 bytes */
+    HEAD = 2,   /* words that lead to the innermost frame, at most */
+    LOOKS = 4,  /* that have to agree with the first */
+    PAUSES = 7, /* between them, all together */
+    PARTS = LOOKS * (HEAD + WINDOWS) + HEAD + PAUSES,
+    /* What one walk may cost, lest a process that shows long lists of long stacks keeps it busy: a frame is 1. */
+    BUDGET = 1 << 20,
+    PAGE_COST = 16,
+};
+
+/* A look takes the time of many instructions of the program, and what it reads may be of two moments.  A program in a short loop
+ * shows such a stack again a turn later, so looks at even distances would all see it: these many words are read after each. */
+static const uint32_t pauses[LOOKS] = {1, 2, 4, 0};
+
+/* A page in which frames lie, and what follows it for the frame that crosses its end. */
+struct window {
+    uint64_t start;
+    size_t size;
+    uint32_t low, high; /* between them are the frames of this stack */
+    uint8_t first[PAGE + RECORD], again[LOOKS][PAGE + RECORD];
+};
+
+/* The words that lead from a thread to its innermost frame: its cframe, where there is one, and that frame. */
+struct head {
+    uint64_t word[HEAD];
+};
+
+struct seen {
+    uint64_t code, instr;
+    struct window *window;
+    uint32_t at; /* in the window */
+    bool shown;  /* a function's */
+    bool entry;
+};
+
+struct pyusdt_walker {
+    struct pyusdt_memory memory;
+    struct pyusdt_python_layout layout;
+    uint64_t runtime;
+    uint32_t max_frames, tries;
+    bool entries;
+    uint32_t record; /* bytes of a frame that are looked at */
+
+    struct window *windows[WINDOWS]; /* allocated when first needed */
+    uint32_t nwindows;
+    struct seen *seen;
+    uint32_t nseen, nshown;
+    uint32_t spent; /* of BUDGET */
+    struct pyusdt_memory_part parts[PARTS];
+
+    uint64_t *words;
+    size_t nwords, room;
+};
+
+/* A thread on the way through the list. */
+struct thread {
+    uint64_t address, next, interp;
+    struct pyusdt_walked walked;
+};
+
+/* ---- reading ---- */
+
+static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+static int read_word(const struct pyusdt_walker *w, uint64_t address, uint64_t *value)
+{
+    return pyusdt_memory_read(&w->memory, address, value, sizeof *value);
+}
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(PAGE - 1);
+}
+
+static struct window *new_window(struct pyusdt_walker *w, uint64_t address)
+{
+    struct window *window;
+
+    w->spent += PAGE_COST;
+    if (!w->windows[w->nwindows])
+        w->windows[w->nwindows] = malloc(sizeof *window);
+    window = w->windows[w->nwindows];
+    if (window) {
+        window->start = page_of(address);
+        window->low = PAGE + RECORD;
+        window->high = 0;
+        w->nwindows++;
+    }
+    return window;
+}
+
+static bool has_record(const struct pyusdt_walker *w, const struct window *window, uint64_t address)
+{
+    return address >= window->start && address - window->start < PAGE &&
+           address - window->start + w->record <= window->size;
+}
+
+/* The window that the frame at the address lies in, read where it has not been yet; NULL: it is not there. */
+static struct window *window_of(struct pyusdt_walker *w, uint64_t address)
+{
+    struct pyusdt_memory_part part;
+    struct window *window;
+    int64_t got;
+
+    for (uint32_t i = w->nwindows; i-- > 0;)
+        if (w->windows[i]->start == page_of(address))
+            return has_record(w, w->windows[i], address) ? w->windows[i] : NULL;
+    window = new_window(w, address);
+    if (!window)
+        return NULL;
+    part = (struct pyusdt_memory_part){window->start, window->first, PAGE + RECORD};
+    got = pyusdt_memory_read_parts(&w->memory, &part, 1);
+    window->size = got > 0 ? (size_t)got : 0;
+    return has_record(w, window, address) ? window : NULL;
+}
+
+/* ---- one reading of a stack ---- */
+
+static uint64_t instr_at(const struct pyusdt_walker *w, const uint8_t *frame)
+{
+    int32_t index;
+
+    if (w->layout.code_instructions)
+        return word_at(frame, w->layout.frame_instr);
+    memcpy(&index, frame + w->layout.frame_instr, sizeof index);
+    return (uint64_t)(int64_t)index;
+}
+
+/* What a frame runs; in 3.14 and later the two lowest bits of the pointer are no part of it. */
+static uint64_t code_at(const struct pyusdt_walker *w, const uint8_t *frame)
+{
+    return word_at(frame, w->layout.frame_code) & ~(uint64_t)(w->layout.minor >= 14 ? 3 : 0);
+}
+
+static bool is_function(const struct pyusdt_walker *w, const uint8_t *frame)
+{
+    return !w->layout.frame_owner || frame[w->layout.frame_owner] < PYUSDT_PYTHON_NO_CODE;
+}
+
+/* Whether C began the interpreter for it; from 3.12 on the frame outside of it, which is no function's, says so instead. */
+static bool is_entry(const struct pyusdt_walker *w, const uint8_t *frame)
+{
+    return w->layout.minor <= 10 || (w->layout.frame_entry && frame[w->layout.frame_entry]);
+}
+
+/* Note a frame; the one outside of it. */
+static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t address)
+{
+    uint32_t at = (uint32_t)(address - window->start);
+    const uint8_t *frame = window->first + at;
+    bool shown = is_function(w, frame);
+
+    w->seen[w->nseen++] =
+        (struct seen){code_at(w, frame), instr_at(w, frame), window, at, shown, is_entry(w, frame)};
+    w->nshown += shown;
+    window->low = at < window->low ? at : window->low;
+    window->high = at + w->record > window->high ? at + w->record : window->high;
+    return word_at(frame, w->layout.frame_previous);
+}
+
+static void forget(struct pyusdt_walker *w)
+{
+    w->nwindows = w->nseen = w->nshown = 0;
+}
+
+/* From the innermost frame outwards: into w->seen.  Flags of PYUSDT_STACK_. */
+static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
+{
+    uint64_t mark = 0; /* a frame seen before, further and further in between: a circle meets it */
+
+    while (frame && w->nshown < w->max_frames && w->nseen < 2 * w->max_frames &&
+           w->nwindows < WINDOWS) {
+        struct window *window = w->spent++ < BUDGET ? window_of(w, frame) : NULL;
+        if (!window || frame == mark)
+            return PYUSDT_STACK_LOST;
+        if ((w->nseen & (w->nseen - 1)) == 0)
+            mark = frame;
+        frame = see(w, window, frame);
+    }
+    return frame ? PYUSDT_STACK_CUT : 0;
+}
+
+/* ---- looking again ---- */
+
+/* The parts to read for the head; how many. */
+static size_t head_parts(const struct pyusdt_walker *w, uint64_t thread, uint64_t cframe,
+                         struct head *head, struct pyusdt_memory_part *parts)
+{
+    if (!w->layout.thread_cframe) {
+        parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_frame, &head->word[0],
+                                               sizeof head->word[0]};
+        return 1;
+    }
+    parts[0] = (struct pyusdt_memory_part){thread + w->layout.thread_cframe, &head->word[0],
+                                           sizeof head->word[0]};
+    parts[1] = (struct pyusdt_memory_part){cframe + w->layout.cframe_frame, &head->word[1],
+                                           sizeof head->word[1]};
+    return 2;
+}
+
+/* The innermost frame; 0 where there is none. */
+static uint64_t read_head(const struct pyusdt_walker *w, uint64_t thread, struct head *head)
+{
+    *head = (struct head){0};
+    if (!w->layout.thread_cframe)
+        return read_word(w, thread + w->layout.thread_frame, &head->word[0]) ? 0 : head->word[0];
+    if (read_word(w, thread + w->layout.thread_cframe, &head->word[0]) || !head->word[0] ||
+        read_word(w, head->word[0] + w->layout.cframe_frame, &head->word[1]))
+        return 0;
+    return head->word[1];
+}
+
+static size_t window_parts(const struct pyusdt_walker *w, int look,
+                           struct pyusdt_memory_part *parts)
+{
+    for (uint32_t i = 0; i < w->nwindows; i++) {
+        struct window *window = w->windows[i];
+        parts[i] = (struct pyusdt_memory_part){window->start + window->low,
+                                               window->again[look] + window->low,
+                                               window->high - window->low};
+    }
+    return w->nwindows;
+}
+
+/* Whether all parts are there, read one after the other. */
+static bool read_all(const struct pyusdt_walker *w, size_t n)
+{
+    for (size_t from = 0, size; from < n; from += size) {
+        int64_t wanted = 0;
+        size = n - from < PYUSDT_MEMORY_PARTS ? n - from : PYUSDT_MEMORY_PARTS;
+        for (size_t i = from; i < from + size; i++)
+            wanted += (int64_t)w->parts[i].size;
+        if (pyusdt_memory_read_parts(&w->memory, w->parts + from, size) != wanted)
+            return false;
+    }
+    return true;
+}
+
+/* Head and frames, in turn, as fast as the kernel can: what is the same each time was so all the while.  False: it was not. */
+static bool look_again(struct pyusdt_walker *w, uint64_t thread, const struct head *first)
+{
+    struct head heads[LOOKS + 1] = {0};
+    uint64_t unused;
+    size_t n = 0;
+
+    for (int look = 0; look <= LOOKS; look++) {
+        n += head_parts(w, thread, first->word[0], &heads[look], w->parts + n);
+        if (look < LOOKS)
+            n += window_parts(w, look, w->parts + n);
+        for (uint32_t i = 0; look < LOOKS && i < pauses[look]; i++)
+            w->parts[n++] = (struct pyusdt_memory_part){thread, &unused, sizeof unused};
+    }
+    if (!read_all(w, n)) {
+        w->nseen = 0;
+        return false;
+    }
+    for (int look = 0; look <= LOOKS; look++)
+        if (memcmp(&heads[look], first, sizeof *first) != 0)
+            return false;
+    return true;
+}
+
+static bool is_same_function(const struct pyusdt_walker *w, const struct seen *seen)
+{
+    const uint8_t *first = seen->window->first + seen->at, *again;
+
+    for (int look = 0; look < LOOKS; look++) {
+        again = seen->window->again[look] + seen->at;
+        if (word_at(first, w->layout.frame_code) != word_at(again, w->layout.frame_code) ||
+            word_at(first, w->layout.frame_previous) != word_at(again, w->layout.frame_previous))
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_place(const struct pyusdt_walker *w, const struct seen *seen)
+{
+    for (int look = 0; look < LOOKS; look++)
+        if (instr_at(w, seen->window->again[look] + seen->at) != seen->instr)
+            return false;
+    return true;
+}
+
+/* How many of the innermost frames to leave out, so that all others, up to the outermost, were the same each time; *moved: at
+ * least one of those that stay was at another position. */
+static uint32_t unsettled(const struct pyusdt_walker *w, bool *moved)
+{
+    uint32_t from = w->nseen;
+
+    while (from > 0 && is_same_function(w, &w->seen[from - 1])) {
+        from--;
+        if (from > 0 &&
+            !is_same_place(
+                w,
+                &w->seen[from])) /* where the innermost is changes all the time, which is no harm */
+            *moved = true;
+    }
+    return from;
+}
+
+/* Until all looks agree, or the tries are over.  *skip: how many of w->seen are not to be shown. */
+static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t *skip)
+{
+    struct head head;
+    uint32_t flags = PYUSDT_STACK_LOST; /* where the budget is spent */
+    bool moved = false;
+
+    forget(w);
+    for (uint32_t i = 0; i < w->tries && w->spent < BUDGET; i++) {
+        forget(w);
+        flags = follow(w, read_head(w, thread, &head));
+        moved = !(flags & PYUSDT_STACK_LOST) && !look_again(w, thread, &head);
+        if (flags & PYUSDT_STACK_LOST) {
+            *skip = w->nseen;
+            continue;
+        }
+        *skip = unsettled(w, &moved);
+        if (*skip == 0 && !moved)
+            return flags | (w->nseen && !is_same_place(w, &w->seen[0]) ? PYUSDT_STACK_RAN : 0);
+    }
+    if (flags & PYUSDT_STACK_LOST)
+        return PYUSDT_STACK_LOST;
+    return flags | (*skip ? PYUSDT_STACK_TORN : PYUSDT_STACK_MOVED);
+}
+
+/* ---- threads ---- */
+
+static int reserve(struct pyusdt_walker *w, size_t more)
+{
+    uint64_t *grown;
+
+    if (w->nwords + more <= w->room)
+        return 0;
+    grown = realloc(w->words, 2 * (w->room + more) * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    w->words = grown;
+    w->room = 2 * (w->room + more);
+    return 0;
+}
+
+static bool is_first(const struct pyusdt_walker *w, uint32_t i)
+{
+    return w->seen[i].entry || i + 1 == w->nseen || !w->seen[i + 1].shown;
+}
+
+/* What the C function keeps for it; 0: it is not known. */
+static uint64_t entry_of(const struct pyusdt_walker *w, uint32_t i)
+{
+    const struct seen *outer = &w->seen[i + 1];
+
+    return i + 1 < w->nseen && !outer->shown ? outer->window->start + outer->at : 0;
+}
+
+static uint64_t *put_frame(const struct pyusdt_walker *w, uint32_t i, uint64_t *at)
+{
+    bool first = is_first(w, i);
+
+    *at++ = (w->seen[i].code & ~(uint64_t)PYUSDT_FRAME_FIRST) | (first ? PYUSDT_FRAME_FIRST : 0);
+    *at++ = w->seen[i].instr;
+    if (first && w->entries) {
+        *at++ = PYUSDT_FRAME_FIRST;
+        *at++ = entry_of(w, i);
+    }
+    return at;
+}
+
+static int put_stack(struct pyusdt_walker *w, struct pyusdt_walked *walked, uint32_t skip)
+{
+    size_t head = sizeof *walked / sizeof(uint64_t);
+    uint64_t *at;
+    int r = reserve(w, head + (w->entries ? 4 : 2) * (size_t)w->nshown);
+
+    if (r)
+        return r;
+    at = w->words + w->nwords + head;
+    for (uint32_t i = skip; i < w->nseen; i++)
+        if (w->seen[i].shown)
+            at = put_frame(w, i, at);
+    walked->frames = (uint64_t)(at - (w->words + w->nwords + head)) / 2;
+    memcpy(w->words + w->nwords, walked, sizeof *walked);
+    w->nwords = (size_t)(at - w->words);
+    return 0;
+}
+
+/* Which thread holds the interpreter's lock; 0: none, or it has none. */
+static uint64_t holder(const struct pyusdt_walker *w, uint64_t interp)
+{
+    uint64_t lock = 0, thread = 0;
+    uint32_t locked = 0;
+
+    if (w->layout.runtime_gil)
+        lock = w->runtime + w->layout.runtime_gil;
+    else if (read_word(w, interp + w->layout.interp_gil, &lock))
+        lock = 0;
+    if (!lock || read_word(w, lock + w->layout.gil_holder, &thread) ||
+        pyusdt_memory_read(&w->memory, lock + w->layout.gil_locked, &locked, sizeof locked))
+        return 0;
+    return locked == 1 ? thread : 0;
+}
+
+/* -EFAULT where it is none any more: it has ended, and with it the way to the threads behind it. */
+static int read_thread(const struct pyusdt_walker *w, uint64_t interp, struct thread *thread)
+{
+    uint8_t record[RECORD];
+    int r = pyusdt_memory_read(&w->memory, thread->address, record, sizeof record);
+
+    if (r)
+        return r;
+    if (word_at(record, w->layout.thread_interp) != interp)
+        return -EFAULT;
+    thread->next = word_at(record, w->layout.thread_next);
+    thread->walked = (struct pyusdt_walked){.thread = thread->address, .interpreter = interp};
+    thread->walked.id = word_at(record, w->layout.thread_id);
+    if (w->layout.thread_native)
+        thread->walked.native = word_at(record, w->layout.thread_native) & 0xffffffff;
+    return 0;
+}
+
+static int walk_thread(struct pyusdt_walker *w, struct thread *thread)
+{
+    uint32_t skip = 0;
+
+    if (holder(w, thread->walked.interpreter) == thread->address)
+        thread->walked.flags |= PYUSDT_STACK_GIL;
+    thread->walked.flags |= read_stack(w, thread->address, &skip);
+    return put_stack(w, &thread->walked, skip);
+}
+
+/* *left: threads that may still be walked, lest a list in a circle has no end. */
+static int walk_interpreter(struct pyusdt_walker *w, uint64_t interp, uint32_t *left)
+{
+    struct thread thread = {0};
+    int r;
+
+    if (read_word(w, interp + w->layout.interp_threads, &thread.address))
+        return -EFAULT;
+    for (; thread.address && *left > 0; thread.address = thread.next, --*left) {
+        if (read_thread(w, interp, &thread))
+            return 0;
+        r = walk_thread(w, &thread);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+int pyusdt_walk(struct pyusdt_walker *w, const uint64_t **words, size_t *n)
+{
+    uint32_t left = PYUSDT_WALK_THREADS;
+    uint64_t interp = 0;
+    int r = read_word(w, w->runtime + w->layout.runtime_interpreters, &interp);
+
+    w->nwords = w->spent = 0;
+    for (uint32_t i = 0; r == 0 && interp && i < PYUSDT_WALK_INTERPRETERS; i++) {
+        r = walk_interpreter(w, interp, &left);
+        if (r == 0)
+            r = read_word(w, interp + w->layout.interp_next, &interp);
+    }
+    *words = w->words;
+    *n = w->nwords;
+    return !pyusdt_memory_is_its(&w->memory) ? -ESRCH : r;
+}
+
+/* ---- making one ---- */
+
+static uint32_t largest(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t record_of(const struct pyusdt_python_layout *layout)
+{
+    return 8 +
+           largest(largest(layout->frame_previous, layout->frame_code),
+                   largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
+}
+
+/* What a process tells may be anything. */
+static bool is_sane(const struct pyusdt_python_layout *layout)
+{
+    uint32_t thread = largest(largest(layout->thread_next, layout->thread_interp),
+                              largest(layout->thread_id, layout->thread_native));
+
+    return record_of(layout) <= RECORD && thread + 8 <= RECORD &&
+           layout->unicode_length + 8 <= layout->unicode_ascii_data &&
+           layout->unicode_state < layout->unicode_ascii_data &&
+           layout->bytes_size + 8 <= layout->bytes_data;
+}
+
+struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
+                                        const struct pyusdt_python_layout *layout, uint64_t runtime,
+                                        uint32_t frames, uint32_t tries, bool entries)
+{
+    struct pyusdt_walker *w =
+        is_sane(layout) && frames > 0 && frames <= PYUSDT_WALK_FRAMES ? calloc(1, sizeof *w) : NULL;
+
+    if (!w)
+        return NULL;
+    w->memory = *memory;
+    w->layout = *layout;
+    w->runtime = runtime;
+    w->max_frames = frames;
+    w->tries = tries;
+    w->entries = entries;
+    w->record = record_of(layout);
+    w->seen = calloc(2 * (size_t)frames, sizeof *w->seen);
+    if (w->seen)
+        return w;
+    free(w);
+    return NULL;
+}
+
+void pyusdt_walker_free(struct pyusdt_walker *w)
+{
+    if (!w)
+        return;
+    for (uint32_t i = 0; i < WINDOWS; i++)
+        free(w->windows[i]);
+    free(w->seen);
+    free(w->words);
+    free(w);
+}

@@ -1,0 +1,64 @@
+/* The stacks of a CPython process, walked from outside while it runs.
+ *
+ * In: its memory, a layout, the address of _PyRuntime.  Out: for each thread the code objects and positions of its frames,
+ * innermost first, as words.
+ * Always: nothing of the process is believed: every list is bounded, every loop ends, an address that is not there ends the
+ * stack.  The process is not stopped, so a stack may change while it is read.  Each is looked at five times, and anew while
+ * these differ; what still differs after the last try is said, and of such a stack only the frames that did not change are
+ * given.  (That a stack changes and changes back between the looks, some microseconds, each time, is possible:
+ * tests/stacks/moving_main.c has a model, docs/guide/stacks.md says how often it was seen.) */
+#ifndef PYUSDT_PYSTACK_PYTHON_WALK_H
+#define PYUSDT_PYSTACK_PYTHON_WALK_H
+
+#include "pystack/cpython_offsets.h"
+#include "pystack/remote_memory.h"
+
+enum {
+    PYUSDT_WALK_INTERPRETERS = 64,
+    PYUSDT_WALK_THREADS = 4096, /* of all interpreters together */
+    PYUSDT_WALK_FRAMES = 16384, /* of a thread, at the most */
+};
+
+/* Of a thread's stack. */
+enum {
+    PYUSDT_STACK_GIL = 1, /* the thread holds the lock of the interpreter */
+    PYUSDT_STACK_MOVED =
+        2, /* functions are right; a caller's position, or the innermost function, may be a moment old */
+    PYUSDT_STACK_TORN = 4, /* inner frames changed too fast: they are left out */
+    PYUSDT_STACK_CUT = 8,  /* there are more, outer frames than were asked for */
+    PYUSDT_STACK_LOST =
+        16, /* it led to an address that is not there, or in a circle: nothing of it is given */
+    PYUSDT_STACK_RAN =
+        32, /* the innermost function went on while the stack was read: the thread has a processor, and is in no C function */
+};
+
+/* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object (with PYUSDT_FRAME_FIRST in it), position. */
+struct pyusdt_walked {
+    uint64_t thread; /* the address of its PyThreadState */
+    uint64_t interpreter;
+    uint64_t id;     /* pthread_self() */
+    uint64_t native; /* gettid() as the process knows it; 0: before 3.11 */
+    uint64_t flags, frames;
+};
+
+/* In a code object's address: the frame is the outermost of those that one call of the interpreter's C function runs.  Where `entries` were
+ * asked for, behind each of these comes a pair without a code object: this bit alone, and the address of what that call keeps on its
+ * own stack (from 3.12 on, else 0). */
+enum { PYUSDT_FRAME_FIRST = 1 };
+
+struct pyusdt_walker;
+
+#pragma GCC visibility push(hidden)
+
+/* frames: of a thread, at the most; tries: how often a stack is read until it holds still; entries: PYUSDT_FRAME_FIRST.  NULL: no memory. */
+struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
+                                        const struct pyusdt_python_layout *layout, uint64_t runtime,
+                                        uint32_t frames, uint32_t tries, bool entries);
+void pyusdt_walker_free(struct pyusdt_walker *walker);
+
+/* All threads, once.  The words are the walker's, until its next walk.  0, or -errno: -ESRCH where the process has ended. */
+int pyusdt_walk(struct pyusdt_walker *walker, const uint64_t **words, size_t *n);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,50 @@
+/* The memory of another process, read (in one case written) without stopping it.
+ *
+ * In: a process id.  Out: bytes.  Always: an address that is not there is -EFAULT, whatever the process says is at it; what was
+ * read before pyusdt_memory_is_its() said true came from the process that had the id when it was opened, and from no other.
+ * A page that the process itself has to provide (userfaultfd, FUSE) can make a read last as long as it likes: who reads for
+ * somebody else has a watchdog. */
+#ifndef PYUSDT_PYSTACK_REMOTE_MEMORY_H
+#define PYUSDT_PYSTACK_REMOTE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pyusdt_memory {
+    pid_t pid;
+    int pidfd; /* -1: closed */
+};
+
+struct pyusdt_memory_part {
+    uint64_t address;
+    void *to;
+    size_t size;
+};
+
+enum { PYUSDT_MEMORY_PARTS = 1024 };
+
+#pragma GCC visibility push(hidden)
+
+/* 0, -ESRCH, -ENOSYS before Linux 5.3. */
+int pyusdt_memory_open(pid_t pid, struct pyusdt_memory *memory);
+void pyusdt_memory_close(struct pyusdt_memory *memory);
+
+/* False once the process has ended. */
+bool pyusdt_memory_is_its(const struct pyusdt_memory *memory);
+
+/* Bytes that could be read from the beginning of the parts on, which are at most PYUSDT_MEMORY_PARTS; -errno if none. */
+int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
+                                 const struct pyusdt_memory_part *parts, size_t n);
+
+/* 0 if all of it could be read. */
+int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, void *to, size_t size);
+
+/* 0 if all of it could be written; only to take back what a debugger has written there. */
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size);
+
+#pragma GCC visibility pop
+
+#endif

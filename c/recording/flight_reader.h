@@ -1,0 +1,17 @@
+/*
+ * A flight recorder's file (layout.h: struct pyusdt_flight_info; its maker may live, be dead, or be a stranger), as a
+ * recording: one format for all that is replayed.
+ */
+#ifndef PYUSDT_RECORDING_FLIGHT_READER_H
+#define PYUSDT_RECORDING_FLIGHT_READER_H
+
+#include "shared/error.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Takes fd over. A recording's descriptor, at its beginning, in memory of ours; or -errno. */
+int pyusdt_flight_convert(int fd, struct pyusdt_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Kept sessions: those that go on without their tracer, until it comes back or their time is over.
+ *
+ * In:  a session's configuration; the session files of the run directory.
+ * Out: the session of that name that was left, with its slot and generation; or that there is none.
+ * Always: the file's word counts for which session it is and how large its rings are, within bounds; what is wanted must be
+ * what this tracer wants.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/session_state.h"
+
+#define SEEN_NS 1000000000u /* how often the file is told that its tracer is there */
+#define CLAIM_TRIES \
+    50 /* of 10 ms: somebody who looks whether the session lives holds its lock for a moment */
+
+int pyusdt_keep_configure(struct pyusdt_session *session,
+                          const struct pyusdt_session_config *config, struct pyusdt_error *error)
+{
+    struct pyusdt_session_header *header = &session->header;
+
+    if (config && config->comm)
+        snprintf(header->comm, sizeof header->comm, "%s", config->comm);
+    if (!config || !config->keep || !*config->keep)
+        return 0;
+    if (strlen(config->keep) >= sizeof header->name)
+        return pyusdt_error_set(error, -ENAMETOOLONG, "a kept session's name has at most %zu bytes",
+                                sizeof header->name - 1);
+    snprintf(header->name, sizeof header->name, "%s", config->keep);
+    header->keep_ns = config->keep_ns;
+    header->keep_bytes =
+        config->keep_bytes > header->bufsize ? config->keep_bytes : header->bufsize;
+    header->seen = pyusdt_now();
+    return 0;
+}
+
+struct search {
+    const struct pyusdt_session *session;
+    int dir;
+    bool found;
+    uint32_t slot;
+    int failed; /* -errno: a file that may be the session's could not be read for the moment */
+};
+
+static bool is_it(const struct pyusdt_session *session, const struct pyusdt_session_header *header)
+{
+    return pyusdt_session_is_kept(header) &&
+           memcmp(header->name, session->header.name, sizeof header->name) == 0;
+}
+
+static int look(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct search *search = arg;
+    struct pyusdt_session_header header;
+    uint64_t size;
+    ssize_t got;
+    int fd;
+
+    if (name->kind != PYUSDT_FILE_SESSION)
+        return 0;
+    fd = pyusdt_file_open(search->dir, text, O_RDONLY, &size);
+    got = fd < 0 ? fd : pread(fd, &header, sizeof header, 0);
+    if (got < 0 && pyusdt_is_shortage(fd < 0 ? fd : -errno))
+        search->failed = fd < 0 ? fd : -errno;
+    if (fd < 0)
+        return 0;
+    search->found = got == (ssize_t)sizeof header && is_it(search->session, &header);
+    search->slot = name->slot;
+    close(fd);
+    return search->found;
+}
+
+/* With the slot's lock, the session that was found; its generation and rings are ours from here on. */
+static int take_over(const struct pyusdt_session *session, struct pyusdt_base *base, uint32_t slot,
+                     int fd)
+{
+    struct pyusdt_session_header header;
+
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !is_it(session, &header) || header.generation == 0 || header.bufsize < PYUSDT_RING_MIN ||
+        header.bufsize > PYUSDT_RING_MAX || (header.bufsize & (header.bufsize - 1)) != 0 ||
+        header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
+        return 0;
+    base->fd = fd;
+    base->resumed = true;
+    base->header.slot = slot;
+    base->header.state = PYUSDT_SESSION_STARTED;
+    base->header.generation = header.generation;
+    base->header.bufsize = header.bufsize;
+    base->header.max_rings = header.max_rings;
+    base->header.nwants = header.nwants;
+    base->header.flags = header.flags & PYUSDT_SESSION_ALL;
+    return 1;
+}
+
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
+                       struct pyusdt_error *error)
+{
+    const struct timespec pause = {0, 10000000};
+    struct search search = {.session = session, .dir = base->in.dir};
+    int r, fd = -EWOULDBLOCK;
+
+    if (session->header.keep_ns == 0)
+        return 0;
+    r = pyusdt_rundir_each(base->in.dir, look, &search);
+    if (!search.found && (search.failed || (r < 0 && r != -E2BIG))) {
+        r = search.failed ? search.failed : r;
+        return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s",
+                                base->in.path, strerror(-r));
+    }
+    for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
+        fd = pyusdt_slot_claim(base->in.dir, search.slot);
+        if (fd == -EWOULDBLOCK)
+            nanosleep(&pause, NULL);
+    }
+    if (!search.found)
+        return 0;
+    if (fd < 0)
+        return pyusdt_error_set(error, -EBUSY, "session '%s' has a tracer", session->header.name);
+    if (take_over(session, base, search.slot, fd))
+        return 1;
+    close(fd);
+    return 0;
+}
+
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                            struct pyusdt_error *error)
+{
+    size_t size = session->nwants * sizeof *session->wants;
+    void *theirs = malloc(size + 1);
+    if (!theirs)
+        return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s",
+                                session->header.name, strerror(ENOMEM));
+    bool same = base->header.nwants == session->nwants &&
+                pread(base->fd, theirs, size, sizeof base->header) == (ssize_t)size &&
+                memcmp(theirs, session->wants, size) == 0;
+
+    free(theirs);
+    if (same)
+        return 0;
+    return pyusdt_error_set(
+        error, -EINVAL,
+        "session '%s' was left by another script: it wants other probes or arguments",
+        session->header.name);
+}
+
+void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now)
+{
+    if (session->header.keep_ns == 0 || session->stopped || now < session->next_seen)
+        return;
+    session->next_seen = now + SEEN_NS;
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        session->base[i]->header.seen = now;
+        if (session->base[i]->started)
+            pyusdt_base_write(session->base[i]);
+    }
+}
+
+int pyusdt_session_resumed(const struct pyusdt_session *session)
+{
+    return session->base[0]->resumed;
+}
+
+void pyusdt_session_shown(struct pyusdt_session *session)
+{
+    if (session->header.keep_ns == 0 || session->forked)
+        return;
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        const struct pyusdt_target *target = session->targets[session->living[i]];
+        for (uint32_t k = 0; k < target->rings; k++) {
+            struct pyusdt_source *source = target->source[k];
+            if (!source || !source->data || source->done == source->told)
+                continue;
+            source->done = source->told;
+            atomic_store_explicit(&source->line->tail, source->done, memory_order_release);
+            PYUSDT_HOOK(37);
+        }
+    }
+}
+
+void pyusdt_session_leave(struct pyusdt_session *session)
+{
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
+    session->next_seen = 0;
+    pyusdt_keep_seen(session, pyusdt_now());
+    pyusdt_session_shown(session);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_leave(session->targets[i]);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->fd >= 0) {
+            close(session->base[i]->fd); /* and with it the lock; the file stays */
+            session->base[i]->fd = -1;
+        }
+    pyusdt_session_free(session);
+}

@@ -1,0 +1,541 @@
+/*
+ * Events of all rings in the order of their time.
+ *
+ * In:  the rings of a session's targets. Out: checked private copies of their events, each once.
+ * Always: an event is delivered only when no older one can come any more, but for producers that are inside a firing
+ * for longer than the session waits: what those publish late is delivered then, and counted as out of order.
+ *
+ * Why that is so (docs/internals/ring.md has it in full): a refresh reads the clock first (T), then looks. A ring that is not
+ * busy then, a ring or a process that is not there yet, will be taken later, and its holder reads the clock after
+ * that: its events are not older than T. All events of a ring that is not busy are below the head that is read next.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "events/event_decode.h"
+#include "shared/guard.h"
+#include "session/session_state.h"
+
+#define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
+#define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
+#define HELD_UP \
+    10 /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
+#define TELL_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
+
+/* ---- a heap of the rings that wait, by the time of their next event ---- */
+
+static void sift_down(struct pyusdt_share *share, uint32_t at)
+{
+    struct pyusdt_source **heap = share->heap, *moving = heap[at];
+
+    for (uint32_t child; (child = 2 * at + 1) < share->nheap; at = child) {
+        if (child + 1 < share->nheap && heap[child + 1]->next.time < heap[child]->next.time)
+            child++;
+        if (heap[child]->next.time >= moving->next.time)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moving;
+}
+
+static int push(struct pyusdt_share *share, struct pyusdt_source *source)
+{
+    uint32_t at;
+
+    if (share->nheap == share->room) {
+        uint32_t room = share->room ? 2 * share->room : 64;
+        void *more = realloc(share->heap, room * sizeof(void *));
+        if (!more)
+            return -ENOMEM;
+        share->heap = more;
+        share->room = room;
+    }
+    for (at = share->nheap++; at > 0; at = (at - 1) / 2) {
+        struct pyusdt_source *parent = share->heap[(at - 1) / 2];
+        if (parent->next.time <= source->next.time)
+            break;
+        share->heap[at] = parent;
+    }
+    share->heap[at] = source;
+    return 0;
+}
+
+static void pop(struct pyusdt_share *share)
+{
+    share->heap[0]->waiting = false;
+    share->heap[0] = share->heap[--share->nheap];
+    if (share->nheap > 0)
+        sift_down(share, 0);
+}
+
+void pyusdt_source_forget(struct pyusdt_source *source)
+{
+    struct pyusdt_share *share = source->share;
+
+    if (!source->waiting)
+        return;
+    for (uint32_t i = 0; i < share->nheap; i++)
+        if (share->heap[i] == source)
+            share->heap[i] = share->heap[--share->nheap];
+    for (uint32_t i = share->nheap / 2; i-- > 0;)
+        sift_down(share, i);
+    source->waiting = false;
+}
+
+/* ---- one ring ---- */
+
+static void tell(struct pyusdt_source *source)
+{
+    if (source->told == source->position)
+        return;
+    source->told = source->position;
+    if (!source->kept)
+        atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
+    else if (source->told >
+             source->shown) /* never back: what came again may have been shown to its end */
+        atomic_store_explicit(&source->line->read, source->told, memory_order_release);
+    PYUSDT_HOOK(33);
+}
+
+/* No producer that keeps to the protocol can have made this. Its address range stays until the target goes. */
+static void give_up(struct pyusdt_source *source)
+{
+    source->share->corrupt++;
+    pyusdt_source_forget(source);
+    source->position = source->limit;
+    source->size = 0;
+    source->safe = UINT64_MAX;
+}
+
+static bool given_up(const struct pyusdt_source *source)
+{
+    return !source->data || source->size == 0;
+}
+
+void pyusdt_source_leave(struct pyusdt_source *source)
+{
+    if (!given_up(source))
+        tell(source);
+    pyusdt_source_forget(source);
+}
+
+/* Copies the header at position, behind a part of the ring that has no pages. 1: there is one; 0: none; -EBADMSG: nonsense. */
+static int copy_header(struct pyusdt_source *source)
+{
+    for (;;) {
+        uint64_t available = source->limit - source->position,
+                 at = source->position & (source->size - 1);
+        if (available == 0)
+            return 0;
+        if (available < sizeof source->next)
+            return -EBADMSG;
+        memcpy(&source->next, source->data + at, sizeof source->next);
+        if (source->next.probe != PYUSDT_RING_SKIP)
+            return pyusdt_event_header_ok(&source->next, available) ? 1 : -EBADMSG;
+        if (source->next.size > available || source->next.size != source->size - at)
+            return -EBADMSG;
+        source->position += source->next.size;
+    }
+}
+
+/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. 1; 0: it can not be read now;
+ * -EBADMSG. */
+static int learn(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
+{
+    uint32_t probe = PYUSDT_EVENT_PROBE(word);
+    int r = probe < target->table->table.nprobes ? 0 : pyusdt_target_grow(session, target);
+
+    if (r == 0)
+        r = probe < target->table->table.nprobes
+                ? pyusdt_target_learn_places(session, target, PYUSDT_EVENT_PLACE(word))
+                : -ENOENT;
+    return r == 0 ? 1 : r == -ENOMEM ? 0 : -EBADMSG;
+}
+
+/* The places of the functions in its stack; those that the process does not have stay unknown. */
+static void learn_frames(struct pyusdt_session *session, struct pyusdt_target *target,
+                         const struct pyusdt_event *event)
+{
+    uint32_t last = pyusdt_event_last_place(event);
+
+    if (last <= PYUSDT_MAX_PLACES)
+        pyusdt_target_learn_places(session, target, last);
+}
+
+/* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
+static int look(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    int r = copy_header(source);
+
+    if (r != 1)
+        return r;
+    if (source->next.probe >= source->target->table->table.nprobes && session->apart) {
+        source->share->left = true; /* it is looked at again when the session is */
+        return 0;
+    }
+    r = source->next.probe < source->target->table->table.nprobes
+            ? 1
+            : learn(session, source->target, source->next.probe);
+    if (r != 1)
+        return r;
+    if (source->next.time > session->looked && source->next.time > pyusdt_now())
+        return -EBADMSG; /* published before it happened */
+    source->last = source->next.time;
+    return 1;
+}
+
+static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    int r = look(session, source);
+    source->waiting = r == 1 && push(source->share, source) == 0;
+    if (r == 1 && !source->waiting) /* the next look tries it again */
+        pyusdt_session_failed(session, "process %u: its ring can not be read: %s",
+                              source->target->pid, strerror(ENOMEM));
+    else if (r < 0)
+        give_up(source);
+}
+
+/* ---- looking at the rings ---- */
+
+/* Reads how far the ring is filled. A head that makes no sense is a ring that is no ring any more. */
+static void read_head(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    uint64_t head = atomic_load_explicit(&source->line->head, memory_order_acquire);
+
+    if (head - source->position > source->size ||
+        head - source->position < source->limit - source->position)
+        give_up(source);
+    else
+        source->limit = head;
+    if (source->limit - source->position > source->size / 2)
+        session->crowded = true;
+}
+
+/* A firing that goes on is waited for, for a moment. */
+static bool stays_busy(const struct pyusdt_source *source)
+{
+    bool busy = true;
+
+    for (int i = 0; i < BUSY_LOOKS && busy; i++)
+        busy = atomic_load(&source->line->busy) != 0;
+    return busy;
+}
+
+static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now,
+                   bool dead)
+{
+    bool busy = !dead && stays_busy(source);
+
+    read_head(session, source);
+    if (given_up(source))
+        return;
+    if (dead) {
+        source->safe = UINT64_MAX; /* nothing will come */
+    } else if (!busy) {
+        source->safe = now;
+        source->busy_since = 0;
+    } else {
+        if (source->busy_since == 0 || source->busy_limit != source->limit) {
+            source->busy_since = now;
+            source->busy_limit = source->limit;
+        }
+        if (now - source->busy_since > session->orderlag)
+            source->safe = now; /* not waited for any longer */
+        else if (source->safe < source->last)
+            source->safe = source->last;
+        if (now - source->safe > HELD_UP * session->orderlag && now > source->safe)
+            source->safe = now - HELD_UP * session->orderlag;
+    }
+    if (!source->waiting)
+        enqueue(session, source);
+}
+
+uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
+                            uint64_t *by_probe)
+{
+    const uint32_t nprobes = source->target->table->table.nprobes;
+    uint64_t n = 0;
+
+    if (given_up(source))
+        return 0;
+    pyusdt_source_forget(source);
+    if (source->target->life == PYUSDT_ALIVE)
+        stays_busy(source);
+    read_head(session, source);
+    for (; !given_up(source) && copy_header(source) == 1; n++) {
+        if (by_probe && PYUSDT_EVENT_PROBE(source->next.probe) < nprobes)
+            by_probe[PYUSDT_EVENT_PROBE(source->next.probe)]++;
+        source->position += source->next.size;
+    }
+    return n;
+}
+
+static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target,
+                           uint64_t now, bool check_life)
+{
+    if (target->life == PYUSDT_ALIVE &&
+        (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) &&
+        pyusdt_target_is_dead(target))
+        target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
+    pyusdt_target_update(session, target);
+    pyusdt_target_add_work(target);
+    for (uint32_t k = 0; k < target->rings; k++) {
+        struct pyusdt_source *source = target->source[k];
+        if (!source || given_up(source))
+            continue;
+        sample(session, source, now, target->life == PYUSDT_DEAD);
+        if (session->watermark > source->safe)
+            session->watermark = source->safe;
+    }
+}
+
+static bool is_ready(const struct pyusdt_target *target)
+{
+    return atomic_load(&target->slot->ready) == target->base->header.generation;
+}
+
+static bool has_more(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    if (session->counts && target->area && !target->counts_taken)
+        return true;
+    if (target->rings_refused || (!target->area && !target->area_refused && is_ready(target)))
+        return true; /* it could not be mapped for the moment */
+    for (uint32_t k = 0; k < target->rings; k++) {
+        const struct pyusdt_source *source = target->source[k];
+        if (source && !given_up(source) &&
+            (source->limit != source->position ||
+             (source->kept && source->done != source->position)))
+            return true; /* to read, or to be shown before it goes */
+    }
+    return false;
+}
+
+/* A dead target whose rings are empty is finished; it makes room in the list of the living. */
+static void finish_dead(struct pyusdt_session *session)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        struct pyusdt_target *target = session->targets[session->living[i]];
+        if (target->life == PYUSDT_DEAD && !has_more(session, target))
+            pyusdt_target_finish(session, target);
+        else
+            session->living[left++] = session->living[i];
+    }
+    session->nliving = left;
+}
+
+void pyusdt_session_refresh(struct pyusdt_session *session)
+{
+    uint64_t now = pyusdt_now();
+    bool check_life = now >= session->next_life_check;
+
+    atomic_thread_fence(memory_order_seq_cst); /* the clock first, then all else */
+    if (session->header.flags & PYUSDT_SESSION_BARRIER)
+        pyusdt_os_barrier();
+    if (check_life) {
+        session->next_life_check = now + LIFE_CHECK_NS;
+        pyusdt_bases_look(session, now);
+    }
+    pyusdt_keep_seen(session, now);
+    pyusdt_session_scan(session, false);
+    session->watermark = now;
+    session->crowded = false;
+    for (uint32_t i = 0; i < session->nliving; i++)
+        look_at_target(session, session->targets[session->living[i]], now, check_life);
+    finish_dead(session);
+    session->looked = now;
+}
+
+/* Is there something that a later poll can deliver without anybody's firing a probe? */
+static bool is_pending(const struct pyusdt_session *session)
+{
+    for (uint32_t i = 0; i < session->nshares; i++)
+        if (session->share[i].nheap > 0)
+            return true;
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        const struct pyusdt_target *target = session->targets[session->living[i]];
+        for (uint32_t k = 0; k < target->rings; k++) {
+            const struct pyusdt_source *source = target->source[k];
+            if (source && !given_up(source) && source->busy_since != 0 &&
+                session->looked - source->busy_since <= session->orderlag)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- delivering ---- */
+
+/* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once.
+ * 0, or PYUSDT_EVENT_LEFT, or -EBADMSG. */
+static int decode(struct pyusdt_session *session, const struct pyusdt_source *source,
+                  struct pyusdt_event *event)
+{
+    const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
+    const uint8_t *bytes = source->data + (source->position & (source->size - 1));
+    uint32_t at = pyusdt_event_values_end(header);
+    uint8_t *rest = source->share->rest;
+    int r;
+
+    if (PYUSDT_EVENT_CAPTURES(header->args) != 0)
+        memcpy(rest, bytes + at, header->size - at);
+    event->target = source->target->index;
+    r = pyusdt_event_decode(header, at, bytes + sizeof *header, rest, event);
+    if (r != 0 || event->nframes == 0 ||
+        pyusdt_event_last_place(event) <= source->target->known_places.n)
+        return r;
+    if (session->apart)
+        return PYUSDT_EVENT_LEFT;
+    learn_frames(session, source->target, event);
+    return 0;
+}
+
+/* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */
+static int step(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    source->position += source->next.size;
+    if (source->position - source->told >= source->size / TELL_SHARE)
+        tell(source);
+    return look(session, source);
+}
+
+/* The time of the oldest event of all rings but the first: so far that one is read without a look at the others. */
+static uint64_t time_of_second(const struct pyusdt_share *share)
+{
+    uint64_t time = UINT64_MAX;
+
+    for (uint32_t i = 1; i < 3 && i < share->nheap; i++)
+        if (share->heap[i]->next.time < time)
+            time = share->heap[i]->next.time;
+    return time;
+}
+
+/* The first ring has been read: its next event (r is 1) gets its place in the heap, or the ring leaves it. */
+static void put_back(struct pyusdt_share *share, struct pyusdt_source *source, int r)
+{
+    if (r == 1) {
+        sift_down(share, 0);
+        return;
+    }
+    tell(source);
+    pop(share);
+    if (r < 0)
+        give_up(source);
+}
+
+static void count(struct pyusdt_share *share, const struct pyusdt_source *source, uint64_t time)
+{
+    if (time < share->last)
+        share->out_of_order++;
+    else
+        share->last = time;
+    share->delivered++;
+    share->again += source->position < source->shown;
+}
+
+/* Events of the ring that is first in the heap, as long as it is; how many. */
+static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *share, uint64_t bound,
+                         int max_events, pyusdt_event_fn *fn, void *arg, bool *stop)
+{
+    struct pyusdt_source *source = share->heap[0];
+    uint64_t second = time_of_second(share), last = second < bound ? second : bound;
+    struct pyusdt_event event;
+    const uint64_t begun = source->position;
+    int n = 0, r = 1, said;
+
+    while (r == 1 && !*stop && n < max_events && source->next.time <= last) {
+        said = decode(session, source, &event);
+        if (said == 0)
+            said = fn(arg, &event);
+        else if (said < 0) {
+            r = said;
+            break;
+        }
+        if (said == PYUSDT_EVENT_LEFT) {
+            share->left = true;
+            break;
+        }
+        *stop = said != 0;
+        count(share, source, event.time);
+        n++;
+        r = step(session, source);
+    }
+    source->work += PYUSDT_EVENT_WORK * (uint64_t)n + (source->position - begun);
+    *stop |= share->left; /* what comes behind it has its turn behind it */
+    put_back(share, source, r);
+    return n;
+}
+
+int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns,
+                           int max_events, pyusdt_event_fn *fn, void *arg, bool *stop)
+{
+    struct pyusdt_share *of = &session->share[share];
+    uint64_t bound = until_ns < session->watermark ? until_ns : session->watermark;
+    int n = 0;
+
+    of->left = false;
+    while (!*stop && n < max_events && of->nheap > 0 && of->heap[0]->next.time <= bound)
+        n += deliver_first(session, of, bound, max_events - n, fn, arg, stop);
+    return n;
+}
+
+int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, int max_events,
+                           pyusdt_deliver_fn *deliver, void *arg)
+{
+    const struct timespec pause = {0, 1000000};
+    int limit = max_events > 0 ? max_events : INT32_MAX, n;
+    bool stop = false;
+
+    if (!session->started || session->forked)
+        return 0;
+    n = deliver(arg, session, until_ns, limit, &stop);
+    if (!stop && n < limit) {
+        pyusdt_session_refresh(session);
+        n += deliver(arg, session, until_ns, limit - n, &stop);
+    }
+    while (session->stopped && n == 0 && !stop && is_pending(session) &&
+           session->looked <= until_ns) {
+        nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
+        pyusdt_session_refresh(session);
+        n = deliver(arg, session, until_ns, limit, &stop);
+    }
+    for (uint32_t i = 0; i < session->nshares; i++)
+        for (uint32_t k = 0; k < session->share[i].nheap; k++)
+            tell(session->share[i].heap[k]);
+    return n;
+}
+
+struct whole {
+    pyusdt_event_fn *fn;
+    void *arg;
+};
+
+static int deliver_whole(void *arg, struct pyusdt_session *session, uint64_t until_ns,
+                         int max_events, bool *stop)
+{
+    const struct whole *whole = arg;
+
+    return pyusdt_session_deliver(session, 0, until_ns, max_events, whole->fn, whole->arg, stop);
+}
+
+int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events,
+                        pyusdt_event_fn *fn, void *arg)
+{
+    struct whole whole = {fn, arg};
+
+    return pyusdt_session_poll_by(session, until_ns, max_events, deliver_whole, &whole);
+}
+
+bool pyusdt_session_crowded(const struct pyusdt_session *session)
+{
+    return session->crowded;
+}
+
+uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)
+{
+    return session->watermark;
+}

@@ -1,0 +1,395 @@
+/*
+ * Sessions: telling targets what is wanted, leaving without a trace. What a session has in a run directory is session_dir.c's, which
+ * processes it finds there is target_scan.c's.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/os.h"
+#include "discovery/find_process.h"
+#include "session/session_state.h"
+
+#define ORDERLAG_DEFAULT_NS 100000000u
+
+/* ---- forks ---- */
+
+/*
+ * A forked child has its parent's sessions as well, and their locks: as long as it had those, a session would seem to live
+ * whose tracer was killed. It gives them up at once, and leaves alone all that is shared.
+ */
+static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
+static struct pyusdt_session *sessions; /* all that are open, under the lock */
+
+void pyusdt_forks_wait(void)
+{
+    pthread_mutex_lock(&forks);
+}
+
+void pyusdt_forks_go(void)
+{
+    pthread_mutex_unlock(&forks);
+}
+
+static void forked(void)
+{
+    for (struct pyusdt_session *session = sessions; session; session = session->next) {
+        session->forked = true;
+        for (uint32_t i = 0; i < session->nbases; i++) {
+            struct pyusdt_base *base =
+                session->base[i]; /* NULL: another thread was just adding it */
+            if (base && base->fd >= 0) {
+                close(base->fd);
+                base->fd = -1;
+            }
+        }
+    }
+    pthread_mutex_unlock(&forks);
+}
+
+int pyusdt_session_is_forked(struct pyusdt_error *error)
+{
+    return pyusdt_error_set(error, -ECHILD, "the session is of the process that forked this one");
+}
+
+static int watched; /* 0 or -errno */
+
+static void watch_forks(void)
+{
+    watched = -pthread_atfork(pyusdt_forks_wait, pyusdt_forks_go, forked);
+}
+
+/* From here on a forked child knows that it has the session from its parent. */
+static int enlist(struct pyusdt_session *session)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch_forks);
+    if (watched != 0)
+        return watched;
+    pyusdt_forks_wait();
+    session->next = sessions;
+    sessions = session;
+    pyusdt_forks_go();
+    return 0;
+}
+
+static void strike_off(const struct pyusdt_session *session)
+{
+    struct pyusdt_session **at;
+
+    pyusdt_forks_wait();
+    for (at = &sessions; *at && *at != session; at = &(*at)->next)
+        ;
+    if (*at)
+        *at = session->next;
+    pyusdt_forks_go();
+}
+
+/* ---- its life ---- */
+
+static void configure(struct pyusdt_session *session, const struct pyusdt_session_config *config)
+{
+    struct pyusdt_session_header *header = &session->header;
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
+    uint64_t bufsize = config && config->bufsize ? config->bufsize : PYUSDT_RING_DEFAULT,
+             size = PYUSDT_RING_MIN;
+
+    while (size < bufsize && size < PYUSDT_RING_MAX)
+        size *= 2;
+    header->magic = PYUSDT_SESSION_MAGIC;
+    header->version = PYUSDT_LAYOUT_VERSION;
+    header->tracer = (uint32_t)getpid();
+    header->bufsize = size;
+    header->max_rings = config && config->max_rings ? config->max_rings : PYUSDT_RINGS_MAX;
+    if (header->max_rings > PYUSDT_RINGS_MAX)
+        header->max_rings = PYUSDT_RINGS_MAX;
+    header->want_size = sizeof(struct pyusdt_want);
+    header->flags = config && config->children ? PYUSDT_SESSION_CHILDREN : 0;
+    session->orderlag = config && config->orderlag_ns ? config->orderlag_ns : ORDERLAG_DEFAULT_NS;
+    session->begun = pyusdt_now();
+    session->processors = (uint32_t)(processors > 0 ? processors : 1);
+}
+
+int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config,
+                        struct pyusdt_session **out, struct pyusdt_error *error)
+{
+    struct pyusdt_session *session = calloc(1, sizeof *session);
+    pid_t home = config ? config->home : 0;
+    struct pyusdt_process_file found;
+    struct pyusdt_base *base;
+    int r;
+
+    if (!session)
+        return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
+    session->own = !rundir && !home;
+    configure(session, config);
+    if ((r = pyusdt_session_divide(session, 1)) != 0 || (r = enlist(session)) != 0)
+        pyusdt_error_set(error, r, "no memory for a session");
+    if (r == 0)
+        r = pyusdt_keep_configure(session, config, error);
+    /* a kept session's next tracer may be one who can not */
+    if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_barrier_can())
+        session->header.flags |= PYUSDT_SESSION_BARRIER;
+    if (r == 0)
+        r = home ? pyusdt_process_find(home, &found, error)
+                 : pyusdt_enter_named(rundir, &found.in, error);
+    if (r == 0)
+        r = pyusdt_base_open(session, &found.in, &base, error);
+    if (r < 0) {
+        pyusdt_session_close(session);
+        return r;
+    }
+    *out = session;
+    return 0;
+}
+
+int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want)
+{
+    uint32_t n = session->nwants;
+    struct pyusdt_want *more;
+
+    if (session->started)
+        return -EBUSY;
+    if (n == PYUSDT_WANTS_MAX)
+        return -E2BIG;
+    more = realloc(session->wants, (n + 1) * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    session->wants = more;
+    more[n] = *want;
+    more[n].provider[PYUSDT_GLOB_SIZE - 1] = more[n].module[PYUSDT_GLOB_SIZE - 1] = '\0';
+    more[n].function[PYUSDT_GLOB_SIZE - 1] = more[n].name[PYUSDT_GLOB_SIZE - 1] = '\0';
+    session->nwants = n + 1;
+    session->counts |= want->counts != 0;
+    return 0;
+}
+
+int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *error)
+{
+    int r = 0;
+
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
+    if (session->started)
+        return pyusdt_error_set(error, -EALREADY, "can not start the session: %s",
+                                strerror(EALREADY));
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
+        if (session->base[i]->fd >= 0)
+            r = pyusdt_base_start(session, session->base[i], error);
+    if (r != 0)
+        return r;
+    session->started = true;
+    session->looked = pyusdt_now();
+    pyusdt_bases_look(session, session->looked);
+    pyusdt_session_scan(session, true);
+    return 0;
+}
+
+/* ---- who may join ---- */
+
+/* Tells the base whom it invites now. */
+static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base,
+                     struct pyusdt_error *error)
+{
+    int r = pyusdt_base_write(base);
+
+    if (r != 0)
+        return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
+    if (session->started)
+        pyusdt_session_scan(session, true);
+    return 0;
+}
+
+int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error)
+{
+    int r = 0;
+
+    session->header.flags |= PYUSDT_SESSION_ALL;
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) {
+        session->base[i]->header.flags |= PYUSDT_SESSION_ALL;
+        if (session->base[i]->fd >= 0)
+            r = tell_base(session, session->base[i], error);
+    }
+    return r;
+}
+
+/* base: where the process is; NULL: wherever it will be. */
+static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t inner,
+                  uint32_t host, struct pyusdt_error *error)
+{
+    int r = 0;
+
+    if (session->npids == PYUSDT_PIDS_MAX)
+        return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most",
+                                PYUSDT_PIDS_MAX);
+    session->pids[session->npids].base = base;
+    session->pids[session->npids].pid = inner;
+    session->pids[session->npids++].host = host;
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
+        if (!base || base == session->base[i]) {
+            pyusdt_base_invite(session->base[i], inner);
+            if (session->base[i]->fd >= 0)
+                r = tell_base(session, session->base[i], error);
+        }
+    return r;
+}
+
+int pyusdt_session_expect_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
+{
+    session->expecting = true;
+    return invite(session, NULL, (uint32_t)pid, 0, error);
+}
+
+int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
+{
+    struct pyusdt_process_file found;
+    struct pyusdt_base *base;
+    int r = pyusdt_process_find(pid, &found, error);
+
+    if (r == 0)
+        r = pyusdt_base_open(session, &found.in, &base, error);
+    if (r == 0)
+        r = invite(session, base, found.inner, (uint32_t)pid, error);
+    if (r == 0)
+        pyusdt_base_follow(session, base, found.inner, (uint32_t)pid);
+    return r;
+}
+
+/* ---- what is known ---- */
+
+int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
+                          struct pyusdt_target_info *info)
+{
+    if (target >= session->ntargets)
+        return -ENOENT;
+    pyusdt_target_info(session->targets[target], info);
+    return 0;
+}
+
+/* A name that tells no start could be anybody's; what is in another pid namespace has another number here. */
+int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid)
+{
+    for (uint32_t i = 0; i < session->ntargets; i++) {
+        const struct pyusdt_target *target = session->targets[i];
+        struct pyusdt_identity seen = {pid, 0, target->who.starttime};
+        if (target->pid == pid && target->visible && seen.starttime != 0 && pyusdt_alive(&seen))
+            return 1;
+    }
+    return 0;
+}
+
+int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, uint32_t probe,
+                         struct pyusdt_probe_info *info)
+{
+    struct pyusdt_table table;
+
+    if (target >= session->ntargets)
+        return -ENOENT;
+    table = session->targets[target]->table->table;
+    table.pid = session->targets[target]->pid;
+    return pyusdt_table_probe(&table, probe, info);
+}
+
+int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place,
+                         struct pyusdt_place_info *info)
+{
+    if (target >= session->ntargets ||
+        !pyusdt_places_get(&session->targets[target]->known_places, place, info))
+        return -ENOENT;
+    return 0;
+}
+
+int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t target, uint32_t probe)
+{
+    if (target >= session->ntargets || probe >= session->targets[target]->table->table.nprobes)
+        return -ENOENT;
+    return (int64_t)pyusdt_target_drops(session->targets[target], probe);
+}
+
+void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats)
+{
+    *stats = (struct pyusdt_session_stats){.delivered = session->counted,
+                                           .corrupt = session->corrupt,
+                                           .failures = session->failures,
+                                           .targets = session->ntargets,
+                                           .alive = session->nliving,
+                                           .slot = session->base[0]->header.slot,
+                                           .others = session->others};
+    for (uint32_t i = 0; i < session->nshares; i++) {
+        stats->delivered += session->share[i].delivered;
+        stats->out_of_order += session->share[i].out_of_order;
+        stats->corrupt += session->share[i].corrupt;
+        stats->again += session->share[i].again;
+    }
+    for (uint32_t i = 0; i < session->ntargets; i++) {
+        struct pyusdt_target *target = session->targets[i];
+        stats->dropped += pyusdt_target_dropped(session, target);
+        stats->bytes +=
+            target->life == PYUSDT_FINISHED ? 0 : target->rings * target->base->header.bufsize;
+    }
+}
+
+/* ---- the end ---- */
+
+void pyusdt_session_stop(struct pyusdt_session *session)
+{
+    if (!session->started || session->stopped || session->forked)
+        return;
+    session->stopped = true;
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        session->base[i]->header.state = PYUSDT_SESSION_MAKING;
+        if (session->base[i]->started)
+            pyusdt_base_write(session->base[i]);
+    }
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_detach(
+            session->targets[i]); /* of the dead those whose children still count */
+    pyusdt_session_scan(
+        session, true); /* who has joined by himself since we last looked, and may have fired */
+}
+
+void pyusdt_session_close(struct pyusdt_session *session)
+{
+    if (!session)
+        return;
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
+    pyusdt_session_stop(session);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_finish(session, session->targets[i]);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        pyusdt_base_close(session->base[i]);
+    pyusdt_session_free(session);
+}
+
+void pyusdt_session_free(struct pyusdt_session *session)
+{
+    strike_off(session);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_free(session->targets[i]);
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        close(session->base[i]->in.dir);
+        free(session->base[i]);
+    }
+    pyusdt_troubles_free(session);
+    for (uint32_t i = 0; i < PYUSDT_STRANGERS_TOLD; i++)
+        free(session->strangers.text[i]);
+    for (uint32_t i = 0; i < session->nhints; i++)
+        free(session->hint[i].text);
+    pyusdt_containers_free(session->containers);
+    free(session->targets);
+    free(session->living);
+    for (uint32_t i = 0; i < session->nshares; i++)
+        free(session->share[i].heap);
+    free(session->share);
+    free(session->wants);
+    free(session);
+}

@@ -1,0 +1,40 @@
+/* A session as a feed: see event_source.h. */
+#define _GNU_SOURCE
+#include "events/event_source.h"
+
+#include "session/session_state.h"
+
+static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg)
+{
+    return pyusdt_session_poll(of, until_ns, max_events, fn, arg);
+}
+
+static int target_info(const void *of, uint32_t target, struct pyusdt_target_info *info)
+{
+    return pyusdt_session_target(of, target, info);
+}
+
+static int probe_info(const void *of, uint32_t target, uint32_t probe,
+                      struct pyusdt_probe_info *info)
+{
+    return pyusdt_session_probe(of, target, probe, info);
+}
+
+static int place_info(const void *of, uint32_t target, uint32_t place,
+                      struct pyusdt_place_info *info)
+{
+    return pyusdt_session_place(of, target, place, info);
+}
+
+static uint32_t targets(const void *of)
+{
+    return ((const struct pyusdt_session *)of)->ntargets;
+}
+
+static void counts(void *of, pyusdt_event_fn *fn, void *arg)
+{
+    pyusdt_session_counts(of, fn, arg);
+}
+
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll,    target_info, probe_info, place_info,
+                                                     targets, counts,      NULL};

@@ -1,0 +1,327 @@
+/*
+ * The tracer's private state: what session.c (sessions), session_dir.c (their run directories), kept_session.c (sessions that outlive
+ * their tracer), target_scan.c (which processes they find), target_process.c (one traced process), control_file.c (its control file) and
+ * ring_merge.c (events in order) share. Pointers marked "shared" point into shared memory: the tracer copies a value from there
+ * before it checks it, and uses only the checked copies as sizes, counts and positions.
+ */
+#ifndef PYUSDT_SESSION_SESSION_STATE_H
+#define PYUSDT_SESSION_SESSION_STATE_H
+
+#include <stdbool.h>
+
+#include "shared/hook.h"
+#include "shared/layout.h"
+#include "shared/rundir.h"
+#include "shared/slot.h"
+#include "shared/table.h"
+#include "discovery/rundir_open.h"
+#include "events/place_table.h"
+#include "session/session.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PYUSDT_BASES_MAX 256         /* run directories of one session */
+#define PYUSDT_STRANGERS_TOLD 3      /* messages about strangers that are kept, */
+#define PYUSDT_STRANGERS_COUNTED 256 /* and that are counted */
+#define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
+#define PYUSDT_KNOWN_CHAINS 4096
+#define PYUSDT_EVENT_WORK 256 /* of one event, besides its bytes */
+#define PYUSDT_STRANGERS_MAX \
+    1024 /* living processes in the directory of another user, which may be hostile */
+
+/* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
+#define PYUSDT_TABLE_MAX (1u << 21)
+
+#define PYUSDT_CTL_MAX (2u * PYUSDT_CTL_SIZE) /* bytes of a control file */
+
+/* A checked copy of a probe table, shared by the targets whose tables are equal. */
+struct pyusdt_table_copy {
+    struct pyusdt_table table;
+    uint32_t users;
+    uint32_t size;
+    _Alignas(8) char bytes[];
+};
+
+/* One ring of one target. */
+struct pyusdt_source {
+    struct pyusdt_target *target;
+    struct pyusdt_share *share;
+    const uint8_t *data;      /* shared, twice in a row; NULL: could not be mapped */
+    struct pyusdt_line *line; /* shared */
+    uint64_t size;            /* 0: given up */
+    uint64_t mapped;
+    uint64_t position; /* bytes consumed */
+    uint64_t
+        told; /* the position as it was last written to the shared tail (of a kept session: to `read`) */
+    uint64_t done;  /* of a kept session: the position as it was last written to the shared tail */
+    uint64_t shown; /* below it, events that a former tracer may have shown */
+    bool kept;
+    uint64_t limit; /* bytes known to be published */
+    uint64_t safe;  /* all events before this time are below limit */
+    uint64_t last;  /* time of the last event looked at: the events behind it are not older */
+    uint64_t work;  /* of its events, not added to the base's yet; in units as the base's */
+    uint64_t busy_since;
+    uint64_t busy_limit;           /* limit when busy_since was set */
+    struct pyusdt_ring_event next; /* copy of the header at position, where `waiting` */
+    bool waiting;
+};
+
+/* Some of a session's rings, which one thread reads at a time: each ring is in one share for its life. */
+struct pyusdt_share {
+    struct pyusdt_source **heap; /* the sources with a waiting event, the oldest event first */
+    uint32_t nheap, room;
+    bool left;     /* an event waits for a reader that is not apart */
+    uint64_t last; /* time of the youngest event delivered */
+    uint64_t delivered, out_of_order, corrupt;
+    uint64_t again; /* events that a kept session's former tracer may have shown */
+    _Alignas(8) uint8_t
+        rest[(PYUSDT_EVENT_MAX + 7) & ~7ull]; /* of the event that is delivered: its captures */
+};
+
+enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSDT_FINISHED };
+
+struct pyusdt_target {
+    uint32_t index;
+    struct pyusdt_base *base; /* where its files are */
+    enum pyusdt_life life;
+    struct pyusdt_identity who;       /* in its own pid namespace */
+    struct pyusdt_target *next_known; /* of its chain */
+    uint32_t pid;                     /* in the tracer's */
+    bool visible;                     /* the tracer's pid namespace has a pid for it */
+    uint32_t uid, gid;
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* in its own pid namespace, */
+    bool ancestors_known;                     /* which is the tracer's */
+    char comm[16];
+    struct pyusdt_ctl_header *ctl; /* shared; NULL when finished */
+    uint32_t ctl_size;
+    struct pyusdt_ctl_slot *slot; /* shared */
+    _Atomic uint64_t *words;      /* shared */
+    uint32_t room;                /* number of words that fit into the file */
+    uint32_t changes;             /* of the shared table, at the time of the copy */
+    struct pyusdt_table_copy *table;
+    const struct pyusdt_ctl_places *places; /* shared; NULL: it has none */
+    struct pyusdt_places known_places;      /* copies of those that events came from */
+    uint32_t remarks[PYUSDT_REMARKS];       /* those that were taken note of last */
+    struct pyusdt_area *area;               /* shared */
+    size_t area_size;
+    bool area_refused;
+    bool rings_refused; /* one that is not mapped yet is tried again at the next look */
+    bool failed_told;
+    uint32_t wanted;
+    uint32_t rings;
+    struct pyusdt_source *source[PYUSDT_RINGS_MAX];
+    uint64_t exited_at;
+    uint64_t dropped;  /* events that it has lost, by those of its counts that can be true */
+    bool lies;         /* its counts of lost events can not be true */
+    uint64_t *drops;   /* by probe, when the target is finished; NULL: none */
+    uint64_t counted;  /* firings that it has counted by itself, those that were taken */
+    bool miscounts;    /* that can not be true */
+    bool counts_taken; /* since it is dead */
+};
+
+/* A run directory in which a session has a slot: session_dir.c. */
+struct pyusdt_base {
+    struct pyusdt_entered in;
+    uint32_t
+        met; /* number of the last look at containers that found a process in its mount namespace */
+    uint32_t
+        lookups; /* recent lookups of pids in other namespaces; bounded, against forged control files */
+    int fd; /* of the session file, whose flock says that the tracer lives; -1: nothing is traced there */
+    bool resumed; /* a kept session that goes on: an earlier tracer started it */
+    bool started;
+    struct pyusdt_session_header header; /* private; the copy in the file is for the targets */
+    int64_t scanned_mtime;               /* of the directory when it was last read, ns */
+    int64_t scanned_at;                  /* when it was last read */
+    uint64_t
+        again_at; /* when it is read again though it has not changed: the last look was not complete; 0: it was */
+    uint32_t nliving;
+    bool cut_off; /* its user is traced no more: user_work.c */
+    uint64_t
+        work; /* of the reader for its events and processes; one unit is about the work for a byte */
+    uint64_t ns;       /* processor time of the tracer for its processes that come, change and go */
+    uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
+};
+
+#define PYUSDT_ORPHANED_MAX 64
+
+struct pyusdt_session {
+    struct pyusdt_base *base[PYUSDT_BASES_MAX]; /* the first is the one that it was opened with */
+    uint32_t nbases;
+    struct pyusdt_session_header header; /* the values that the headers of all bases share */
+    struct pyusdt_want *wants;
+    uint64_t orderlag;
+    uint64_t begun;      /* when it was opened */
+    uint32_t processors; /* of the machine */
+    uint32_t
+        norphaned; /* dead processes whose control files stay mapped, since forked children may count in them */
+    uint32_t nwants;
+    struct pyusdt_session *next; /* in the list of sessions that are open in this process */
+    bool forked; /* the session is the parent's: this forked child only has a copy of its memory */
+    bool started, stopped;
+    bool counts;                          /* some of what it wants is counted in the targets */
+    bool own;                             /* it was opened with the caller's own run directory */
+    struct pyusdt_containers *containers; /* the containers found so far: container_scan.c */
+    bool expecting; /* waits for a process that is to start, whatever user it will be */
+    struct {
+        const struct pyusdt_base *base; /* NULL: any */
+        uint32_t pid;                   /* in the target's namespace */
+        uint32_t host;                  /* in the tracer's; 0: the same */
+    } pids[PYUSDT_PIDS_MAX];
+    unsigned npids;
+    int64_t
+        parents_mtime[PYUSDT_PARENTS];  /* of the directories in which users' run directories are */
+    char *trouble[PYUSDT_TROUBLES_MAX]; /* messages for the user */
+    uint32_t ntroubles;
+    struct {
+        char *text[PYUSDT_STRANGERS_TOLD];
+        uint64_t hash[PYUSDT_STRANGERS_COUNTED]; /* of each text that was counted */
+        uint32_t n;
+    } strangers; /* messages about other users' processes and those of containers, which may be as many as these users like */
+    struct {
+        char *text;
+        enum pyusdt_remark kind;
+    } hint[PYUSDT_TROUBLES_MAX]; /* what else processes say of their probes: target_remarks.c */
+    uint32_t nhints;
+    uint32_t others; /* of these: about processes that have another build of pyusdt */
+    bool full;       /* there were more of them than fit */
+    uint64_t
+        failures; /* how often a process or a directory could not be looked at, each reason once */
+    bool
+        missed_user; /* in the look at users' directories that goes on: one could not be entered for the moment */
+
+    struct pyusdt_target **targets;
+    uint32_t ntargets;
+    uint32_t *living; /* indices of those that are not finished */
+    uint32_t nliving;
+    struct pyusdt_target *known
+        [PYUSDT_KNOWN_CHAINS]; /* the living by who they are, so that a file's name finds its own at once */
+    uint64_t next_life_check;
+    uint64_t next_seen; /* when a kept session's file gets its next `seen` */
+
+    struct pyusdt_share *share;
+    uint32_t nshares; /* 1, unless it is divided */
+    bool apart;       /* several threads read shares now: what they have in common stays as it is */
+    uint64_t
+        looked; /* when the rings were last looked at: an event that was not there then is younger */
+    uint64_t watermark;
+    bool crowded;     /* one of them was more than half full then */
+    uint64_t corrupt; /* rings that could not be mapped */
+    uint64_t counted; /* firings that targets have counted by themselves, as they were handed on */
+};
+
+/* kept_session.c */
+int pyusdt_keep_configure(struct pyusdt_session *session,
+                          const struct pyusdt_session_config *config, struct pyusdt_error *error);
+/* 1: it is resumed; 0: there is none */
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
+                       struct pyusdt_error *error);
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                            struct pyusdt_error *error);
+void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
+
+/* session_dir.c */
+int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in,
+                     struct pyusdt_base **out, struct pyusdt_error *error);
+int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base,
+                      struct pyusdt_error *error);
+int pyusdt_base_write(struct pyusdt_base *base); /* the header */
+void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid);
+void pyusdt_base_close(struct pyusdt_base *base);
+void pyusdt_bases_look(struct pyusdt_session *session,
+                       uint64_t now); /* for directories of users that had none at the last look */
+void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base,
+                        uint32_t pid, uint32_t host);
+void pyusdt_base_failed(struct pyusdt_session *session,
+                        struct pyusdt_target *target); /* says why it has no rings */
+void pyusdt_base_child_failed(
+    struct pyusdt_session *session,
+    const struct pyusdt_target *target); /* why a forked child has no control file */
+void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same, and it counts as a failure to look. */
+void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pyusdt_troubles_free(struct pyusdt_session *session);
+
+/* target_remarks.c */
+void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
+
+/* container_scan.c */
+void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
+void pyusdt_containers_free(struct pyusdt_containers *containers);
+
+/* session.c */
+void pyusdt_forks_wait(
+    void); /* no thread forks until pyusdt_forks_go(): held while a lock belongs to no session yet */
+void pyusdt_forks_go(void);
+int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, and -ECHILD */
+void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
+
+/* target_scan.c */
+void pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+void pyusdt_base_scan(struct pyusdt_session *session,
+                      struct pyusdt_base *base); /* in one directory, at once */
+void pyusdt_session_forget(struct pyusdt_session *session,
+                           const struct pyusdt_target *target); /* one that lives no more */
+
+/* user_work.c */
+uint64_t pyusdt_thread_ns(void);                           /* processor time of this thread */
+void pyusdt_target_add_work(struct pyusdt_target *target); /* of its rings, to its base */
+bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid);
+
+/* control_file.c */
+/* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of
+ * `like`, the two targets share the copy. 0 or -errno. */
+int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy);
+void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
+
+/* target_process.c */
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
+                                         struct pyusdt_base *base, const char *text,
+                                         const struct pyusdt_identity *who, uint32_t host,
+                                         struct pyusdt_error *error);
+void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_detach(struct pyusdt_target *target);
+void pyusdt_target_update(struct pyusdt_session *session,
+                          struct pyusdt_target *target); /* map what is new */
+int pyusdt_target_grow(struct pyusdt_session *session,
+                       struct pyusdt_target *target); /* learn of new probes; 0 or -ENOMEM */
+/* Up to this one, and further. 0; -ENOENT: it is not there; -ENOMEM. */
+int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
+                               uint32_t place);
+bool pyusdt_target_is_dead(struct pyusdt_target *target);
+uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
+uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
+uint64_t pyusdt_target_most(const struct pyusdt_session *session,
+                            const struct pyusdt_target *target); /* events that it can have fired */
+void pyusdt_target_finish(struct pyusdt_session *session,
+                          struct pyusdt_target *target); /* nothing more to read */
+void pyusdt_target_leave(struct pyusdt_target *target);  /* unmapped; it goes on */
+void pyusdt_target_free(struct pyusdt_target *target);
+void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
+
+/* stale_files.c */
+bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header,
+                     uint64_t size); /* slots and words lie in the file */
+void pyusdt_sweep(
+    int dir,
+    uint32_t ours); /* removes what the dead left; `ours`: the slot that the caller holds */
+void pyusdt_file_discard(
+    int dir, const char *text,
+    bool mapped); /* unlinks it, and frees its memory even if others still map it */
+
+/* ring_merge.c */
+void pyusdt_source_forget(struct pyusdt_source *source);
+void pyusdt_source_leave(struct pyusdt_source *source); /* stores how far it was read */
+/* Passes over the events that were not delivered. How many there were; by_probe: and of which probes, NULL: that is not told. */
+uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
+                            uint64_t *by_probe);
+void pyusdt_session_refresh(
+    struct pyusdt_session *session); /* looks for new processes, rings, events */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * What traced processes say of their probes (include/pyusdt.h, "remarks").
+ *
+ * In:  the remarks in a target's control file, which was made by somebody else: see session_state.h.
+ * Out: for those of probes that the session wants, a message for the user, or a hint that the caller shows where it applies.
+ * Always: bounded: a process has PYUSDT_REMARKS remarks at a time, a session keeps so many messages and hints.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/session_state.h"
+
+struct search {
+    const struct pyusdt_table *table;
+    const char *provider, *names;
+    bool found;
+};
+
+/* Whether the list of names, with blanks between them, has this one. */
+static bool has_name(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = names; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+static int is_of(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    struct search *search = arg;
+    const char *name = search->table->strings + desc->name;
+
+    (void)probe;
+    search->found = *name != '\0' &&
+                    (*search->provider == '\0' ||
+                     strcmp(search->table->strings + desc->provider, search->provider) == 0) &&
+                    (*search->names == '\0' || has_name(search->names, name));
+    return search->found;
+}
+
+/* Whether the session wants one of the probes that the remark is of. */
+static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_target *target,
+                      const struct pyusdt_place_info *remark)
+{
+    struct pyusdt_table table = target->table->table;
+    struct search search = {&table, remark->module, remark->function, false};
+
+    table.pid = target->pid;
+    for (uint32_t i = 0; i < session->nwants && !search.found; i++)
+        pyusdt_table_match(&table, &session->wants[i], is_of, &search);
+    return search.found;
+}
+
+/* Once each, as messages are. */
+static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target,
+                      enum pyusdt_remark kind, const char *hint)
+{
+    char text[PYUSDT_PLACE_FILE + 32];
+
+    snprintf(text, sizeof text, "process %u %s", target->pid, hint);
+    for (uint32_t i = 0; i < session->nhints; i++)
+        if (strcmp(session->hint[i].text, text) == 0)
+            return;
+    if (session->nhints < PYUSDT_TROUBLES_MAX &&
+        (session->hint[session->nhints].text = strdup(text)) != NULL)
+        session->hint[session->nhints++].kind = kind;
+}
+
+void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct pyusdt_place_info remark;
+
+    for (unsigned i = 0; target->ctl && i < PYUSDT_REMARKS; i++) {
+        uint32_t number = atomic_load_explicit(&target->ctl->remarks[i], memory_order_acquire);
+        if (number == target->remarks[i])
+            continue;
+        target->remarks[i] = number;
+        if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 ||
+            !pyusdt_places_get(&target->known_places, number, &remark) ||
+            !is_wanted(session, target, &remark))
+            continue;
+        if (remark.line == PYUSDT_REMARK_LINE(PYUSDT_REMARK_LACK))
+            pyusdt_session_trouble(session, "process %u: %s", target->pid, remark.file);
+        else if (PYUSDT_IS_REMARK(remark.line))
+            keep_hint(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
+    }
+}
+
+const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n,
+                                enum pyusdt_remark *kind)
+{
+    if (n >= session->nhints)
+        return NULL;
+    *kind = session->hint[n].kind;
+    return session->hint[n].text;
+}

@@ -1,0 +1,289 @@
+/*
+ * Which processes a session finds: those with a control file in one of its run directories that may join, have a name that is
+ * wanted, and are not known yet. Names of files are anybody's: what one says is looked at again in the file.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shared/os.h"
+#include "discovery/find_process.h"
+#include "session/session_state.h"
+
+#define OTHERS_TOLD 4
+#define AGAIN_NS \
+    100000000u /* after which a directory is read again where a look was not complete */
+
+/* The chain of the living that a process belongs to. */
+static struct pyusdt_target **chain_of(struct pyusdt_session *session,
+                                       const struct pyusdt_identity *who)
+{
+    return &session->known[(who->pid ^ (uint32_t)who->starttime) % PYUSDT_KNOWN_CHAINS];
+}
+
+static bool is_known(struct pyusdt_session *session, const struct pyusdt_base *base,
+                     const struct pyusdt_identity *who)
+{
+    for (const struct pyusdt_target *target = *chain_of(session, who); target;
+         target = target->next_known) {
+        const struct pyusdt_identity *other = &target->who;
+        if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
+            other->instance == who->instance)
+            return true;
+    }
+    return false;
+}
+
+void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    struct pyusdt_target **at = chain_of(session, &target->who);
+
+    while (*at && *at != target)
+        at = &(*at)->next_known;
+    if (*at)
+        *at = target->next_known;
+}
+
+static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                     uint32_t pid, uint32_t *host)
+{
+    *host = 0;
+    for (unsigned i = 0; i < session->npids; i++)
+        if (session->pids[i].pid == pid &&
+            (!session->pids[i].base || session->pids[i].base == base)) {
+            *host = session->pids[i].host;
+            return true;
+        }
+    return session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN);
+}
+
+/* Where only processes that were named join, and their descendants: one of these, by what its control file says. */
+static bool is_meant(const struct pyusdt_session *session, const struct pyusdt_base *base,
+                     const struct pyusdt_target *target)
+{
+    if (session->header.flags & PYUSDT_SESSION_ALL ||
+        !(session->header.flags & PYUSDT_SESSION_CHILDREN))
+        return true;
+    for (unsigned i = 0; i < session->npids; i++)
+        if ((!session->pids[i].base || session->pids[i].base == base) &&
+            (session->pids[i].pid == target->who.pid ||
+             pyusdt_is_ancestor(target->ancestors, session->pids[i].pid)))
+            return true;
+    return false;
+}
+
+static int add_target(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint32_t n = session->ntargets;
+
+    if ((n & (n - 1)) == 0) { /* full at each power of two */
+        uint32_t room = n ? 2 * n : 1;
+        void *targets = realloc(session->targets, room * sizeof *session->targets), *living;
+        if (!targets)
+            return -ENOMEM;
+        session->targets = targets;
+        living = realloc(session->living, room * sizeof *session->living);
+        if (!living)
+            return -ENOMEM;
+        session->living = living;
+    }
+    struct pyusdt_target **chain = chain_of(session, &target->who);
+    target->next_known = *chain;
+    *chain = target;
+    session->targets[n] = target;
+    session->living[session->nliving++] = n;
+    session->ntargets++;
+    target->base->nliving++;
+    return 0;
+}
+
+static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    return !session->header.comm[0] ||
+           strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
+}
+
+struct scan {
+    struct pyusdt_session *session;
+    struct pyusdt_base *base;
+};
+
+/* A look at a directory was not complete. */
+static void look_again(struct pyusdt_base *base)
+{
+    base->again_at = pyusdt_now() + AGAIN_NS;
+}
+
+static bool has_room(const struct pyusdt_session *session, const struct pyusdt_base *base)
+{
+    return session->nliving < PYUSDT_TARGETS_MAX &&
+           (base->in.uid == geteuid() || base->nliving < PYUSDT_STRANGERS_MAX);
+}
+
+/* In another user's directory, or in a container: a process that is not his. */
+static bool is_lie(const struct pyusdt_base *base, const struct pyusdt_target *target)
+{
+    bool strange = base->in.uid != geteuid() || base->in.mounts != 0;
+    int64_t uid = strange && target->visible ? pyusdt_process_uid(target->pid) : -1;
+    return uid >= 0 && uid != base->in.uid;
+}
+
+/* Of the first of them each, since there may be thousands. */
+static void tell_other_build(struct pyusdt_session *session, const struct pyusdt_base *base,
+                             const struct pyusdt_identity *who, const struct pyusdt_error *error)
+{
+    const uint32_t told = session->ntroubles;
+    const int64_t uid = base->in.uid != geteuid() ? pyusdt_process_uid(who->pid) : -1;
+
+    if (!pyusdt_alive(who) || (uid >= 0 && uid != base->in.uid))
+        return;
+    if (session->others < OTHERS_TOLD)
+        pyusdt_session_trouble(session, "%s", error->message);
+    else
+        pyusdt_session_trouble(
+            session, "more processes have other builds of pyusdt: pyusdt doctor names them");
+    session->others += session->ntroubles > told;
+}
+
+/* One that is not ready, or not ours to read, is passed over: the first is looked at again, the second is told of where it is our own user's. */
+static void tell_failure(struct pyusdt_session *session, struct pyusdt_base *base,
+                         const struct pyusdt_identity *who, const struct pyusdt_error *error)
+{
+    bool shortage = pyusdt_is_shortage(error->code),
+         gone = error->code == -ENOENT || error->code == -ESRCH;
+
+    if (shortage)
+        look_again(base);
+    if (gone || error->code == -EPROTONOSUPPORT || error->code == -EAGAIN ||
+        (!shortage && base->in.uid != geteuid()) || !pyusdt_alive(who))
+        return;
+    pyusdt_session_failed(session, "process %u is not traced: %s", who->pid, error->message);
+}
+
+static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct pyusdt_session *session = ((struct scan *)arg)->session;
+    struct pyusdt_base *base = ((struct scan *)arg)->base;
+    struct pyusdt_target *target;
+    struct pyusdt_error error;
+    bool joined;
+    uint32_t host;
+
+    if (name->kind != PYUSDT_FILE_CTL || is_known(session, base, &name->who) ||
+        !may_join(session, base, name->who.pid, &host))
+        return 0;
+    if (!has_room(session, base)) {
+        pyusdt_session_trouble(
+            session, "not all processes of uid %u are traced: there are too many", base->in.uid);
+        return 0;
+    }
+    target = pyusdt_target_open(session, base, text, &name->who, host, &error);
+    if (!target && error.code == -EPROTONOSUPPORT) {
+        if (session->nwants > 0 && !session->stopped)
+            tell_other_build(session, base, &name->who, &error);
+        return 0;
+    }
+    if (!target) {
+        tell_failure(session, base, &name->who, &error);
+        return 0;
+    }
+    if (!is_meant(session, base, target) || is_lie(base, target)) {
+        pyusdt_target_free(target);
+        return 0;
+    }
+    joined = atomic_load(&target->slot->wanted) == base->header.generation;
+    if (!wants_comm(session, target) ||
+        (!joined && (session->stopped || base->cut_off || pyusdt_target_is_dead(target) ||
+                     atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
+        pyusdt_target_free(target); /* it never heard of us, or we are done with it */
+        return 0;
+    }
+    if (add_target(session, target) != 0) {
+        pyusdt_target_free(target);
+        pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid,
+                              strerror(ENOMEM));
+        look_again(base);
+        return 0;
+    }
+    if (session->stopped || base->cut_off) {
+        pyusdt_target_detach(target);
+    } else {
+        if (session->own && target->visible)
+            pyusdt_base_follow(session, base, name->who.pid,
+                               target->pid); /* before it can look for us there */
+        pyusdt_target_attach(session, target);
+    }
+    return 0;
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_as_it_was(const struct pyusdt_base *base, int64_t modified)
+{
+    return modified == base->scanned_mtime &&
+           base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS &&
+           (base->again_at == 0 || pyusdt_now() < base->again_at);
+}
+
+static void scan_failed(struct pyusdt_session *session, struct pyusdt_base *base, int r)
+{
+    pyusdt_session_failed(session, "not all processes of uid %u are traced: %s can not be read: %s",
+                          base->in.uid, base->in.path, strerror(-r));
+    look_again(base);
+}
+
+/* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
+static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, bool always)
+{
+    struct scan scan = {session, base};
+    struct timespec now;
+    struct stat st;
+    uint64_t begun;
+    int r;
+
+    if (!base->started)
+        return;
+    if (fstat(base->in.dir, &st) != 0) {
+        scan_failed(session, base, -errno);
+        return;
+    }
+    if (!always && (session->stopped || is_as_it_was(base, nanoseconds(pyusdt_os_modified(&st)))))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    base->scanned_at = nanoseconds(now);
+    base->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
+    base->again_at = 0;
+    begun = pyusdt_thread_ns();
+    r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);
+    base->ns += pyusdt_thread_ns() - begun;
+    if (r == -E2BIG)
+        pyusdt_session_trouble(session,
+                               "not all processes of uid %u are traced: too many files in %s",
+                               base->in.uid, base->in.path);
+    else if (r < 0)
+        scan_failed(session, base, r);
+}
+
+void pyusdt_session_scan(struct pyusdt_session *session, bool always)
+{
+    if (session->forked)
+        return;
+    /* Who publishes from here on sees what we wrote; who did before, we see. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t i = 0; i < session->nbases; i++) /* one that comes meanwhile is behind */
+        if (!session->base[i]->cut_off)
+            scan_base(session, session->base[i], always);
+}
+
+void pyusdt_base_scan(struct pyusdt_session *session, struct pyusdt_base *base)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    scan_base(session, base, true);
+}

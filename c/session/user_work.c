@@ -1,0 +1,114 @@
+/*
+ * What each user's processes cost the reader, and the end of a user's tracing.
+ *
+ * In:  the work that ring_merge.c, target_process.c and target_scan.c count in each base. Out: sums by user; a user who is cut off.
+ * Always: the processes of a user who is cut off join no more, whatever directory they use. Their probes are off, and what
+ * their rings still hold counts as dropped. The other users' processes go on as before.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "shared/os.h"
+#include "session/session_state.h"
+
+uint64_t pyusdt_thread_ns(void)
+{
+    struct timespec now = {0, 0};
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void pyusdt_target_add_work(struct pyusdt_target *target)
+{
+    target->base->work +=
+        PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k]) {
+            target->base->work += target->source[k]->work;
+            target->source[k]->work = 0;
+        }
+}
+
+int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
+                        struct pyusdt_user_work *work)
+{
+    const struct pyusdt_base *base = n < session->nbases ? session->base[n] : NULL;
+
+    if (!base)
+        return -ENOENT;
+    *work = (struct pyusdt_user_work){.uid = base->in.uid, .work = base->work, .ns = base->ns};
+    return 0;
+}
+
+bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid)
+{
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->cut_off && session->base[i]->in.uid == uid)
+            return true;
+    return false;
+}
+
+/* ---- the end of a user's tracing ---- */
+
+/* Finishes a target whose probes are off; what its rings hold is dropped. */
+static void drop_target(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint32_t nprobes;
+    uint64_t *by_probe, lost = 0;
+
+    pyusdt_target_update(session, target); /* rings that came since the last look */
+    nprobes = target->table->table.nprobes;
+    by_probe = calloc(nprobes ? nprobes : 1,
+                      sizeof *by_probe); /* without memory for it only the sum is known */
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k])
+            lost += pyusdt_source_drop(session, target->source[k], by_probe);
+    pyusdt_target_finish(session, target);
+    target->dropped += lost;
+    if (!target->drops) {
+        target->drops = by_probe;
+        return;
+    }
+    for (uint32_t probe = 0; by_probe && probe < nprobes; probe++)
+        target->drops[probe] += by_probe[probe];
+    free(by_probe);
+}
+
+/* Nobody joins there any more. Those who have joined since the last look are found, so that their probes are switched off, too. */
+static void close_base(struct pyusdt_session *session, struct pyusdt_base *base)
+{
+    base->cut_off = true;
+    base->header.state = PYUSDT_SESSION_MAKING;
+    if (base->fd >= 0 && base->started)
+        pyusdt_base_write(base);
+    if (base->started)
+        pyusdt_base_scan(session, base);
+}
+
+void pyusdt_session_cut_off(struct pyusdt_session *session, uint32_t uid)
+{
+    uint32_t left = 0;
+
+    if (!session->started || session->stopped || session->forked)
+        return;
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->in.uid == uid && !session->base[i]->cut_off)
+            close_base(session, session->base[i]);
+    for (uint32_t i = 0; i < session->nliving; i++)
+        if (session->targets[session->living[i]]->base->cut_off)
+            pyusdt_target_detach(session->targets[session->living[i]]);
+    if (session->header.flags & PYUSDT_SESSION_BARRIER)
+        pyusdt_os_barrier();
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        struct pyusdt_target *target = session->targets[session->living[i]];
+        if (target->base->cut_off)
+            drop_target(session, target);
+        else
+            session->living[left++] = session->living[i];
+    }
+    session->nliving = left;
+    session->failures++; /* what he fires from here on is not seen */
+}
