@@ -51,7 +51,7 @@ class Mapping:
         return os.path.basename(self.path.removesuffix(_DELETED))
 
 
-def lines(pid: int) -> list[str]:
+def lines(pid: int | str) -> list[str]:
     """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
     end but the newline.  Raises OSError."""
     with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:

@@ -1,12 +1,17 @@
-# mypy: ignore-errors
-"""What the kernel knows about the threads of a process: their names, whether they run, which system call they wait in.
+"""The threads of a process, as /proc shows them: name, state, system call.
 
-In: a process id.  Out: Task objects by thread id.  Always: a thread that ends meanwhile is left out; what may not be read is not said.
+- A thread that ends meanwhile is skipped, and values that may not be read are None or empty.
 """
+
+from __future__ import annotations
 
 import os
 
 from . import syscall_numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _STATES = {
     "R": "running",
@@ -33,20 +38,22 @@ class Task:
 
     __slots__ = ("_frozen", "call", "inner", "letter", "name", "tid")
 
-    def __init__(self, tid, inner, name, letter, call, where=""):
+    def __init__(
+        self, tid: int, inner: int, name: str, letter: str, call: str | None, where: str = ""
+    ) -> None:
         self.tid, self.inner, self.name, self.letter, self.call = tid, inner, name, letter, call
         self._frozen = letter in "SD" and where in _FREEZERS
 
     @property
-    def state(self):
+    def state(self) -> str:
         return FROZEN if self._frozen else _STATES.get(self.letter, "?")
 
     @property
-    def halted(self):
+    def halted(self) -> bool:
         return self._frozen or self.letter in "Tt"
 
 
-def ids(pid):
+def ids(pid: int) -> list[int]:
     """Thread ids; none where the process is not there."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")[:_MOST]]
@@ -54,7 +61,7 @@ def ids(pid):
         return []
 
 
-def tasks(pid):
+def tasks(pid: int) -> dict[int, Task]:
     """{thread id as the process knows it: Task}.  Raises OSError where the process is not there."""
     names = _names()
     found = (
@@ -64,7 +71,7 @@ def tasks(pid):
     return {each.inner: each for each in found if each}
 
 
-def letter(pid, tid):
+def letter(pid: int, tid: int) -> str | None:
     """The state of a thread; R: it runs, or would if there were a processor for it.  None: it is not there."""
     try:
         return _stat(_read(f"/proc/{pid}/task/{tid}/stat"))[1]
@@ -72,7 +79,7 @@ def letter(pid, tid):
         return None
 
 
-def inner(pid):
+def inner(pid: int) -> int:
     """The id that a process has for itself."""
     try:
         return _inner(_read(f"/proc/{pid}/status"), pid)
@@ -80,12 +87,12 @@ def inner(pid):
         return pid
 
 
-def _names():
+def _names() -> dict[int, str]:
     """{number: name} of this processor's system calls."""
     return {number: name for name, number in syscall_numbers.numbers(os.uname().machine).items()}
 
 
-def _task(folder, tid, names):
+def _task(folder: str, tid: int, names: Mapping[int, str]) -> Task | None:
     try:
         name, letter = _stat(_read(f"{folder}/stat"))
         where = _where(folder) if letter in "SD" else ""
@@ -96,17 +103,17 @@ def _task(folder, tid, names):
         return None
 
 
-def _read(path):
+def _read(path: str) -> str:
     with open(path, errors="replace") as file:
         return file.read()
 
 
-def _stat(text):
+def _stat(text: str) -> tuple[str, str]:
     """(name, letter of the state); the name may hold anything."""
     return text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2]
 
 
-def _inner(status, tid):
+def _inner(status: str, tid: int) -> int:
     """The thread's id in the innermost of its namespaces."""
     for line in status.splitlines():
         if line.startswith("NSpid:"):
@@ -114,7 +121,7 @@ def _inner(status, tid):
     return tid
 
 
-def _where(folder):
+def _where(folder: str) -> str:
     """The kernel's function that it waits in; "": that may not be known."""
     try:
         return _read(f"{folder}/wchan")
@@ -122,7 +129,7 @@ def _where(folder):
         return ""
 
 
-def _call(folder, names):
+def _call(folder: str, names: Mapping[int, str]) -> str | None:
     """None: it is in none, or that may not be known."""
     try:
         first = _read(f"{folder}/syscall").split()[0]
@@ -131,9 +138,9 @@ def _call(folder, names):
         return None
 
 
-def children(pid):
+def children(pid: int) -> list[int]:
     """The processes that a process has started and that run."""
-    found = []
+    found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children") as file:
@@ -143,7 +150,7 @@ def children(pid):
     return found
 
 
-def descendants(pid):
+def descendants(pid: int) -> list[int]:
     """The same of their processes, and of theirs; parents first."""
     found, known = [], {pid}
     later = [pid]

@@ -1,10 +1,12 @@
-# mypy: ignore-errors
-"""The numbers of Linux's system calls: a table.
+"""The numbers of Linux's system calls.
 
-In: a processor's name.  Out: {name: number}, with the names that the kernel's tracepoints and dtrace have (newstat,
-sendfile64 …).  Always: what is not here is not unknown to the kernel, but to this table.
-Source: Linux's asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64).
+- Names are those of the kernel's tracepoints and of dtrace (newstat, sendfile64 …).
+- The kernel can have more calls than this table.
+
+Sources: asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of Linux.
 """
+
+from __future__ import annotations
 
 # names in the order of their numbers; a number says which one the next name has
 _TABLES = {
@@ -87,7 +89,7 @@ _TABLES = {
 }
 
 
-def numbers(machine):
+def numbers(machine: str) -> dict[str, int]:
     found, following = {}, 0
     for word in _TABLES.get(machine, "").split():
         if word.isdigit():

@@ -1,10 +1,12 @@
-# mypy: ignore-errors
-"""Samples of the stacks of processes, taken from outside again and again.
+"""Samples of the stacks of processes, read repeatedly from outside.
 
-In: process ids, a data.profile.Profile.  Out: samples in it.
-Always: a thread counts where it runs at that moment (or, as asked for, wherever it is); a name counts only where the code object that it was
-read of is the same at the next look, so that no freed one has the name of what came after it; a process that ends, or never becomes a Python, ends only its own part.
+- A thread counts if it runs at that moment (or, on request, in any state).
+- A name counts only if its code object is the same at the next sample, so a freed one cannot get
+  the name of its successor.
+- A process that ends, or never becomes a Python, ends only its own samples.
 """
+
+from __future__ import annotations
 
 import os
 import time
@@ -21,6 +23,16 @@ from pydtrace.unwind.native_unwinder import merged
 from pydtrace.unwind.thread_capture import Capture
 
 from .stack_profile import RAN, Place, marked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.process.proc_threads import Task
+    from pydtrace.remote_python.python_threads import AnyFrame, Raw
+
+    from .stack_profile import Profile
 
 RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
@@ -43,15 +55,15 @@ class Options:
 
     def __init__(
         self,
-        which=RUNNING,
-        lines=False,
-        threads=False,
-        frames=1000,
-        native=False,
-        stop=False,
-        tasks=False,
-        tags=False,
-    ):
+        which: str = RUNNING,
+        lines: bool = False,
+        threads: bool = False,
+        frames: int = 1000,
+        native: bool = False,
+        stop: bool = False,
+        tasks: bool = False,
+        tags: bool = False,
+    ) -> None:
         self.which, self.lines, self.threads, self.frames, self.native = (
             which,
             lines,
@@ -65,11 +77,12 @@ class Options:
 class Threads:
     """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
 
-    def __init__(self, python):
-        self._python, self._tasks = python, {}
+    def __init__(self, python: Python) -> None:
+        self._python = python
+        self._tasks: dict[int, Task] = {}
         self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
 
-    def of(self, raw, alone):
+    def of(self, raw: Raw, alone: bool) -> Task | None:
         """Its kernel_side.Task as it is now, or None.  alone: it is the only one of Python's."""
         task = self._listed(raw, alone)
         if task is None and time.monotonic() >= self._next:
@@ -77,13 +90,16 @@ class Threads:
             task = self._listed(raw, alone)
         return task
 
-    def _listed(self, raw, alone):
-        task = self._tasks.get(python_threads.tid_of(self._python, raw, self._tasks, alone))
-        if task is not None:
-            task.letter = proc_threads.letter(self._python.pid, task.tid)
-        return task if task is not None and task.letter else None
+    def _listed(self, raw: Raw, alone: bool) -> Task | None:
+        tid = python_threads.tid_of(self._python, raw, self._tasks, alone)
+        task = self._tasks.get(tid) if tid is not None else None
+        letter = proc_threads.letter(self._python.pid, task.tid) if task is not None else None
+        if task is None or not letter:
+            return None
+        task.letter = letter
+        return task
 
-    def _read(self):
+    def _read(self) -> None:
         began = time.monotonic()
         try:
             self._tasks = proc_threads.tasks(self._python.pid)
@@ -96,7 +112,7 @@ class Threads:
 class Process:
     """One that is sampled.  child: it was started by this one.  Raises NoStacks where it is none that can be."""
 
-    def __init__(self, pid, profile, options, child=False):
+    def __init__(self, pid: int, profile: Profile, options: Options, child: bool = False) -> None:
         self.python = Python(pid)
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = Codes(self.python)
@@ -109,13 +125,17 @@ class Process:
         self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
         self._names = ThreadNames(self.python, self._codes)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
-        self._known = {}  # (stack, flags) -> tuple of Place
-        self._believed = {}  # code object -> its identity, the same at two looks
-        self._unsure = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
+        self._known: dict[
+            tuple[bytes, int], tuple[Place, ...]
+        ] = {}  # (stack, flags) -> tuple of Place
+        self._believed: dict[int, bytes] = {}  # code object -> its identity, the same at two looks
+        self._unsure: list[
+            tuple[str, Raw, Sequence[AnyFrame], Mapping[int, bytes | None]]
+        ] = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
         self._threads = Threads(self.python)
         self._renewed = time.monotonic()
 
-    def look(self):
+    def look(self) -> None:
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
         found = []
@@ -140,11 +160,11 @@ class Process:
             else:
                 self._add(thread, raw, stack)
 
-    def _add(self, thread, raw, stack):
+    def _add(self, thread: str, raw: Raw, stack: tuple[Place, ...]) -> None:
         self._profile.add(thread, stack)
         self._profile.counts.update(raw.marks)
 
-    def _new(self, raw):
+    def _new(self, raw: Raw) -> dict[int, bytes | None]:
         """{code object: its identity} of those that are not known to be what they were."""
         now = {code: self._codes.identity(code) for code in raw.codes}
         new = {
@@ -158,7 +178,7 @@ class Process:
                 self._known.clear()
         return new
 
-    def _decide(self):
+    def _decide(self) -> None:
         """The samples of the last look that wait for it to be known whether their names were right."""
         if len(self._believed) > _BELIEVED:
             self._believed.clear()
@@ -181,11 +201,11 @@ class Process:
                 ),
             )
 
-    def _read(self):
+    def _read(self) -> tuple[Any, list[Raw]]:
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
             return (
-                self._standing()
+                self._standing(self._capture)
                 if self._capture
                 else ((), python_threads.raws(self._walker, self.pid))
             )
@@ -196,18 +216,16 @@ class Process:
             tids, self._options.which == ALL, lambda: python_threads.raws(self._walker, self.pid)
         )
 
-    def _standing(self):
+    def _standing(self, capture: Capture) -> tuple[Collection[int], list[Raw]]:
         """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
         waits for a processor would stop only when it has one, and stands still anyway.  No sample is of the first look: what holds still in
         it lasts longer than what does not, and would have too large a share."""
         running = [raw for raw in python_threads.raws(self._glance, self.pid) if raw.runs]
         tasks = [self._threads.of(raw, False) for raw in running]
         tids = [task.tid for task in tasks if task and task.letter == "R"]
-        if not tids and not self._capture.late:
+        if not tids and not capture.late:
             return (), python_threads.raws(self._walker, self.pid)
-        stopped, raws = self._capture.still(
-            tids, lambda: python_threads.raws(self._glance, self.pid)
-        )
+        stopped, raws = capture.still(tids, lambda: python_threads.raws(self._glance, self.pid))
         if all(raw.whole for raw in raws):
             return stopped, raws
         again = {
@@ -215,7 +233,7 @@ class Process:
         }  # those that could not be stopped, or go on just now
         return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
 
-    def close(self):
+    def close(self) -> None:
         if self.python.memory.is_its():
             self._decide()
         for thread, raw, frames, _ in self._unsure:  # nobody can say any more
@@ -225,7 +243,7 @@ class Process:
             if each:
                 each.close()
 
-    def _renew(self):
+    def _renew(self) -> None:
         now = time.monotonic()
         if now - self._renewed >= _RENEWED:
             self._renewed = now
@@ -234,7 +252,7 @@ class Process:
             if self._native:
                 self._native.renew()
 
-    def _counts(self, raw, task, copies):
+    def _counts(self, raw: Raw, task: Task | None, copies: Container[int]) -> bool:
         """A thread of which there is a copy ran when it was asked to stop; by now it may do anything."""
         if self._options.which == GIL:
             return raw.gil
@@ -242,7 +260,7 @@ class Process:
             task is not None and (task.letter == "R" or task.tid in copies)
         )
 
-    def _thread(self, raw, task):
+    def _thread(self, raw: Raw, task: Task | None) -> str:
         """What its samples are told apart by."""
         thread = []
         if self._options.threads:
@@ -250,7 +268,9 @@ class Process:
             thread = [f"{name} {task.tid if task else '?'}"]
         return ", ".join([*thread, *self._whose.names(raw)])
 
-    def _stack(self, raw, task, copies, new):
+    def _stack(
+        self, raw: Raw, task: Task | None, copies: Any, new: Mapping[int, bytes | None]
+    ) -> Any:
         """Its Places, or, where there are new code objects in it, its Frames."""
         if self._native:
             frames, why = (
@@ -269,7 +289,7 @@ class Process:
             stack = self._known[key] = self._resolved(raw, raw.frames(self._codes))
         return stack
 
-    def _resolved(self, raw, frames):
+    def _resolved(self, raw: Raw, frames: Iterable[AnyFrame]) -> tuple[Place, ...]:
         """Outermost first."""
         places = [self._place(frame) for frame in frames]
         if "lost" in raw.marks:
@@ -278,7 +298,7 @@ class Process:
             places.insert(0, marked("moving"))
         return tuple(reversed(places)) or (marked("no Python function"),)
 
-    def _place(self, frame):
+    def _place(self, frame: AnyFrame) -> Place:
         return self._profile.place(
             Place((frame.name, frame.file, frame.line if self._options.lines else None))
         )
@@ -288,13 +308,15 @@ class Unseen:
     """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
     less what was seen of those that were.  seconds: of all."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds = 0.0
         self._ticks = os.sysconf("SC_CLK_TCK")
-        self._waited = {}  # {parent: time of the children that it has waited for}
-        self._used = {}  # {parent: {child that was seen: its time, and that of those which it has waited for}}
+        self._waited: dict[int, int] = {}  # {parent: time of the children that it has waited for}
+        self._used: dict[
+            int, dict[int, int]
+        ] = {}  # {parent: {child that was seen: its time, and that of those which it has waited for}}
 
-    def look(self, pid, found):
+    def look(self, pid: int, found: Collection[int]) -> None:
         """found: the children that a process has now."""
         now = self._times(pid)
         if now is None:
@@ -312,7 +334,7 @@ class Unseen:
                 used[child] = sum(times)
 
     @staticmethod
-    def _times(pid):
+    def _times(pid: int) -> tuple[int, int] | None:
         """(processor time of a process, that of the children that it has waited for), in the system's ticks; None where it has ended."""
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -326,20 +348,24 @@ class Sampler:
     """All that are sampled together.  child: the process that this one has started; beat: called before each process is read;
     why_none: the last that was said of one that is no Python, or None."""
 
-    def __init__(self, profile, options, beat, child=None):
+    def __init__(
+        self, profile: Profile, options: Options, beat: Callable[[], None], child: int | None = None
+    ) -> None:
         self._profile, self._options, self._beat = profile, options, beat
         self._child = child
-        self._processes = {}
-        self._waiting = {}  # {id of one that is none yet, and is tried again: when it was seen first}
+        self._processes: dict[int, Process] = {}
+        self._waiting: dict[
+            int, float
+        ] = {}  # {id of one that is none yet, and is tried again: when it was seen first}
         self._unseen = Unseen()
-        self.why_none = None
+        self.why_none: NoStacks | None = None
 
-    def add(self, pid):
+    def add(self, pid: int) -> None:
         """A process that is one, or becomes one by and by."""
         if pid not in self._processes:
             self._waiting.setdefault(pid, time.monotonic())
 
-    def retry(self, fresh=False):
+    def retry(self, fresh: bool = False) -> None:
         """Look whether those that were no Python are one now.  fresh: only those that were seen just now."""
         since = time.monotonic() - _FRESH if fresh else 0
         for pid in [pid for pid, seen in self._waiting.items() if seen >= since]:
@@ -354,7 +380,7 @@ class Sampler:
                 if not alive(pid):
                     del self._waiting[pid]
 
-    def add_children(self):
+    def add_children(self) -> None:
         """Those of all that are here, and theirs; what ended before a look is counted."""
         for pid in [*self._processes, *self._waiting]:
             found = proc_threads.children(pid)
@@ -363,7 +389,7 @@ class Sampler:
                 self.add(child)
         self._profile.unseen = self._unseen.seconds
 
-    def look(self):
+    def look(self) -> bool:
         """Whether any process is left, or may become one."""
         for pid in list(self._processes):
             self._beat()
@@ -376,11 +402,11 @@ class Sampler:
         self._profile.looks += bool(self._processes)
         return bool(self._processes or self._waiting)
 
-    def close(self):
+    def close(self) -> None:
         """All threads go on."""
         for process in self._processes.values():
             process.close()
 
     @property
-    def has_any(self):
+    def has_any(self) -> bool:
         return bool(self._processes)

@@ -1,9 +1,11 @@
 # mypy: ignore-errors
-"""asyncio's tasks in another process, and what each awaits.
+"""The asyncio tasks of another process, and what each awaits.
 
-In: a process.Python, its Codes.  Out: AsyncTask objects.  Always: the process runs on meanwhile, so a task that changes or ends while it is
-looked at is left out or ends where it makes no sense; a chain is at most DEEPEST long, and all together have at most _FRAMES frames.
+- The process runs meanwhile: a task that changes or ends is skipped, or its chain ends early.
+- A chain has at most DEEPEST frames, and all together have at most _FRAMES.
 """
+
+from __future__ import annotations
 
 import itertools
 import struct
@@ -15,6 +17,17 @@ from pydtrace.symbols import elf
 
 from .remote_modules import Modules
 from .remote_objects import Objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    from .code_objects import Codes, Frame
+    from .python_threads import Thread
+    from .remote_python import Python
+
+    T = TypeVar("T")
 
 DEEPEST = 1000
 _MOST = 10_000  # tasks of an interpreter
@@ -48,7 +61,7 @@ _THROUGH = (
 )
 
 
-def or_none(function, *arguments):
+def or_none(function: Callable[..., T], *arguments: Any) -> T | None:
     """What it gives, or None where it raises ERRORS."""
     try:
         return function(*arguments)
@@ -62,25 +75,28 @@ class AsyncTask:
 
     __slots__ = ("awaits", "frames", "marks", "name")
 
-    def __init__(self, name, frames, awaits):
-        self.name, self.frames, self.awaits, self.marks = name, frames, awaits, []
+    def __init__(self, name: str, frames: list[Frame], awaits: str | None) -> None:
+        self.name, self.frames, self.awaits = name, frames, awaits
+        self.marks: list[str] = []
 
 
 class Tasks:
-    def __init__(self, python, codes):
+    def __init__(self, python: Python, codes: Codes) -> None:
         self._python, self._codes, self._layout = python, codes, python.layout
         self._objects = Objects(python, codes)
         self._left = _FRAMES
         self._modules = Modules(python, codes)
-        self._of_thread, self._next = (
-            None,
-            0.0,
-        )  # where a thread has its loop; when that is looked for next
-        self._rows = {}  # {thread: where running() has found its task}
-        self._keys = {}  # {interpreter: the text under which a thread has its loop, up to 3.12}
+        self._of_thread: int | None = None
+        self._next = 0.0  # where a thread has its loop; when that is looked for next
+        self._rows: dict[
+            int, tuple[int, int, int, int]
+        ] = {}  # {thread: where running() has found its task}
+        self._keys: dict[
+            int, int
+        ] = {}  # {interpreter: the text under which a thread has its loop, up to 3.12}
         self.word = python.word
 
-    def all(self, threads):
+    def all(self, threads: Sequence[Thread]) -> list[AsyncTask]:
         """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
         found = []
         for interpreter in dict.fromkeys(
@@ -96,7 +112,7 @@ class Tasks:
             found += [task for task in map(self._task, addresses[:_MOST]) if task]
         return found
 
-    def running(self, thread, interpreter):
+    def running(self, thread: int, interpreter: int) -> int:
         """The address of the task that runs in a thread, 0: none.  Raises ERRORS."""
         own_list = self._layout["minor"] >= _OWN_LIST
         if len(self._rows) >= _MOST or len(self._keys) >= _MOST:
@@ -117,7 +133,7 @@ class Tasks:
             self._rows[thread] = current, keys, row, loop
         return task
 
-    def runs_still(self, thread, interpreter, task):
+    def runs_still(self, thread: int, interpreter: int, task: int) -> bool:
         """Whether running() would give the same again.  It takes few looks at the process: what is read meanwhile is of this task."""
         if self._of_thread:
             return self._of_own_list(thread) == task
@@ -127,11 +143,12 @@ class Tasks:
         found = struct.unpack("=QQ", self._python.memory.read(row, 16))
         return found == (loop, task) and self.word(current + self._layout["dict_keys"]) == keys
 
-    def _of_own_list(self, thread):
+    def _of_own_list(self, thread: int) -> int:
+        assert self._of_thread
         loop, task = struct.unpack("=QQ", self._python.memory.read(thread + self._of_thread, 16))
         return task if loop else 0
 
-    def _loop(self, thread, interpreter):
+    def _loop(self, thread: int, interpreter: int) -> int:
         """The loop that runs in a thread, as asyncio keeps it before 3.14; 0: none."""
         if self._layout["thread_loop"]:
             return self.word(thread + self._layout["thread_loop"])
@@ -147,13 +164,13 @@ class Tasks:
             return self.word(loop + self._layout["object_type"] + 8)
         return loop
 
-    def _is_text(self, address, text):
+    def _is_text(self, address: int, text: str) -> bool:
         try:
             return self._codes.text(address) == text
         except ValueError:
             return False
 
-    def _find_of_thread(self):
+    def _find_of_thread(self) -> int:
         """Where a thread has its loop, and its task behind it, from 3.14 on."""
         if time.monotonic() < self._next:
             raise LookupError("not found a moment ago")
@@ -163,11 +180,11 @@ class Tasks:
             raise LookupError("a thread of another shape")
         return loop
 
-    def name(self, address):
+    def name(self, address: int) -> str:
         """Raises OSError, ValueError."""
         return self._name(self.word(address + self._layout["task_coro"] + 8))
 
-    def code(self, address):
+    def code(self, address: int) -> int | None:
         """Of a task's coroutine, or None.  Raises OSError."""
         coro = self.word(address + self._layout["task_coro"])
         frame = self._frame(coro) if self._objects.type_name(coro) in _BY_FRAME else 0
@@ -175,7 +192,7 @@ class Tasks:
 
     # --- finding ----------------------------------------------------------------------
 
-    def _addresses(self, interpreter, threads):
+    def _addresses(self, interpreter: int, threads: Iterable[int]) -> list[int]:
         if self._layout["minor"] >= _OWN_LIST:
             return self._listed(interpreter, threads)
         modules = self.word(interpreter + self._layout["interp_modules"])
@@ -187,7 +204,7 @@ class Tasks:
         tasks = [self._referred(each) for each in references]
         return [each for each in tasks if each]
 
-    def _referred(self, reference):
+    def _referred(self, reference: int) -> int | None:
         """What a weak reference leads to, if it is a task of C."""
         try:
             task = self._objects.referred(reference)
@@ -195,7 +212,7 @@ class Tasks:
         except OSError:
             return None
 
-    def _listed(self, interpreter, threads):
+    def _listed(self, interpreter: int, threads: Iterable[int]) -> list[int]:
         """By the words that the module _asyncio tells: of a task, an interpreter, a thread."""
         told = self._words()
         node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
@@ -207,7 +224,7 @@ class Tasks:
             )
         ]
 
-    def _words(self):
+    def _words(self) -> list[int]:
         """What the module _asyncio tells of a task (0 to 6), an interpreter (7, 8) and a thread."""
         told = [
             each % (1 << 20)
@@ -218,13 +235,13 @@ class Tasks:
         self._layout = {**self._layout, "task_coro": told[5]}
         return told
 
-    def _nodes(self, head):
+    def _nodes(self, head: int) -> Iterator[int]:
         at = self.word(head)
         while at not in (head, 0):
             yield at
             at = self.word(at)
 
-    def _told_at(self):
+    def _told_at(self) -> int:
         """Of the module's own file, or the interpreter's, where it is built in."""
         if not self._own_file():
             self._python.look_at_maps()  # it may have been loaded since
@@ -237,12 +254,12 @@ class Tasks:
                     return file.sections[_SECTION][1] + elf.load_bias(file, each)
         raise LookupError("no _asyncio")
 
-    def _own_file(self):
+    def _own_file(self) -> list[maps.Mapping]:
         return [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1]
 
     # --- one task ---------------------------------------------------------------------
 
-    def _task(self, address):
+    def _task(self, address: int) -> AsyncTask | None:
         try:
             coro = self.word(address + self._layout["task_coro"])
             name = self._name(self.word(address + self._layout["task_coro"] + 8))
@@ -251,7 +268,7 @@ class Tasks:
             return None
         return AsyncTask(name, frames[::-1], awaits) if frames else None
 
-    def _name(self, address):
+    def _name(self, address: int) -> str:
         """A text; from 3.13 on a number until somebody asks for it."""
         if self._objects.type_name(address) != "int":
             return self._codes.text(address)
@@ -260,9 +277,9 @@ class Tasks:
         )
         return f"Task-{digit}"
 
-    def _chain(self, at):
+    def _chain(self, at: int) -> tuple[list[Frame], str | None]:
         """([Frame] from the task's own coroutine on, what the last awaits)."""
-        frames = []
+        frames: list[Frame] = []
         for _ in range(min(DEEPEST, self._left)):
             kind = self._objects.type_name(at)
             if kind in _BY_FRAME:
@@ -280,11 +297,11 @@ class Tasks:
                 return frames, kind
         return frames, None
 
-    def _frame(self, generator):
+    def _frame(self, generator: int) -> int:
         where = generator + self._layout["generator_frame"]
         return self.word(where) if self._layout["minor"] <= 10 else where
 
-    def _place(self, frame):
+    def _place(self, frame: int) -> tuple[int, int]:
         code = self.word(frame + self._layout["frame_code"]) & ~(
             3 if self._layout["minor"] >= 14 else 0
         )
@@ -292,7 +309,7 @@ class Tasks:
             return code, self.word(frame + self._layout["frame_instr"])
         return code, self._objects.number(frame + self._layout["frame_instr"], 4) & (1 << 64) - 1
 
-    def _runs(self, generator, frame):
+    def _runs(self, generator: int, frame: int) -> bool:
         minor = self._layout["minor"]
         if minor == 9:  # it has no values then
             return False
@@ -303,7 +320,7 @@ class Tasks:
         )
         return self._objects.number(state, 1) == (_EXECUTING_15 if minor >= 15 else 0)
 
-    def _awaited(self, frame):
+    def _awaited(self, frame: int) -> int:
         """What stands on top of a suspended frame's values; 0: there is nothing."""
         layout, minor = self._layout, self._layout["minor"]
         top = frame + layout["frame_top"]

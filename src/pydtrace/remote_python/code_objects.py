@@ -1,17 +1,25 @@
 # mypy: ignore-errors
-"""Names and lines of the code objects of another process.
+"""Names and lines of code objects in another process.
 
-In: a process.Python, addresses of code objects and positions as the walker gives them.  Out: Frame: function, file, line.
-Always: what is no code object any more, or never was, is a frame "?"; a name is at most LONGEST characters, a table of lines at most
-LARGEST bytes, and all of them together have bounds, whatever the process says: a frame for whose name there is no room is "?".  A code
-object may be freed and another take its place: what was kept of it is used only while
-it still has the same name, file and lines.
+- An address without a code object is a frame "?".
+- A name has at most LONGEST characters, a line table at most LARGEST bytes, and all together are
+  bounded.
+- A code object may be freed and replaced: a cached one is used only while it has the same name,
+  file and line table.
 """
+
+from __future__ import annotations
 
 import struct
 
 from .line_table import line_of
 from .remote_python import word_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .remote_python import Python
+
+    _bytes = bytes  # in a class that has a method of that name
 
 LONGEST = 1000  # characters
 LARGEST = 1 << 20  # bytes
@@ -27,29 +35,41 @@ class Frame:
 
     __slots__ = ("code", "file", "line", "name")
 
-    def __init__(self, name, file, line, code=0):
+    def __init__(self, name: str, file: str, line: int | None, code: int = 0) -> None:
         self.name, self.file, self.line, self.code = name, file, line, code
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.name} ({self.file}:{self.line})"
 
-    def __eq__(self, other):
-        return (self.name, self.file, self.line) == (other.name, other.file, other.line)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frame) and (self.name, self.file, self.line) == (
+            other.name,
+            other.file,
+            other.line,
+        )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # mypy wants a method
 
 
 class _Code:
     """lines: {offset: line} of those that were looked up in its table, which takes long."""
 
     __slots__ = ("begin", "file", "first", "lines", "name", "same", "size", "table")
+    begin: int
+    file: str
+    first: int
+    lines: dict[int, int | None]
+    name: str
+    same: list[int]
+    size: int
+    table: _bytes
 
 
 _FREED = "?"
 _NAME = 80  # bytes of the object that a name is, which tell it from others
 
 
-def unknown(address=0):
+def unknown(address: int = 0) -> Frame:
     """The frame of what is no code object any more."""
     return Frame(_FREED, _FREED, None, address)
 
@@ -57,22 +77,23 @@ def unknown(address=0):
 class Codes:
     """Of one process."""
 
-    def __init__(self, python):
+    def __init__(self, python: Python) -> None:
         self._memory, self._layout = python.memory, python.layout
-        self._known, self._tables, self._lines = {}, 0, 0
-        self._frames, self._texts = {}, 0
+        self._known: dict[int, _Code | None] = {}
+        self._frames: dict[tuple[int, int], Frame] = {}
+        self._tables = self._lines = self._texts = 0
         layout = self._layout
         self._name = layout["code_qualname"] or layout["code_name"]
         self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
         # no more of it than there is: behind an object its memory may end
         self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
 
-    def renew(self):
+    def renew(self) -> None:
         """The process has gone on: code objects may have been freed."""
         self._frames.clear()
         self._texts = 0
 
-    def identity(self, address):
+    def identity(self, address: int) -> bytes | None:
         """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
         layout = self._layout
         try:
@@ -85,9 +106,10 @@ class Codes:
         begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
         # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
         text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
-        return record[min(self._identity) :] + length.to_bytes(8, "little") + text
+        found: _bytes = record[min(self._identity) :] + length.to_bytes(8, "little") + text
+        return found
 
-    def frame(self, address, instr):
+    def frame(self, address: int, instr: int) -> Frame:
         """The Frame of a code object and a position."""
         found = self._frames.get((address, instr))
         if found is None:
@@ -100,7 +122,7 @@ class Codes:
             self._frames[address, instr] = found
         return found
 
-    def interpreter_frame(self, address):
+    def interpreter_frame(self, address: int) -> Frame:
         """What stands behind the frames of a sub-interpreter: a Frame with its id, as `_interpreters.list_all()` has it."""
         try:
             number = str(word_of(self._memory.read(address + self._layout["interp_id"], 8), 0))
@@ -108,7 +130,7 @@ class Codes:
             number = _FREED
         return Frame(f"[interpreter {number}]", "", None)
 
-    def _line(self, code, instr):
+    def _line(self, code: _Code, instr: int) -> int | None:
         minor = self._layout["minor"]
         if minor < 11:
             offset = struct.unpack("=q", struct.pack("=Q", instr))[0] * (2 if minor == 10 else 1)
@@ -124,7 +146,7 @@ class Codes:
                 code.lines[offset] = line
         return line
 
-    def _code(self, address):
+    def _code(self, address: int) -> _Code | None:
         try:
             record = self._memory.read(address, self._size)
         except OSError:
@@ -136,19 +158,19 @@ class Codes:
             self._keep(address, known)
         return known
 
-    def forget(self, address):
+    def forget(self, address: int) -> None:
         """Another code object has its place, whose name, file and lines may lie where those of this one lay."""
         self._known.pop(address, None)
         self._frames.clear()
 
-    def _keep(self, address, code):
+    def _keep(self, address: int, code: _Code | None) -> None:
         if len(self._known) == _KEPT or self._tables > _TABLES or self._lines >= _LINES:
             self._known.clear()
             self._tables = self._lines = 0
         self._known[address] = code
         self._tables += len(code.table) if code else 0
 
-    def _read(self, address, record, same):
+    def _read(self, address: int, record: bytes, same: list[int]) -> _Code | None:
         """A _Code, or None where there is none."""
         layout, code = self._layout, _Code()
         code.same = same
@@ -163,7 +185,7 @@ class Codes:
         code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
         return code
 
-    def _counted(self, address):
+    def _counted(self, address: int) -> str:
         """A text that is kept.  Raises OSError, ValueError."""
         if self._texts > _TEXTS:
             raise ValueError("no room")
@@ -173,7 +195,7 @@ class Codes:
 
     # --- objects ----------------------------------------------------------------------
 
-    def text(self, address):
+    def text(self, address: int) -> str:
         """A str, cut to LONGEST characters.  Raises OSError, ValueError."""
         layout = self._layout
         head = self._memory.read(address, layout["unicode_ascii_data"])
@@ -185,7 +207,7 @@ class Codes:
         data = self._memory.read(where, min(length, LONGEST) * kind)
         return data.decode(_KINDS[kind], "replace") + ("…" if length > LONGEST else "")
 
-    def bytes(self, address):
+    def bytes(self, address: int) -> bytes:
         """Raises OSError, ValueError."""
         layout = self._layout
         size = word_of(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])

@@ -1,11 +1,12 @@
-# mypy: ignore-errors
-"""Which thread waits for a lock that another holds, and who wait for each other: dead locks.
+"""Deadlocks: which thread waits for a lock that another thread holds.
 
-In: a process.Python, its snapshot.Threads.  Out: {thread id: id of the thread that holds what it waits for}, circles in it.
-Always: only what can be seen is said: locks of threading (Lock, RLock) that a thread holds by `with`, since nothing but the frame in such a
-block knows who holds a Lock.  Of a frame's values only those are looked at that its table of exceptions (before 3.11 its blocks) says to be
-alive; a thread waits only if it is in the same futex after all was read as it was before.
+- Only locks of threading (Lock, RLock) that a thread holds by `with` are found, since only the
+  frame of such a block knows the holder of a Lock.
+- Only live values of a frame count, by its exception table (before 3.11 by its blocks).
+- A thread waits only if it waits at the same futex before and after everything was read.
 """
+
+from __future__ import annotations
 
 import os
 
@@ -13,6 +14,14 @@ from pydtrace.process import syscall_numbers
 
 from .remote_objects import Objects
 from .remote_python import word_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .code_objects import Codes
+    from .python_threads import Thread
+    from .remote_python import Python
 
 _KINDS = ("_thread.lock", "_thread.RLock")
 _FRAMES = 1 << 15  # of all threads, at most
@@ -30,7 +39,7 @@ _WRONG = (OSError, LookupError, ValueError)
 class Locks:
     """codes: code.Codes."""
 
-    def __init__(self, python, codes):
+    def __init__(self, python: Python, codes: Codes) -> None:
         self._python, self._layout, self._memory = python, python.layout, python.memory
         self._objects = Objects(python, codes)
         self.word = python.word
@@ -38,14 +47,18 @@ class Locks:
         self._left = _FRAMES
         self._number = syscall_numbers.numbers(os.uname().machine)["futex"]
 
-    def waiting(self, threads):
+    def waiting(self, threads: Iterable[Thread]) -> dict[int, int]:
         """{thread id: id of the thread that holds what it waits for}; threads: [snapshot.Thread]."""
-        known = [thread for thread in threads if thread.task and thread.address]
-        before = {thread.task.tid: self._futex(thread.task.tid) for thread in known}
+        known = [
+            (thread.task.tid, thread.address)
+            for thread in threads
+            if thread.task and thread.address
+        ]
+        before = {tid: self._futex(tid) for tid, _ in known}
         holders = {}
-        for thread in known:
-            for lock in self._held(thread.address):
-                holders[lock] = thread.task.tid
+        for tid, address in known:
+            for lock in self._held(address):
+                holders[lock] = tid
         wanted = {
             tid: self._wanted(futex)
             for tid, futex in before.items()
@@ -55,7 +68,7 @@ class Locks:
             tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders
         }
 
-    def _futex(self, tid):
+    def _futex(self, tid: int) -> int | None:
         """The address that a thread waits at, or None."""
         try:
             with open(f"/proc/{self._python.pid}/task/{tid}/syscall") as file:
@@ -64,7 +77,7 @@ class Locks:
         except _WRONG:
             return None
 
-    def _wanted(self, futex):
+    def _wanted(self, futex: int) -> tuple[int, ...]:
         """What may tell the lock from others: its semaphore, or the lock itself, which from 3.13 on a waiting thread notes before a semaphore
         of its own."""
         try:
@@ -72,7 +85,7 @@ class Locks:
         except OSError:
             return (futex,)
 
-    def _held(self, thread):
+    def _held(self, thread: int) -> Iterator[int]:
         """The same of each lock that a thread holds by `with`."""
         for frame in self._frames(thread):
             try:
@@ -83,7 +96,7 @@ class Locks:
             except _WRONG:
                 continue
 
-    def _frames(self, thread):
+    def _frames(self, thread: int) -> Iterator[int]:
         layout = self._layout
         try:
             at = thread + layout["thread_frame"]
@@ -99,7 +112,7 @@ class Locks:
 
     # --- values -----------------------------------------------------------------------
 
-    def _alive(self, frame):
+    def _alive(self, frame: int) -> list[int]:
         """Those of a frame's values that the handler of the place where it is would find."""
         minor = self._layout["minor"]
         if minor in _BEFORE_11:
@@ -111,13 +124,13 @@ class Locks:
             word_of(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)
         ]
 
-    def _by_blocks(self, frame, values, count, blocks):
+    def _by_blocks(self, frame: int, values: int, count: int, blocks: int) -> tuple[int, int]:
         n = self._objects.number(frame + count, 4)
         if not 0 < n <= 20:
             return 0, 0
         return self.word(frame + values), self._objects.number(frame + blocks + n * _BLOCK - 4, 4)
 
-    def _by_table(self, frame):
+    def _by_table(self, frame: int) -> tuple[int, int]:
         layout = self._layout
         code = self.word(frame + layout["frame_code"]) & ~(3 if layout["minor"] >= _TAGGED else 0)
         table = self.word(code + layout["bytes_size"] + 24)  # co_exceptiontable
@@ -130,7 +143,7 @@ class Locks:
             self._memory.read(table + layout["bytes_data"], size), at // 2
         )
 
-    def _lock(self, value):
+    def _lock(self, value: int) -> int | None:
         """The lock that a value is, or whose __exit__ it is, or None."""
         try:
             name = self._objects.type_name(value)
@@ -146,11 +159,12 @@ class Locks:
         except _WRONG:
             return None
 
-    def _name(self, address):
-        return self._memory.read(address, 9).rstrip(b"\0")
+    def _name(self, address: int) -> bytes:
+        text: bytes = self._memory.read(address, 9)
+        return text.rstrip(b"\0")
 
 
-def depth_at(table, unit):
+def depth_at(table: bytes, unit: int) -> int:
     """How many values an exception at this unit of code would leave, by a table of CPython's (Objects/exception_handling_notes.txt)."""
     numbers, data = [], iter(table)
     for byte in data:
@@ -167,7 +181,7 @@ def depth_at(table, unit):
     return 0
 
 
-def circles(waiting):
+def circles(waiting: Mapping[int, int]) -> list[list[int]]:
     """[[thread, the one that it waits for, …]] of those that wait for each other, each once."""
     found, done = [], set()
     for first in waiting:

@@ -1,13 +1,15 @@
-# mypy: ignore-errors
-"""Which line of its source an instruction of CPython is of.
+"""The source line of an instruction of CPython.
 
-In: the table of lines of a code object, and how far into the code the instruction is.  Out: a line number, or None.
-Always: a table that makes no sense gives None or a wrong number, never an error; each is gone through once, from its beginning.
-The formats: Objects/lnotab_notes.txt (3.9), PEP 626 (3.10), Objects/locations.md (3.11 and later) of CPython.
+- An invalid table gives None or a wrong number, never an error.
+
+Formats: Objects/lnotab_notes.txt (3.9), PEP 626 (3.10), Objects/locations.md (3.11 and later) of
+CPython.
 """
 
+from __future__ import annotations
 
-def line_of(minor, table, first, offset):
+
+def line_of(minor: int, table: bytes, first: int, offset: int) -> int | None:
     """minor: of 3.minor; first: the function's line; offset: in bytes."""
     if offset < 0:  # it has not begun yet
         return first
@@ -16,11 +18,11 @@ def line_of(minor, table, first, offset):
     return _in_10(table, first, offset) if minor == 10 else _in_9(table, first, offset)
 
 
-def _signed(byte):
+def _signed(byte: int) -> int:
     return byte - 256 if byte > 127 else byte
 
 
-def _in_9(table, line, offset):
+def _in_9(table: bytes, line: int, offset: int) -> int:
     """Pairs: bytes of code that are still of the line, how far the next line is."""
     at = 0
     for more, lines in zip(table[::2], table[1::2], strict=False):
@@ -31,7 +33,7 @@ def _in_9(table, line, offset):
     return line
 
 
-def _in_10(table, line, offset):
+def _in_10(table: bytes, line: int, offset: int) -> int | None:
     """Pairs: bytes of code, how far their line is from that of the pair before; -128: they have none."""
     end = 0
     for size, lines in zip(table[::2], table[1::2], strict=False):
@@ -46,7 +48,7 @@ def _in_10(table, line, offset):
     return None
 
 
-def _since_11(table, line, offset):
+def _since_11(table: bytes, line: int, offset: int) -> int | None:
     """Entries: a byte with the highest bit set (kind, code units - 1), then bytes without it."""
     end = at = 0
     while at < len(table):
@@ -61,7 +63,7 @@ def _since_11(table, line, offset):
     return None
 
 
-def _further(kind, table, at):
+def _further(kind: int, table: bytes, at: int) -> int:
     """How far the line of an entry is from that of the one before."""
     if kind in (13, 14):
         value = _number(table, at)
@@ -69,7 +71,7 @@ def _further(kind, table, at):
     return kind - 10 if 10 <= kind <= 12 else 0
 
 
-def _number(table, at):
+def _number(table: bytes, at: int) -> int:
     """Six bits a byte, the lowest first; a seventh says that there are more."""
     value = shift = 0
     for byte in table[at : at + 6]:

@@ -1,9 +1,12 @@
 # mypy: ignore-errors
-"""The stacks of all threads of a CPython process, once.
+"""The stacks of all threads of a CPython process, read once.
 
-In: a process.Python, its Walker, its Codes.  Out: Thread objects in the order in which the threads began.
-Always: what could not be read whole is marked so; nothing is shown that may be another process's memory.
+- Threads are in the order of their creation.
+- A stack that could not be read consistently has a mark.
+- Memory of another process with the same id is never shown.
 """
+
+from __future__ import annotations
 
 import errno
 import os
@@ -15,6 +18,19 @@ from pydtrace.unwind.thread_capture import Capture
 
 from .remote_python import NoStacks, refusal
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydtrace._tracer import Walker
+    from pydtrace.process.proc_threads import Task
+    from pydtrace.unwind.native_unwinder import NativeFrame
+
+    from .code_objects import Codes, Frame
+    from .remote_python import Python
+
+    AnyFrame = Frame | NativeFrame
+
 _HEAD = 6  # words of struct pyusdt_walked
 MARKS = (
     (_tracer.STACK_MOVED, "moved"),
@@ -24,11 +40,17 @@ MARKS = (
 )
 _INTERPRETER = 2  # in the place of a code's address: the frames so far are of the interpreter whose address follows
 _MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
-GONE = object()
 _TID_IN_PTHREAD = {
     "x86_64": 720,
     "aarch64": 208,
 }  # glibc's struct pthread, whose address pthread_self() is
+
+
+class Gone:
+    """Stands for the thread of a PyThreadState that its process does not have."""
+
+
+GONE = Gone()
 
 
 class Raw:
@@ -37,40 +59,40 @@ class Raw:
 
     __slots__ = ("flags", "home", "ident", "interpreter", "native", "stack", "thread")
 
-    def __init__(self, words, stack):
+    def __init__(self, words: Sequence[int], stack: bytes) -> None:
         self.thread, self.interpreter, self.ident, self.native, self.flags, _ = words
         self.home = self.interpreter
         self.stack = stack
 
     @property
-    def gil(self):
+    def gil(self) -> bool:
         return bool(self.flags & _tracer.STACK_GIL)
 
     @property
-    def marks(self):
+    def marks(self) -> list[str]:
         return [name for bit, name in MARKS if self.flags & bit]
 
     @property
-    def whole(self):
+    def whole(self) -> bool:
         """Whether all that is in it was so at one moment."""
         return not self.flags & _MOVED
 
     @property
-    def runs(self):
+    def runs(self) -> bool:
         """Whether it went on while it was read.  One that does not stands still, or is in a function of C."""
         return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
 
     @property
-    def codes(self):
+    def codes(self) -> set[int]:
         """Addresses of its code objects, each once."""
         found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
         return found - {0, _INTERPRETER}
 
-    def frames(self, codes):
+    def frames(self, codes: Codes) -> list[Frame]:
         """[Frame], innermost first."""
         return [frame for call in self.calls(codes) for frame in call[0]]
 
-    def calls(self, codes):
+    def calls(self, codes: Codes) -> list[tuple[list[Frame], int]]:
         """[([Frame] that one call of the interpreter's C function runs, the address of what that keeps on its stack or 0)], where the walker
         was asked for entries."""
         found, frames = [], []
@@ -103,7 +125,13 @@ class Thread:
         "task",
     )
 
-    def __init__(self, raw, frames, task, native=None):
+    def __init__(
+        self,
+        raw: Raw | None,
+        frames: Sequence[AnyFrame],
+        task: Task | None,
+        native: str | None = None,
+    ) -> None:
         self.interpreter, self.gil, self.marks = (
             (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
         )
@@ -114,7 +142,7 @@ class Thread:
         self.name = task.name if task else None
 
 
-def raws(walker, pid):
+def raws(walker: Walker, pid: int) -> list[Raw]:
     """[Raw], in the order in which the threads began.  Raises NoStacks."""
     try:
         data = walker.walk()
@@ -128,7 +156,7 @@ def raws(walker, pid):
     return _merge_interpreters(found[::-1])
 
 
-def _merge_interpreters(found):
+def _merge_interpreters(found: list[Raw]) -> list[Raw]:
     """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
     stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
 
@@ -137,12 +165,12 @@ def _merge_interpreters(found):
     """
     if len({raw.interpreter for raw in found}) < 2:
         return found
-    by_thread = {}
+    by_thread: dict[int, list[Raw]] = {}
     for raw in found:
         if raw.interpreter != found[0].interpreter and raw.stack:
             raw.stack += struct.pack("=QQ", _INTERPRETER, raw.interpreter)
         by_thread.setdefault(raw.ident or raw.thread, []).append(raw)
-    merged = []
+    merged: list[Raw] = []
     for raws_of_thread in by_thread.values():
         busy = [raw for raw in raws_of_thread if raw.stack] or raws_of_thread[:1]
         inner = [raw for raw in busy if raw.gil] or [
@@ -158,7 +186,7 @@ def _merge_interpreters(found):
     return merged
 
 
-def settled(python, walker, found):
+def settled(python: Python, walker: Walker, found: list[Raw]) -> list[Raw]:
     """Raws; of found those that moved while they were read, and run, are read again, stopped for that moment."""
     moved = [raw for raw in found if not raw.whole]
     tasks = proc_threads.tasks(python.pid) if moved else {}
@@ -175,7 +203,7 @@ def settled(python, walker, found):
     return [raw if raw.whole else standing.get(raw.thread, raw) for raw in found]
 
 
-def of_process(python, walker, codes, stop=False):
+def of_process(python: Python, walker: Walker, codes: Codes, stop: bool = False) -> list[Thread]:
     """[Thread]: all that are there now.  stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
     codes.renew()
     found = raws(walker, python.pid)
@@ -189,14 +217,16 @@ def of_process(python, walker, codes, stop=False):
     threads = [
         Thread(raw, frames, task)
         for (raw, task), frames in zip(with_tasks(python, found, tasks), frames)
-        if task is not GONE
+        if not isinstance(task, Gone)
     ]
     if not python.memory.is_its():
         raise NoStacks(f"process {python.pid} has ended")
     return threads
 
 
-def with_tasks(python, found, tasks):
+def with_tasks(
+    python: Python, found: list[Raw], tasks: Mapping[int, Task]
+) -> list[tuple[Raw, Task | Gone | None]]:
     """[(raw, its task)]; None: not known; GONE: the process does not have this thread.  found: all raws.
 
     The child of a fork() in C has the PyThreadStates of all threads of its parent, and the thread that called fork().
@@ -206,12 +236,12 @@ def with_tasks(python, found, tasks):
         tids
     )  # else their ids are not those that the kernel shows
     return [
-        (raw, tasks.get(tid, GONE if tid is not None and is_known else None))
+        (raw, (tasks.get(tid) or (GONE if is_known else None)) if tid is not None else None)
         for raw, tid in zip(found, tids)
     ]
 
 
-def tid_of(python, raw, tasks, alone):
+def tid_of(python: Python, raw: Raw, tasks: Mapping[int, Task], alone: bool) -> int | None:
     """The thread's id as its process knows it; None: not known; 0: it has ended.  tasks: the process's threads, perhaps of a moment ago.
 
     Before 3.11 only glibc knows the id, unless the thread is alone.  In the child of a fork() in C, Python's is that of the parent, and
@@ -224,7 +254,7 @@ def tid_of(python, raw, tasks, alone):
     return found
 
 
-def _tid_of_glibc(python, raw):
+def _tid_of_glibc(python: Python, raw: Raw) -> int | None:
     offset = _TID_IN_PTHREAD.get(os.uname().machine)
     if not offset:
         return None

@@ -1,19 +1,24 @@
-# mypy: ignore-errors
-"""Takes back a script that sys.remote_exec() has asked a process to run, as long as the process has not begun to run it.
+"""Cancelling a script that sys.remote_exec() has scheduled in a process of 3.14 or later.
 
-In:      a Python (remote_python.py) of 3.14 or later; the path of the script.
-Out:     whether a thread had still to run it.
-Always:  a word is written only in a thread that has this very script pending: 0, in the place of the 1 that sys.remote_exec()
-         has written there.
+- Only a thread that has this very script pending is changed: 0 replaces the 1 of
+  sys.remote_exec().
 """
+
+from __future__ import annotations
 
 import os
 import struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .remote_python import Python
+
 _INTERPRETERS = 1000  # that are looked at
 
 
-def take_back(python, path):
+def take_back(python: Python, path: str) -> bool:
     """Raises OSError where the process does not let it be done, or has ended."""
     memory, layout, wanted = python.memory, python.layout, os.fsencode(path) + b"\0"
     found = False
@@ -28,7 +33,7 @@ def take_back(python, path):
     return found
 
 
-def _main_threads(python):
+def _main_threads(python: Python) -> Iterator[int]:
     """The thread that sys.remote_exec() asks is the main one of the interpreter that was first in the list then."""
     layout = python.layout
     interpreter = python.word(python.runtime + layout["runtime_interpreters"])

@@ -1,29 +1,36 @@
-# mypy: ignore-errors
-"""What modules of another process's Python have, found once and kept.
+"""Members of modules in another process, searched once and cached.
 
-In: a process.Python, its Codes.  Out: addresses.
-Always: the list of modules is long, so it is searched where it has changed since, and each process has an allowance of time for that: it
-may change with every look.
+- The dict of modules is long, so it is searched only after it changed, within a budget of time: it
+  can change at any time.
 """
+
+from __future__ import annotations
 
 from pydtrace.untrusted.cpu_time_budget import Allowance
 
 from .remote_objects import Objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .code_objects import Codes
+    from .remote_python import Python
 
 _KEPT = 64  # of interpreters
 _AT_ONCE, _SHARE = 2.0, 20  # s
 
 
 class Modules:
-    def __init__(self, python, codes):
+    def __init__(self, python: Python, codes: Codes) -> None:
         self._python, self._objects = python, Objects(python, codes)
-        self._found, self._searched = (
-            {},
-            {},
-        )  # {(interpreter, module, name): address or None}, {the same: how many modules there were}
+        self._found: dict[
+            tuple[int, str, str], int | None
+        ] = {}  # {(interpreter, module, name): address}
+        self._searched: dict[
+            tuple[int, str, str], int
+        ] = {}  # {the same: how many modules there were}
         self._time = Allowance(_AT_ONCE, _SHARE)
 
-    def member(self, interpreter, module, name):
+    def member(self, interpreter: int, module: str, name: str) -> int | None:
         """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError: it can not be told."""
         key = interpreter, module, name
         if key in self._found:
@@ -37,7 +44,7 @@ class Modules:
         with self._time.spent():
             return self._search(key, modules, count)
 
-    def _search(self, key, modules, count):
+    def _search(self, key: tuple[int, str, str], modules: int, count: int) -> int | None:
         _, module, name = key
         if len(self._found) + len(self._searched) >= _KEPT:
             self._found.clear()

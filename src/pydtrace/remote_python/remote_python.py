@@ -1,10 +1,13 @@
 # mypy: ignore-errors
-"""The CPython in another process: where its runtime is, and which version.
+"""The CPython in another process: the address of its runtime, and its version.
 
-In: a process id.  Out: Python: its memory, the layout of its objects, the address of _PyRuntime.
-Always: the process and its files are believed in nothing; NoStacks says what can not be looked at, why, and what to do.  What was
-read belongs to the process that had the id at the beginning: who shows it asks is_its() afterwards.
+- The process and its files are untrusted.
+- StackReadError says what cannot be read, why, and what to do.
+- The data belong to the process that had the id at the beginning; is_its() confirms it before they
+  are shown.
 """
+
+from __future__ import annotations
 
 import errno
 import os
@@ -17,6 +20,10 @@ from pydtrace.process.identity import alive
 from pydtrace.symbols import elf
 from pydtrace.untrusted.terminal_escape import harmless
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace._tracer import Walker
+
 _SYMBOL, _VERSION = "_PyRuntime", "Py_Version"
 _SECTION = ".PyRuntime"  # in which the symbol is, and nothing else: it is there if the symbol is not exported
 _TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
@@ -26,7 +33,7 @@ _OF_FOLDER = re.compile(r"python3\.(\d+)")
 class NoStacks(Exception):
     """The stacks can not be read; the message says why, whatever names are in it."""
 
-    def __init__(self, message):
+    def __init__(self, message: str) -> None:
         super().__init__(harmless(message))
 
 
@@ -34,7 +41,7 @@ class NoProcess(NoStacks):
     """It has ended, or has never been."""
 
     @classmethod
-    def of(cls, pid):
+    def of(cls, pid: int) -> NoProcess:
         return cls(f"no process {pid}")
 
 
@@ -44,7 +51,7 @@ class EndedUnseen(NoStacks):
     status = 0
 
     @classmethod
-    def of(cls, pid, program, status):
+    def of(cls, pid: int, program: str, status: int) -> EndedUnseen:
         made = cls(
             f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon"
         )
@@ -56,7 +63,7 @@ class NoPython(NoStacks):
     """There is no Python in the process."""
 
 
-def refusal(pid, error):
+def refusal(pid: int, error: OSError) -> NoStacks:
     """NoStacks for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
         return NoProcess.of(pid)
@@ -69,7 +76,7 @@ def refusal(pid, error):
     return NoStacks(f"process {pid}: its memory can not be read: {error.strerror}")
 
 
-def _forbidden():
+def _forbidden() -> str:
     """What keeps this user from it, and what to do."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope") as file:
@@ -90,7 +97,7 @@ class _Symbols:
 
     __slots__ = ("runtime", "segments", "version")
 
-    def __init__(self, file):
+    def __init__(self, file: elf.File) -> None:
         self.runtime, self.version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
         if self.runtime is None and _SECTION in file.sections:
             self.runtime = file.sections[_SECTION][1]
@@ -98,10 +105,10 @@ class _Symbols:
 
 
 _FILES = 256  # whose symbols are kept
-_known = {}
+_known: dict[tuple[int, ...], _Symbols] = {}
 
 
-def _symbols_of(path, status):
+def _symbols_of(path: str, status: os.stat_result) -> _Symbols:
     """The _Symbols of a file, each looked for once.  Raises OSError, elf.BadFile."""
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     if key not in _known:
@@ -119,7 +126,7 @@ def _symbols_of(path, status):
 class Python:
     """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
 
-    def __init__(self, pid, begun=True):
+    def __init__(self, pid: int, begun: bool = True) -> None:
         """begun: it has to run already."""
         self.pid = pid
         try:
@@ -132,11 +139,11 @@ class Python:
         if begun:
             self.check()
 
-    def look_at_maps(self):
+    def look_at_maps(self) -> None:
         """What the process has mapped now.  Raises OSError."""
         self.maps = [each for each in map(maps.mapping, maps.lines(self.pid)) if each]
 
-    def check(self):
+    def check(self) -> None:
         """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
         try:
             head = self.word(self.runtime + self.layout["runtime_interpreters"])
@@ -147,7 +154,7 @@ class Python:
         if not head:
             raise NoStacks(f"process {self.pid}: its Python has not begun yet, or has ended")
 
-    def walker(self, frames, tries, entries=False):
+    def walker(self, frames: int, tries: int, entries: bool = False) -> Walker:
         """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
         try:
             return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
@@ -156,12 +163,12 @@ class Python:
                 f"process {self.pid}: its Python tells what can not be: {error}"
             ) from None
 
-    def word(self, address):
+    def word(self, address: int) -> int:
         return int.from_bytes(self.memory.read(address, 8), "little")
 
     # --- finding ----------------------------------------------------------------------
 
-    def _find(self):
+    def _find(self) -> tuple[maps.Mapping, int, int | None]:
         """(Mapping of the file, address of _PyRuntime, address of Py_Version or None)."""
         lacking = ""
         for each in self.candidates():
@@ -184,26 +191,26 @@ class Python:
             f"loaded has the symbol {_SYMBOL} or the section {_SECTION}"
         )
 
-    def candidates(self):
+    def candidates(self) -> list[maps.Mapping]:
         """The mappings that begin a libpython, or the program."""
         try:
             program = os.stat(f"/proc/{self.pid}/exe").st_ino
         except OSError:
             program = None
-        begins = {}
+        begins: dict[tuple[str, int, str], maps.Mapping] = {}
         for each in self.maps:
             if each.inode == program or each.name.startswith("libpython"):
                 begins.setdefault(each.file, each)
         return sorted(begins.values(), key=lambda each: each.inode == program)
 
-    def _program(self):
+    def _program(self) -> str:
         try:
             with open(f"/proc/{self.pid}/comm", errors="replace") as file:
                 return file.read().strip()
         except OSError:
             return "?"
 
-    def _symbols(self, mapping):
+    def _symbols(self, mapping: maps.Mapping) -> tuple[int, int | None] | None:
         found = maps.find(self.pid, mapping)
         if not found:
             return None
@@ -215,9 +222,12 @@ class Python:
 
     # --- version ----------------------------------------------------------------------
 
-    def _layout(self, file, version):
+    def _layout(self, file: maps.Mapping, version: int | None) -> dict[str, int]:
         try:
-            return self._told() or _tracer.python_layout(self._minor(file, version))
+            found: dict[str, int] = self._told() or _tracer.python_layout(
+                self._minor(file, version)
+            )
+            return found
         except OSError as error:
             if error.errno == errno.ENOENT:
                 raise NoStacks(
@@ -225,16 +235,19 @@ class Python:
                 ) from None
             raise refusal(self.pid, error) from None
 
-    def _told(self):
+    def _told(self) -> dict[str, int] | None:
         """The layout that 3.13 and later tell, or None."""
         try:
-            return _tracer.python_layout_told(self.memory.read(self.runtime, _tracer.LAYOUT_SIZE))
+            found: dict[str, int] = _tracer.python_layout_told(
+                self.memory.read(self.runtime, _tracer.LAYOUT_SIZE)
+            )
+            return found
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return None
             raise
 
-    def _minor(self, file, version):
+    def _minor(self, file: maps.Mapping, version: int | None) -> int:
         """3.11 and 3.12 have it in a variable, those before in the names of what they have mapped."""
         if version:
             return self.word(version) >> 16 & 0xFF
@@ -245,5 +258,6 @@ class Python:
         return 0
 
 
-def word_of(data, offset):
-    return struct.unpack_from("=Q", data, offset)[0]
+def word_of(data: bytes, offset: int) -> int:
+    [word] = struct.unpack_from("=Q", data, offset)
+    return int(word)

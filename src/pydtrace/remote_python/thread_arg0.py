@@ -1,11 +1,13 @@
-# mypy: ignore-errors
-"""Who works in a thread of another process, as arg0 of pyusdt's probes there tells it: <pid.tid>, or <pid.tid.number.name> in a task of asyncio.
+"""The thread or task of another process, as arg0 of pyusdt's probes: <pid.tid>, or
+<pid.tid.number.name> in an asyncio task.
 
-In: a process.Python, its Codes; raws as the walker gives them.  Out: texts.
-Always: a task has a number from its first firing on; before, 0 stands there, which no task has.  A task is believed where the thread ran it
-before its stack was read and after that, else ? stands there: the process runs on meanwhile.  What a process says has to fit together: a
-number is a task's if its weak reference says so; and no more time is spent on all threads of a look than _LOOK, after which ? stands there.
+- A task has a number from its first firing on; before, it is 0, which no task has.
+- The task is shown only if the thread ran it before and after its stack was read; else it is "?".
+- The process is untrusted: a number counts only if the weak reference beside it leads to the task.
+- All threads together have _LOOK seconds; after that their task is "?".
 """
+
+from __future__ import annotations
 
 import time
 
@@ -14,6 +16,14 @@ from pydtrace.process import proc_threads
 from .asyncio_tasks import Tasks, or_none
 from .remote_modules import Modules
 from .remote_objects import Objects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .code_objects import Codes
+    from .python_threads import Raw
+    from .remote_python import Python
 
 _UNKNOWN = ".?"
 _NO_NUMBER = "0"
@@ -25,7 +35,7 @@ _LOOK = 0.1  # seconds
 class Proc:
     """unknown: how often it could not be told."""
 
-    def __init__(self, python, codes):
+    def __init__(self, python: Python, codes: Codes) -> None:
         self._python, self._objects = python, Objects(python, codes)
         self._codes, self._tasks, self._modules = (
             codes,
@@ -34,12 +44,14 @@ class Proc:
         )
         self._head = python.layout["object_type"] + 8
         self._pid = proc_threads.inner(python.pid)
-        self._threads = {}  # {thread: interpreter} of the last look
-        self._seen = {}  # {thread: (its task, the text of that)} of this one
+        self._threads: dict[int, int] = {}  # {thread: interpreter} of the last look
+        self._seen: dict[
+            int, tuple[int | None, str | None]
+        ] = {}  # {thread: (its task, the text of that)} of this one
         self._until = 0.0  # when a look has to be over
         self.unknown = 0
 
-    def look(self):
+    def look(self) -> None:
         """Stacks are about to be read.  The slow part first: the less time between the tasks and the stacks, the fewer have changed."""
         self._until = time.monotonic() + _LOOK
         seen = {
@@ -53,7 +65,7 @@ class Proc:
             if self._runs_still(thread, self._threads[thread], found[0])
         }
 
-    def looked(self, raws):
+    def looked(self, raws: Iterable[Raw]) -> None:
         """They were read."""
         self._until = time.monotonic() + _LOOK
         before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
@@ -66,7 +78,7 @@ class Proc:
             if thread in self._seen and self._runs_still(thread, interpreter, self._seen[thread][0])
         }
 
-    def text(self, raw, tid):
+    def text(self, raw: Raw, tid: int) -> bytes:
         """Who works in one of their threads."""
         task, text = self._seen.get(raw.thread, (0, None))
         if task and (text is None or text.startswith(f".{_NO_NUMBER}.")):
@@ -77,22 +89,22 @@ class Proc:
         data = f"<{self._pid}.{tid}{text}".encode("utf-8", "replace")[: _LONGEST - 1]
         return data.decode("utf-8", "ignore").encode() + b">"
 
-    def _task(self, thread, interpreter):
+    def _task(self, thread: int, interpreter: int) -> tuple[int | None, str | None]:
         """(the task that runs in a thread, 0: none, None: it can not be told; its text)."""
         task = or_none(self._tasks.running, thread, interpreter)
         return task, or_none(self._text, interpreter, task) if task else ""
 
-    def _runs_still(self, thread, interpreter, task):
+    def _runs_still(self, thread: int, interpreter: int, task: int | None) -> bool:
         in_time = task is not None and time.monotonic() < self._until
         return in_time and bool(or_none(self._tasks.runs_still, thread, interpreter, task))
 
-    def _text(self, interpreter, task):
+    def _text(self, interpreter: int, task: int) -> str:
         """Raises tasks.ERRORS."""
         if not self._objects.is_a(task, "_asyncio.Task"):
             raise LookupError("no task of C")
         return f".{self._number(interpreter, task)}.{self._tasks.name(task)}"
 
-    def _number(self, interpreter, task):
+    def _number(self, interpreter: int, task: int) -> str:
         """Digits.  Raises tasks.ERRORS."""
         proxy = self._modules.member(interpreter, "pyusdt._core", "task_numbers")
         entry = proxy and self._objects.numbered(self._python.word(proxy + self._head), task)

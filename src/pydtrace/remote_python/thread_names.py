@@ -1,11 +1,12 @@
-# mypy: ignore-errors
 """Names of the threads of another process, as its module threading has them.
 
-In: a process.Python, its code.Codes.  Out: texts.
-Invariants: the process is untrusted: reads are bounded, and all of them together have an allowance of time.  A name that the process changed
-while it was read, or that does not fit together, is not shown.  The last name that was read stays, so that the samples of one thread stay
-together; the kernel's name of the thread is the fall-back.
+- The process is untrusted: reads are bounded, and all together have a budget of time.
+- A name that changed while it was read, or that is inconsistent, is not shown.
+- The last name stays, so that the samples of one thread stay together.  The fallback is the
+  kernel's name of the thread.
 """
+
+from __future__ import annotations
 
 import time
 
@@ -15,6 +16,13 @@ from .asyncio_tasks import or_none
 from .remote_modules import Modules
 from .remote_objects import Objects
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.process.proc_threads import Task
+
+    from .code_objects import Codes
+    from .remote_python import Python
+
 _LONGEST = 128  # characters
 _AT_ONCE, _SHARE = 2.0, 20  # seconds
 _RENEWED = 1.0  # seconds
@@ -22,16 +30,18 @@ _KEPT = 8192  # names
 
 
 class ThreadNames:
-    def __init__(self, python, codes):
+    def __init__(self, python: Python, codes: Codes) -> None:
         self._codes = codes
         self._objects, self._modules = Objects(python, codes), Modules(python, codes)
         self._time = Allowance(_AT_ONCE, _SHARE)
-        self._known = {}  # {thread: (its name or None, when it was read)}
+        self._known: dict[
+            tuple[int, int, int | None], tuple[str | None, float]
+        ] = {}  # {thread: (its name or None, when it was read)}
 
-    def name(self, interpreter, ident, task):
+    def name(self, interpreter: int, ident: int, task: Task | None) -> str | None:
         """The name in threading.enumerate(), else the kernel's; None: neither is known.  ident: the thread's threading.get_ident(); task: its
         kernel_side.Task or None."""
-        key = interpreter, ident, task and task.tid
+        key = interpreter, ident, task.tid if task else None
         found, read_at = self._known.get(key, (None, 0.0))
         now = time.monotonic()
         if ident and now - read_at >= _RENEWED and self._time.left:
@@ -42,11 +52,11 @@ class ThreadNames:
             self._known[key] = found, now
         return found or (task.name if task else None)
 
-    def _read_name(self, interpreter, ident):
+    def _read_name(self, interpreter: int, ident: int) -> str | None:
         """Raises tasks.ERRORS."""
         active = self._modules.member(interpreter, "threading", "_active")
-        thread = active and self._objects.numbered(active, ident)
-        if not thread:
+        thread = self._objects.numbered(active, ident) if active else 0
+        if not active or not thread:
             return None
         address = self._objects.attribute(thread, "_name")
         text = self._codes.text(address)

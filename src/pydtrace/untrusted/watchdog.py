@@ -1,9 +1,12 @@
-# mypy: ignore-errors
-"""An end to what a process can make last as long as it likes.
+"""A watchdog for commands: it ends this process if a target makes it wait too long.
 
-A process can arrange that who reads its memory waits for it, and so deeply in the kernel that no signal but the last one helps.
-In: how long nothing may come about, and what to say.  Always: after that time this process says it and ends, whatever it is doing.
+A process can make a reader of its memory wait so deeply in the kernel that no signal but SIGKILL
+helps.
+
+- After the timeout this process prints a message and ends, whatever it is doing.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -11,22 +14,26 @@ import signal
 import threading
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 SECONDS = 10
 _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 @contextlib.contextmanager
-def watched(message, seconds=SECONDS):
+def watched(message: str, seconds: float = SECONDS) -> Iterator[Callable[[], None]]:
     """For commands alone: it ends the process.  Gives what is to be called whenever something has come about."""
     done, last = threading.Event(), [time.monotonic()]
 
-    def watch():
+    def watch() -> None:
         while not done.wait(seconds / 10):
             if time.monotonic() - last[0] > seconds:
                 os.write(2, f"{message}\n".encode("utf-8", "replace"))
                 os._exit(1)
 
-    def beat():
+    def beat() -> None:
         last[0] = time.monotonic()
 
     before = signal.pthread_sigmask(

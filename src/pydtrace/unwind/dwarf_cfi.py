@@ -1,17 +1,32 @@
 # mypy: ignore-errors
-"""How to get from a native frame to the one that called it: the tables of .eh_frame that compilers write for exceptions.
+"""Call frame information: the tables of .eh_frame that compilers write for exceptions.
 
-In: an engine.elf.File, an address as linked.  Out: a Row: where the caller's frame begins and which registers were saved where.
-Always: the file is believed in nothing: what makes no sense raises elf.BadFile or IndexError, every table is bounded, no loop is
-longer than its bytes.  Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read, and of it what is
-needed: a row costs a search in the index and one entry, whatever the size of the file; all of them (functions()) one look at each.  Static
-programs have no index: for them one is made, by a look at each entry.
-The formats: the Linux Standard Base's "Exception Frames", and DWARF 5, 6.4 (what is wanted) and 2.5 (expressions).
+- The file is untrusted: invalid data raise elf.BadFile or IndexError, every table is bounded, and
+  no loop is longer than its bytes.
+- Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read.  A
+  row costs a search in the index and one entry, whatever the size of the file.
+- Static programs have no index, so one is built from all entries.
+
+Formats: "Exception Frames" of the Linux Standard Base; DWARF 5, 6.4 and 2.5.
 """
+
+from __future__ import annotations
 
 import struct
 
 from pydtrace.symbols.elf import BadFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from pydtrace.symbols.elf import File
+
+    Rule = tuple[
+        Any, Any
+    ]  # (OFFSET, distance) and the like; of CFA (register, distance) or (EXPRESSION, bytes)
+    Rules = dict[int, Rule | None]
 
 CFA = -1  # the place of the rule for where the caller's frame begins among those of registers
 OFFSET, VALUE, REGISTER, AT, EXPRESSION = "offset", "value", "register", "at", "expression"
@@ -36,29 +51,29 @@ class Row:
 
     __slots__ = ("returns", "rules", "signal", "start")
 
-    def __init__(self, rules, returns, signal, start):
+    def __init__(self, rules: Rules, returns: int, signal: bool, start: int) -> None:
         self.rules, self.returns, self.signal, self.start = rules, returns, signal, start
 
 
 class _Bytes:
     """Bytes that are read one after the other; IndexError, struct.error where there are no more.  address: of the first, as linked."""
 
-    def __init__(self, data, address=0):
+    def __init__(self, data: bytes, address: int = 0) -> None:
         self._data, self._address, self.at = data, address, 0
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.at < len(self._data)
 
-    def byte(self):
+    def byte(self) -> int:
         self.at += 1
         return self._data[self.at - 1]
 
-    def number(self, shape):
+    def number(self, shape: str) -> int:
         [value] = struct.unpack_from(f"={shape}", self._data, self.at)
         self.at += struct.calcsize(f"={shape}")
         return value
 
-    def uleb(self, signed=False):
+    def uleb(self, signed: bool = False) -> int:
         value = shift = 0
         while True:
             byte = self.byte()
@@ -70,42 +85,42 @@ class _Bytes:
                 raise BadFile("a number of its tables is too large")
         return value - (1 << shift) if signed and byte & 64 else value
 
-    def sleb(self):
+    def sleb(self) -> int:
         return self.uleb(signed=True)
 
-    def register(self):
+    def register(self) -> int:
         number = self.uleb()
         if number >= _REGISTERS:
             raise BadFile("a register of its tables is none")
         return number
 
-    def pointer(self, encoding):
+    def pointer(self, encoding: int) -> int:
         """An address, which may be relative to where it stands."""
         shape, here = _POINTERS.get(encoding & 15), self._address + self.at
         if shape is None or encoding & 0x60:
             raise BadFile("a pointer of its tables has an unknown form")
         return self.number(shape) + (here if encoding & 0x70 == _RELATIVE else 0) & (1 << 64) - 1
 
-    def block(self):
+    def block(self) -> bytes:
         size = self.uleb()
         if self.at + size > len(self._data):
             raise BadFile("a part of its tables is cut off")
         self.at += size
         return self._data[self.at - size : self.at]
 
-    def text(self):
+    def text(self) -> bytes:
         end = self._data.index(b"\0", self.at)
         self.at, start = end + 1, self.at
         return self._data[start:end]
 
-    def rest(self):
+    def rest(self) -> bytes:
         return self._data[self.at :]
 
 
 class _Common:
     """What the entries of several functions have in common (a CIE)."""
 
-    def __init__(self, data):
+    def __init__(self, data: _Bytes) -> None:
         self.encoding, self.signal, self.augmented = 0, False, False
         if data.byte() not in (1, 3, 4):
             raise BadFile("its tables are of an unknown version")
@@ -118,7 +133,7 @@ class _Common:
             raise BadFile("its tables have an unknown augmentation")
         self.instructions = data.rest()
 
-    def _augment(self, letters, data):
+    def _augment(self, letters: bytes, data: _Bytes) -> None:
         size = data.uleb()
         end = data.at + size
         for letter in letters:
@@ -136,10 +151,10 @@ class _Common:
 class _Held:
     """Parts of a file, read once.  parts: [(offset, size)]."""
 
-    def __init__(self, file, parts):
+    def __init__(self, file: File | _Held, parts: Iterable[tuple[int, int]]) -> None:
         self._parts = [(offset, file.read(offset, size)) for offset, size in parts]
 
-    def read(self, offset, size):
+    def read(self, offset: int, size: int) -> bytes:
         for start, data in self._parts:
             if start <= offset and offset + size <= start + len(data):
                 return data[offset - start : offset - start + size]
@@ -149,9 +164,10 @@ class _Held:
 class Tables:
     """Of one file, which has to stay open.  Raises BadFile where it has none."""
 
-    def __init__(self, file):
-        self._file, self._commons = file, {}
-        sections = file.sections
+    def __init__(self, file: File) -> None:
+        self._file: File | _Held = file
+        self._commons: dict[int, _Common] = {}
+        sections = self._sections = file.sections
         if ".eh_frame" not in sections:
             raise BadFile("it has no tables of frames")
         _, self._address, self._offset, self._size, _ = sections[".eh_frame"]
@@ -172,7 +188,7 @@ class Tables:
         if self._first + self._count * _INDEX.size > offset + size:
             raise BadFile("the index of its tables is cut off")
 
-    def row(self, address):
+    def row(self, address: int) -> Row | None:
         """The Row for an address as linked; None where no function is known there.  Raises BadFile, IndexError, ValueError, struct.error."""
         entry = self._entry_of(address)
         if entry is None:
@@ -186,17 +202,15 @@ class Tables:
                 break
         return Row(machine.rules, common.returns, common.signal, start)
 
-    def functions(self):
+    def functions(self) -> Iterator[Iterator[tuple[int, int, Row]]]:
         """For each function, in the order of their addresses, its (begin, end, Row) one after the other, addresses as linked, ascending: of each
         address in a part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises
         BadFile where the file has too much."""
-        _, _, offset, size, _ = self._file.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
-        held, self._file = (
-            self._file,
-            _Held(self._file, [(offset, size), (self._offset, self._size)]),
-        )
+        _, _, offset, size, _ = self._sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
+        held = self._file
+        self._file = _Held(held, [(offset, size), (self._offset, self._size)])
         try:
-            following = self._indexed(0) if self._count else None
+            following = self._indexed(0) if self._count else (0, 0)
             for number in range(1, self._count + 1):
                 (start, entry), following = (
                     following,
@@ -206,7 +220,7 @@ class Tables:
         finally:
             self._file = held
 
-    def _parts(self, entry, first, last):
+    def _parts(self, entry: int, first: int, last: int) -> Iterator[tuple[int, int, Row]]:
         """Of the function of an entry, as far as it lies between two addresses.  One at a time: all rows of a function, each with a rule for
         every register, are hundreds of megabytes."""
         try:
@@ -227,7 +241,7 @@ class Tables:
         except (BadFile, IndexError, KeyError, ValueError, struct.error):
             pass  # what stands before it is true
 
-    def _entry_of(self, address):
+    def _entry_of(self, address: int) -> int | None:
         """The address of the entry of the function that begins last before an address."""
         low, high = 0, self._count
         while low < high:
@@ -235,7 +249,7 @@ class Tables:
             low, high = (middle + 1, high) if self._indexed(middle)[0] <= address else (low, middle)
         return self._indexed(low - 1)[1] if low else None
 
-    def _index(self):
+    def _index(self) -> list[tuple[int, int]]:
         """[(where a function begins, the address of its entry)], ascending.  Raises BadFile."""
         data, found, at = self._file.read(self._offset, self._size), [], 0
         try:
@@ -258,7 +272,7 @@ class Tables:
             raise BadFile("it has no tables of frames")
         return sorted(found)
 
-    def _indexed(self, number):
+    def _indexed(self, number: int) -> tuple[int, int]:
         if self._made is not None:
             return self._made[number]
         start, entry = _INDEX.unpack(
@@ -266,7 +280,7 @@ class Tables:
         )
         return self._index_address + start, self._index_address + entry
 
-    def _entry(self, address):
+    def _entry(self, address: int) -> _Bytes:
         """The bytes of an entry behind its length."""
         at = address - self._address
         if not 0 <= at <= self._size - 4:
@@ -276,7 +290,7 @@ class Tables:
             raise BadFile("an entry of its tables has no such length")
         return _Bytes(self._file.read(self._offset + at + 4, size), address + 4)
 
-    def _function(self, entry):
+    def _function(self, entry: int) -> tuple[_Common, int, int, bytes]:
         """(_Common, where the function begins, its bytes, the instructions) of an entry."""
         data = self._entry(entry)
         common = self._common(entry, data.number("I"))
@@ -286,7 +300,7 @@ class Tables:
             data.block()
         return common, start, size, data.rest()
 
-    def _common(self, entry, distance):
+    def _common(self, entry: int, distance: int) -> _Common:
         address = entry + 4 - distance
         if address not in self._commons:
             data = self._entry(address)
@@ -301,19 +315,23 @@ class Tables:
 class _Machine:
     """What the instructions of an entry make of the rules, one address after the other."""
 
-    def __init__(self, common, start):
+    def __init__(self, common: _Common, start: int) -> None:
         self._common, self._at = common, start
-        self.rules, self.initial, self._kept = {}, {}, []
-        self._begin = None  # (register, distance): the last CFA that was said so, which an expression leaves as it is
+        self.rules: Rules = {}
+        self.initial: Rules = {}
+        self._kept: list[tuple[Rules, tuple[int, int] | None]] = []
+        self._begin: tuple[int, int] | None = (
+            None  # (register, distance): the last CFA that was said so, which an expression leaves as it is
+        )
 
-    def steps(self, instructions):
+    def steps(self, instructions: bytes) -> Iterator[tuple[int, int]]:
         """Each (begin, end) of addresses for which the rules are as they are then; the last has no end."""
         yield from self._run(self._common.instructions)
         self.initial = dict(self.rules)
         yield from self._run(instructions)
         yield self._at, 1 << 65
 
-    def _run(self, instructions):
+    def _run(self, instructions: bytes) -> Iterator[tuple[int, int]]:
         data = _Bytes(instructions)
         while data:
             byte = data.byte()
@@ -329,27 +347,28 @@ class _Machine:
                 yield self._at, end
                 self._at = end
 
-    def _restore(self, register):
+    def _restore(self, register: int) -> None:
         if register in self.initial:
             self.rules[register] = self.initial[register]
         else:
             self.rules.pop(register, None)
 
-    def _cfa(self, register, offset):
+    def _cfa(self, register: int, offset: int) -> None:
         self.rules[CFA] = self._begin = (register, offset)
 
-    def _said(self):
+    def _said(self) -> tuple[int, int]:
         if self._begin is None:
             raise BadFile("its tables change what they have not said")
         return self._begin
 
-    def _distance(self, offset):
+    def _distance(self, offset: int) -> None:
         """Of the register's; unwinders leave an expression in its place."""
         self._begin = (self._said()[0], offset)
-        if self.rules[CFA][0] is not EXPRESSION:
+        begin = self.rules[CFA]
+        if begin is None or begin[0] is not EXPRESSION:
             self.rules[CFA] = self._begin
 
-    def _other(self, code, data):
+    def _other(self, code: int, data: _Bytes) -> None:
         factor = self._common.data
         if code == 0x00:  # nothing, to fill up
             return
@@ -428,7 +447,12 @@ _NUMBERS = {
 }
 
 
-def value(expression, registers, word, first=None):
+def value(
+    expression: bytes,
+    registers: Mapping[int, int],
+    word: Callable[[int], int],
+    first: int | None = None,
+) -> int:
     """Of a DWARF expression without jumps.  registers: {number: value}; word: what is at an address; first: what it begins with.
     Raises BadFile, IndexError, KeyError, struct.error, and what word() does."""
     data, stack = _Bytes(expression), [] if first is None else [first]

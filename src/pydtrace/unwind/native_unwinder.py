@@ -1,10 +1,13 @@
 # mypy: ignore-errors
-"""The native frames of a thread: which functions of C called each other, without frame pointers.
+"""The native unwinder: which C functions called each other, without frame pointers.
 
-In: a copy of its registers and its stack (capture.Copy), the files that the process has mapped.  Out: NativeFrames, innermost first.
-Always: process and files are believed in nothing; each step leads further out, or it is the last; what is not known is said, not guessed:
-only where code has no tables at all (a vDSO, what a compiler made at run time) is the chain of frame pointers followed.
+- Process and files are untrusted.
+- Each step leads further out, or is the last.
+- Frame pointers are followed only in code without tables (a vDSO, code made at run time).
+  Elsewhere an unknown caller ends the stack, with the reason.
 """
+
+from __future__ import annotations
 
 import bisect
 import contextlib
@@ -19,12 +22,23 @@ from pydtrace.untrusted.cpu_time_budget import Allowance
 
 from . import dwarf_cfi
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .dwarf_cfi import Row, Rule
+    from .thread_capture import Copy
+
+    Word = Callable[[int], int]  # what is at an address
+
 MOST = 2000  # frames of a thread
 _FILES = 256  # that are open at once
 _ROWS = 1 << 16  # that are kept
 _NAMES = 30.0, 20  # seconds at once, and one of how many, to read the names of functions
 _WRONG = (OSError, elf.BadFile, IndexError, KeyError, ValueError, struct.error)
 
+_LINK: int | None
 if os.uname().machine == "aarch64":
     SP, PC, FP, _LINK = 31, 32, 29, 30
 else:
@@ -41,16 +55,24 @@ class NativeFrame:
     __slots__ = ("address", "begin", "end", "file", "line", "name", "pc")
     code = 0  # it is of no code object
 
-    def __init__(self, name, file, address, pc):
-        self.name, self.file, self.line = name, file, None
+    def __init__(self, name: str, file: str, address: int, pc: int) -> None:
+        self.name, self.file = name, file
+        self.line: int | None = None
         self.address, self.pc = address, pc
-        self.begin = self.end = None
+        self.begin: int = 0
+        self.end: int | None = None
 
 
 class _Module:
     """A file that is mapped.  rows: of all modules; time: an Allowance for names."""
 
-    def __init__(self, pid, mapping, rows, time):
+    def __init__(
+        self,
+        pid: int,
+        mapping: maps.Mapping,
+        rows: dict[tuple[_Module, int], Row | None],
+        time: Allowance,
+    ) -> None:
         self.path = mapping.path
         self._rows, self._time = rows, time
         found = maps.find(pid, mapping)
@@ -61,10 +83,10 @@ class _Module:
             with contextlib.suppress(*_WRONG):  # it has none
                 self._tables = dwarf_cfi.Tables(self.file)
 
-    def distance(self, mapping):
+    def distance(self, mapping: maps.Mapping) -> int:
         return elf.load_bias(self.file, mapping) if self.file else mapping.start - mapping.offset
 
-    def row(self, address):
+    def row(self, address: int) -> Row | None:
         key = self, address
         if key not in self._rows:
             if len(self._rows) >= _ROWS:
@@ -72,13 +94,13 @@ class _Module:
             self._rows[key] = self._read(address)
         return self._rows[key]
 
-    def _read(self, address):
+    def _read(self, address: int) -> Row | None:
         try:
             return self._tables.row(address) if self._tables else None
         except _WRONG:
             return None
 
-    def name(self, address):
+    def name(self, address: int) -> str:
         """Of the function, or where it has no name the address at which it begins, if that is known."""
         for path, status in self._named:
             file = FILES.get(path, status, self._time)
@@ -87,15 +109,20 @@ class _Module:
         row = self.row(address)
         return f"{row.start if row else address:#x}"
 
-    def close(self):
+    def close(self) -> None:
         if self.file:
             self.file.close()
 
 
-def mapped_code(pid):
+def mapped_code(pid: int) -> list[tuple[maps.Mapping, bool]]:
     """[(Mapping, whether it is a file's)] of the machine code that a process has mapped, ascending.  Raises OSError."""
     parts = [
-        (maps.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
+        (
+            maps.Mapping(
+                each[0], each[1], each[2], each[3], each[4], each[5] if len(each) == 6 else ""
+            ),
+            each[4] != "0",
+        )
         for each in (line.rstrip("\n").split(None, 5) for line in maps.lines(pid))
         if len(each) >= 5
     ]
@@ -105,42 +132,42 @@ def mapped_code(pid):
 class Code:
     """The machine code that a process has mapped.  close() it."""
 
-    def __init__(self, pid):
-        self._pid, self._modules, self._rows, self._time = pid, {}, {}, Allowance(*_NAMES)
+    def __init__(self, pid: int) -> None:
+        self._pid, self._time = pid, Allowance(*_NAMES)
+        self._modules: dict[tuple[str, int, str], _Module | None] = {}  # None: it can not be read
+        self._rows: dict[tuple[_Module, int], Row | None] = {}
         self.read_maps()
 
-    def read_maps(self):
+    def read_maps(self) -> None:
         """The process has loaded, or unloaded, files.  Raises OSError."""
         self._parts = [
             (each.start, each.end, each, of_file) for each, of_file in mapped_code(self._pid)
         ]
         self._starts = [start for start, *_ in self._parts]
 
-    def part(self, pc):
+    def part(self, pc: int) -> tuple[maps.Mapping, bool] | None:
         """(Mapping, whether it is a file's) of the code at an address, or None."""
         at = bisect.bisect_right(self._starts, pc) - 1
         return self._parts[at][2:] if at >= 0 and pc < self._parts[at][1] else None
 
-    def module(self, mapping):
-        found = self._modules.get(mapping.file)
-        if found is None:
+    def module(self, mapping: maps.Mapping) -> _Module | None:
+        if mapping.file not in self._modules:
             if len(self._modules) == _FILES:
                 self.close()
             try:
-                found = _Module(self._pid, mapping, self._rows, self._time)
+                self._modules[mapping.file] = _Module(self._pid, mapping, self._rows, self._time)
             except _WRONG:
-                found = False
-            self._modules[mapping.file] = found
-        return found or None
+                self._modules[mapping.file] = None
+        return self._modules[mapping.file]
 
-    def close(self):
+    def close(self) -> None:
         for each in self._modules.values():
             if each:
                 each.close()
         self._modules.clear()
         self._rows.clear()
 
-    def look(self, pc, called):
+    def look(self, pc: int, called: int) -> tuple[NativeFrame, Row | None, bool]:
         """(NativeFrame, cfi.Row or None, whether it has code at all); called: the address is one to return to, behind a call."""
         part = self.part(pc - called)
         if part is None:
@@ -163,12 +190,13 @@ class Code:
 class Unwinder:
     """Of one process.  code: its Code."""
 
-    def __init__(self, code):
+    def __init__(self, code: Code) -> None:
         self._code = code
 
-    def frames(self, copy):
+    def frames(self, copy: Copy) -> tuple[list[NativeFrame], str | None]:
         """([NativeFrame], why it ends before the outermost, or None)."""
-        registers, found, called = dict(copy.registers), [], 0
+        registers, called = dict(copy.registers), 0
+        found: list[NativeFrame] = []
         while len(found) < MOST:
             frame, row, has_code = self._code.look(registers[PC], called)
             frame.begin = registers[SP]
@@ -194,13 +222,15 @@ class Unwinder:
         return found, "there are more"
 
 
-def _by_table(registers, row, word):
+def _by_table(registers: Mapping[int, int], row: Row, word: Word) -> dict[int, int]:
     """The registers of the caller, as far as they are known."""
-    rule = row.rules[dwarf_cfi.CFA]
+    begins = row.rules[dwarf_cfi.CFA]
+    if begins is None:
+        raise KeyError(dwarf_cfi.CFA)
     begin = (
-        dwarf_cfi.value(rule[1], registers, word)
-        if rule[0] is dwarf_cfi.EXPRESSION
-        else registers[rule[0]] + rule[1]
+        dwarf_cfi.value(begins[1], registers, word)
+        if begins[0] is dwarf_cfi.EXPRESSION
+        else registers[begins[0]] + begins[1]
     )
     found = dict(registers)
     found.pop(PC, None)
@@ -218,21 +248,21 @@ def _by_table(registers, row, word):
     return found
 
 
-def _saved(rule, registers, begin, word):
+def _saved(rule: Rule | None, registers: Mapping[int, int], begin: int, word: Word) -> int | None:
     if rule is None:
         return None
     kind, what = rule
     if kind is dwarf_cfi.OFFSET:
         return word(begin + what)
     if kind is dwarf_cfi.VALUE:
-        return begin + what
+        return int(begin + what)
     if kind is dwarf_cfi.REGISTER:
         return registers.get(what)
     value = dwarf_cfi.value(what, registers, word, begin)
     return word(value) if kind is dwarf_cfi.AT else value
 
 
-def _by_pointer(registers, word):
+def _by_pointer(registers: Mapping[int, int], word: Word) -> dict[int, int]:
     pointer = registers[FP]
     return {**registers, FP: word(pointer), PC: word(pointer + 8) & _ADDRESS, SP: pointer + 16}
 
@@ -242,12 +272,13 @@ def _by_pointer(registers, word):
 _EVAL = "_PyEval_EvalFrameDefault"
 
 
-def merged(native, calls):
+def merged(native: list[Any], calls: list[Any]) -> list[Any]:
     """Frames of both, innermost first: in the place of each call of the interpreter's C function those that it runs.  calls: snapshot.Raw's
     calls().  That function is found by what it keeps on its stack, or else by its name, which not every program has."""
     if not calls:
         return native
-    found, left = [], list(reversed(calls))
+    left = list(reversed(calls))
+    found: list[Any] = []
     for frame in native:
         if left and _runs(frame, left[-1][1]):
             found += left.pop()[0]
@@ -258,7 +289,7 @@ def merged(native, calls):
     return found
 
 
-def _runs(frame, entry):
+def _runs(frame: NativeFrame, entry: int) -> bool:
     if entry:
         return frame.end is not None and frame.begin <= entry < frame.end
     return frame.name.startswith(_EVAL)

@@ -1,11 +1,14 @@
-# mypy: ignore-errors
-"""Registers and stacks of threads, copied so that all of them are of one moment.
+"""Registers and stacks of threads, copied so that all are of one moment.
 
-In: the memory of a process, its threads.  Out: a Copy for each.
-Always: a thread that waits in the kernel is left alone: the kernel tells where its stack is, though not all of its registers.  One that
-runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here: a process of its own holds
-it (c/pystack/ptrace_holder.h).  Only where more registers are needed, and its system call starts again by itself, is a thread that waits stopped, too.
+- A thread that waits in the kernel is not stopped: the kernel shows its stack pointer, though not
+  all registers.
+- A running thread is stopped for as long as the copy takes (about ten microseconds).  It continues
+  in any case, since a process of its own holds it (c/pystack/ptrace_holder.h).
+- A waiting thread is stopped only if more registers are needed and its system call restarts by
+  itself.
 """
+
+from __future__ import annotations
 
 import errno
 import os
@@ -14,6 +17,15 @@ import struct
 from pydtrace import _tracer
 
 from .native_unwinder import PC, SP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import TypeVar
+
+    from pydtrace._tracer import Memory
+
+    T = TypeVar("T")
 
 LARGEST = 1 << 20  # bytes of a stack
 ALL = 1 << 28  # of all stacks together
@@ -37,35 +49,38 @@ class Copy:
 
     __slots__ = ("data", "registers", "start", "told")
 
-    def __init__(self, registers, data, told):
+    def __init__(self, registers: Mapping[int, int], data: bytes, told: list[str] | None) -> None:
         self.registers, self.data, self.start, self.told = registers, data, registers[SP], told
 
-    def word(self, address):
+    def word(self, address: int) -> int:
         """Raises IndexError, struct.error where it is not in the copy."""
         if address < self.start:
             raise IndexError("it lies outside of its stack")
-        return struct.unpack_from("=Q", self.data, address - self.start)[0]
+        [word] = struct.unpack_from("=Q", self.data, address - self.start)
+        return int(word)
 
 
 class Capture:
     """Of one process.  child: it was started by this one, which waits for its end."""
 
-    def __init__(self, memory, child=False):
+    def __init__(self, memory: Memory, child: bool = False) -> None:
         self._memory, self._child = memory, child
-        self._late = set()  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
+        self._late: set[int] = (
+            set()
+        )  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
 
     @property
-    def late(self):
+    def late(self) -> bool:
         """Whether a thread may stand still by and by, for HOLD_LIMIT, that the next still(), copies() or close() lets go on."""
         return bool(self._late)
 
-    def close(self):
+    def close(self) -> None:
         """Those that were late go on."""
         if self._late:
             late = self._late
             _tracer.go_on({*self._stop(late), *late})
 
-    def still(self, tids, read):
+    def still(self, tids: Iterable[int], read: Callable[[], T]) -> tuple[Collection[int], T]:
         """({threads that stood still meanwhile}, what read() gave)."""
         stopped = {}
         try:
@@ -75,7 +90,9 @@ class Capture:
             stood = _tracer.go_on(stopped)
         return stood, found
 
-    def copies(self, tids, waiting, read):
+    def copies(
+        self, tids: Iterable[int], waiting: bool, read: Callable[[], T]
+    ) -> tuple[dict[int, Copy], T]:
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
         No copy is of a thread that went on before all was read."""
         told = {
@@ -109,7 +126,7 @@ class Capture:
             if (tid in stood if copy.told is None else copy.told == self._told(tid))
         }, found
 
-    def _stop(self, tids):
+    def _stop(self, tids: Iterable[int]) -> dict[int, dict[int, int]]:
         """{thread that stands still: its registers}."""
         tids = [*tids][: _tracer.MOST_STOPPED]
         self._late.difference_update(tids)
@@ -122,7 +139,7 @@ class Capture:
         self._late.update(tid for tid, number in failed.items() if number == errno.EAGAIN)
         return {tid: dict(enumerate(registers)) for tid, registers in stopped.items()}
 
-    def _told(self, tid):
+    def _told(self, tid: int) -> list[str] | None:
         """The words of what the kernel says of a thread's system call; None where it may not be read."""
         try:
             with open(f"/proc/{self._memory.pid}/task/{tid}/syscall") as file:
@@ -130,7 +147,7 @@ class Capture:
         except OSError:
             return None
 
-    def all_registers(self, tid, copy, call):
+    def all_registers(self, tid: int, copy: Copy, call: str | None) -> Copy | None:
         """Of a thread that waits in a system call of this name: the Copy with all its registers, or None where that may not be."""
         if copy.told is None or not self._starts_again(tid, copy.told, call):
             return None
@@ -144,7 +161,7 @@ class Capture:
             return None
         return Copy(registers, copy.data, copy.told)
 
-    def _starts_again(self, tid, told, call):
+    def _starts_again(self, tid: int, told: list[str], call: str | None) -> bool:
         """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
         if call != "read":
             return call in _STARTS_AGAIN
@@ -155,7 +172,7 @@ class Capture:
         except (OSError, LookupError, ValueError):
             return False
 
-    def _stack(self, start, most):
+    def _stack(self, start: int, most: int) -> bytes:
         """As much of it as there is, up to about `most` bytes."""
         data, at = [], start
         while at - start < most:
@@ -170,7 +187,7 @@ class Capture:
             at += size
         return b"".join(data)
 
-    def _pages(self, at, size):
+    def _pages(self, at: int, size: int) -> bytes:
         """What is there of a part that is not there as a whole."""
         data, end = [], at + size
         while at < end:

@@ -1,9 +1,8 @@
-# mypy: ignore-errors
-"""A file's tables of frames, all of them, as programs in the kernel look things up in them (unwind/unwind_rows.py).
+"""The unwind table of a file, in the form in which programs in the kernel search it
+(unwind_rows.py).
 
-In: an engine.elf.File.  Out: a Table.
-Always: what the rules of x86-64 that matter (where a frame begins, where rbp is) can not be said in a row is left to the chain of frame
-pointers, and so is code that has no tables; a file takes so much time and room, and no more.
+- Rules of x86-64 that a row cannot express, and code without tables, use the frame pointer.
+- Time and size of a file's table are bounded.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from . import dwarf_cfi, unwind_rows
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from pydtrace.symbols import elf
 
@@ -46,7 +44,7 @@ class Table:
 
 
 def compiled(
-    file: Any, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
+    file: elf.File, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
 ) -> Table:
     """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
     words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE
@@ -119,7 +117,7 @@ def rule_of(row: dwarf_cfi.Row) -> int:
         return unwind_rows.POINTER
 
 
-def _saved(rule: Any) -> int | None:
+def _saved(rule: dwarf_cfi.Rule | None) -> int | None:
     """How many words below the frame's begin rbp is, 0: it is the caller's; None where it is elsewhere."""
     if rule is None:
         return 0
@@ -131,7 +129,7 @@ def _saved(rule: Any) -> int | None:
         or -where // _WORD > unwind_rows.SAVED_MOST
     ):
         return None
-    return -where // _WORD
+    return int(-where // _WORD)
 
 
 def _kept(offset: int) -> tuple[str, bytes]:

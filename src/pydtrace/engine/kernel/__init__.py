@@ -1,1 +1,5 @@
-"""The kernel engine: clauses become eBPF programs at uprobes, tracepoints and timers (docs/internals/kernel-engine.md).  engine.py first."""
+"""The kernel engine: clauses become eBPF programs at uprobes, tracepoints and timers
+(docs/internals/kernel-engine.md).
+
+Begin with engine.py.
+"""

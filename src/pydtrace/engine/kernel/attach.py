@@ -1,15 +1,19 @@
 # mypy: ignore-errors
-"""Attaching programs to sites: uprobe_multi links where the kernel has them (Linux 6.6), else perf events.
+"""Attaching programs to probe sites: uprobe_multi links where the kernel has them (Linux 6.6),
+else perf events.
 
-In: programs' descriptors, files, offsets, semaphores, cookies.  Out: descriptors that keep the programs attached.
-Always: closing them, or the end of this process, detaches everything.
+- Closing the descriptors, or the end of this process, detaches everything.
 
-Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
-(c/target/sites_x86_64.h): Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less, later ones that on a nop10.
-But the page that is called is not copied by fork(), and on Linux 6.18 the call is: a forked child of the traced process dies of
-its first firing.  What the running kernel does is tried on a site of our own (cheapest_place()) before the first such site is
-attached to; and, since the call pushes below the stack pointer, only sites with these very bytes are meant.
+The note of a site names a one-byte nop, and a uprobe there is a trap.  The sites of pyusdt are
+nop, nop10, nop5 (c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a
+call, which costs less; later versions replace one on a nop10.  But fork() does not copy the page
+that is called, and on Linux 6.18 it copies the call: a forked child of the traced process dies at
+its first firing.  So find_cheapest_nop() tries the running kernel on a site of our own before it
+attaches to the first such site.  The call pushes below the stack pointer, so only sites with
+exactly these bytes are eligible.
 """
+
+from __future__ import annotations
 
 import errno
 import mmap
@@ -21,6 +25,14 @@ from pydtrace.bpf import syscalls
 from pydtrace.bpf.insn import R0, exit_, mov_imm
 
 from .probes import profile_timers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydtrace.bpf.insn import Insn
+
+    from .program_btf import LoadedTypes
 
 SITE = bytes.fromhex("90662e0f1f8400000000000f1f440000")  # nop, nop10, nop5
 _NOP10, _NOP5 = 1, 11  # where in it
@@ -40,16 +52,18 @@ ON_DEMAND = (
 )  # Linux: the first whose tracing programs need not have all values of a hash map allocated before
 
 
-def release():
+def release() -> tuple[int, ...]:
     """The kernel's version as a tuple of two numbers."""
     parts = os.uname().release.split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2])
 
 
-_trials = []  # processes that tried and may not have ended: the kernel takes some 30 ms to take uprobes away
+_trials: list[
+    int
+] = []  # processes that tried and may not have ended: the kernel takes some 30 ms to take uprobes away
 
 
-def cheapest_place():
+def cheapest_place() -> int:
     """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
     forked children survive.  Raises OSError where this user may attach no probes."""
     _trials[:] = [child for child in _trials if not _tracer.kernel_trial_ended(child)]
@@ -79,7 +93,7 @@ class Place:
 
     __slots__ = ("offset", "counter", "cookie")
 
-    def __init__(self, offset, counter, cookie):
+    def __init__(self, offset: int, counter: int, cookie: int) -> None:
         self.offset, self.counter, self.cookie = offset, counter, cookie
 
 
@@ -87,17 +101,18 @@ class Attacher:
     """method: "multi", "perf", or None to take the best; nop5: in sites of pyusdt's own always attach to the nop5, if the
     kernel puts a call there; False: never; None: as tried."""
 
-    def __init__(self, method=None, nop5=None):
-        self.fds, self.refused = [], []
+    def __init__(self, method: str | None = None, nop5: bool | None = None) -> None:
+        self.fds: list[int] = []
+        self.refused: list[Place] = []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
-        self._place = None if nop5 is None else 0
+        self._place: int | None = None if nop5 is None else 0
         if nop5 and version < _NOP10_ONLY and syscalls.has_uprobe_calls():
             self._place = _NOP5
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
-    def shift(self, code):
+    def shift(self, code: bytes) -> int:
         """How far behind the note's nop to attach; code: what is there, len(SITE) bytes."""
         if code != SITE:
             return 0
@@ -108,12 +123,16 @@ class Attacher:
                 self._place = 0  # attaching will say what is missing
         return self._place
 
-    def load(self, insns, map_fds, types=None):
+    def load(
+        self, insns: list[Insn], map_fds: Sequence[int], types: LoadedTypes | None = None
+    ) -> int:
         """A program that attach() can attach.  Raises kernel.Refused."""
         attach_type = syscalls.ATTACH_UPROBE_MULTI if self.method == "multi" else 0
         return syscalls.load(insns, map_fds, attach_type=attach_type, types=types)
 
-    def attach(self, prog_fd, path, places, pid=0, returns=False):
+    def attach(
+        self, prog_fd: int, path: str, places: list[Place], pid: int = 0, returns: bool = False
+    ) -> None:
         """Attach to places of a file; pid: 0, or the only process, if filters_pids; returns: where the functions
         there return to.  The places that the kernel refuses, because of what instruction is there, are added to
         `refused`; where it refuses the only one, OSError."""
@@ -131,7 +150,9 @@ class Attacher:
                         raise
                     self.refused += half
 
-    def _attach(self, prog_fd, path, places, pid, returns):
+    def _attach(
+        self, prog_fd: int, path: str, places: list[Place], pid: int, returns: bool
+    ) -> None:
         if self.method == "multi":
             offsets, counters, cookies = zip(
                 *[(place.offset, place.counter, place.cookie) for place in places]
@@ -145,20 +166,20 @@ class Attacher:
             self.fds.append(event)
             self.fds.append(syscalls.link_perf(prog_fd, event, place.cookie))
 
-    def attach_tracepoint(self, prog_fd, number, cookie):
+    def attach_tracepoint(self, prog_fd: int, number: int, cookie: int) -> None:
         """Attach to one of the kernel's tracepoints, on every CPU."""
         self.fds.append(syscalls.perf_tracepoint(number))
         self.fds.append(syscalls.link_perf(prog_fd, self.fds[-1], cookie))
 
-    def attach_raw(self, prog_fd, name):
+    def attach_raw(self, prog_fd: int, name: str) -> None:
         """Attach to a raw tracepoint."""
         self.fds.append(syscalls.raw_tracepoint(prog_fd, name))
 
-    def attach_profile(self, prog_fd, nanoseconds, cookie):
+    def attach_profile(self, prog_fd: int, nanoseconds: int, cookie: int) -> None:
         """Run a program at a rate, on every CPU."""
         self.fds += profile_timers.attach(prog_fd, nanoseconds, cookie)
 
-    def close(self, first=0):
+    def close(self, first: int = 0) -> None:
         """Detach all, or all since there were so many `fds`."""
         syscalls.close_all(reversed(self.fds[first:]))
         del self.fds[first:]
@@ -167,12 +188,14 @@ class Attacher:
 class Own:
     """A program for probes that the engine fires itself: BEGIN, END, tick."""
 
-    def __init__(self, insns, map_fds, types=None):
+    def __init__(
+        self, insns: list[Insn], map_fds: Sequence[int], types: LoadedTypes | None = None
+    ) -> None:
         self.fd = syscalls.load(insns, map_fds, syscalls.RAW_TRACEPOINT, types=types)
 
-    def fire(self, ident, when=0):
+    def fire(self, ident: int, when: int = 0) -> None:
         """Run it now, in this process; `ident` is its probe's; when: its timestamp, 0 for the time that it is."""
         syscalls.prog_test_run(self.fd, struct.pack("=9Q", ident, *[0] * 7, when))
 
-    def close(self):
+    def close(self) -> None:
         os.close(self.fd)

@@ -1,11 +1,12 @@
 # mypy: ignore-errors
-"""Tracers with programs in the kernel, ours and others': what can be told of them from outside.
+"""Tracers with programs in the kernel, of pyusdt and others, as /proc/PID/fdinfo shows them.
 
-In: the descriptors that processes hold, as /proc/PID/fdinfo tells them.  Out: Tracers, with how often their programs ran; of ours also
-what was lost.
-Always: nothing of theirs is changed.  How often programs run the kernel counts only while it is asked to, for all at once:
-Statistics asks it for as long as it is open.
+- Nothing of theirs is changed.
+- The kernel counts runs of programs only on request, for all at once; RunStatistics requests it
+  while it is open.
 """
+
+from __future__ import annotations
 
 import os
 import struct
@@ -14,6 +15,11 @@ from pydtrace.bpf import syscalls
 from pydtrace.program import program as p
 
 from .linker import CONTROL_LOST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from typing import Self
 
 _TRACING = {
     2,
@@ -39,7 +45,7 @@ class Link:
 
     __slots__ = ("counters", "kind", "path", "pid", "places", "program", "tracepoint")
 
-    def __init__(self, told, rest):
+    def __init__(self, told: dict[str, str], rest: list[list[str]]) -> None:
         self.program, self.kind = int(told.get("prog_id", 0)), told.get("link_type", "")
         self.pid, self.path = (
             int(told.get("pid", 0)),
@@ -53,7 +59,7 @@ class Link:
         if self.kind == "uprobe_multi" and "pid" not in told:
             self._ask(int(told["link_id"]))
 
-    def _ask(self, ident):
+    def _ask(self, ident: int) -> None:
         """fdinfo tells of such a link from Linux 6.17 on, the link itself from 6.8 on."""
         try:
             self.path, self.pid, counters = syscalls.uprobe_multi_info(ident)
@@ -65,10 +71,13 @@ class Link:
 class Tracer:
     """A process that has tracing programs.  runs: {id of a program: how often it ran, as far as it was counted}; links: Links."""
 
-    def __init__(self, pid):
-        self.pid, self.runs, self.links, self._arrays = pid, {}, {}, set()
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.runs: dict[int, int] = {}
+        self.links: dict[str | None, Link] = {}
+        self._arrays: set[int] = set()
 
-    def take(self, what, told, rest):
+    def take(self, what: str, told: dict[str, str], rest: list[list[str]]) -> None:
         """One of its descriptors; what fdinfo says of it."""
         if what == _LINK:
             self.links[told.get("link_id")] = Link(told, rest)
@@ -77,7 +86,7 @@ class Tracer:
         elif what == _MAP and (told.get("map_type"), told.get("max_entries")) == (_ARRAY, "1"):
             self._arrays.add(int(told["map_id"]))
 
-    def of(self, pid, paths):
+    def of(self, pid: int, paths: Container[str]) -> list[Link]:
         """Its links for a process that has mapped files with these paths."""
         return [
             link
@@ -85,20 +94,20 @@ class Tracer:
             if link.pid == pid or link.pid == 0 and link.path in paths
         ]
 
-    def alone(self, pid):
+    def alone(self, pid: int) -> list[int]:
         """The ids of those programs that are for this process and no other."""
-        pids = {}
+        pids: dict[int, set[int]] = {}
         for link in self.links.values():
             pids.setdefault(link.program, set()).add(link.pid)
         return [ident for ident, found in pids.items() if found == {pid} and ident in self.runs]
 
-    def lost(self):
+    def lost(self) -> int | None:
         """How many firings and records there was no room for, of a tracer of pyusdt's; None: it is another, or nobody may know."""
         found = [count for ident in self._arrays if (count := _lost(ident)) is not None]
         return sum(found) if found else None
 
 
-def _lost(ident):
+def _lost(ident: int) -> int | None:
     try:
         fd = syscalls.map_of(ident)
     except OSError:
@@ -107,16 +116,18 @@ def _lost(ident):
         name, key_size, value_size = syscalls.map_info(fd)
         if name not in _LOSSES or value_size > _LARGEST:
             return None
-        return struct.unpack_from(
-            "=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name]
-        )[0]
+        return int(
+            struct.unpack_from(
+                "=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name]
+            )[0]
+        )
     except (OSError, struct.error):
         return None
     finally:
         os.close(fd)
 
 
-def tracers():
+def tracers() -> list[Tracer]:
     """[Tracer] of the processes that this user may look at."""
     found = []
     for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
@@ -126,7 +137,7 @@ def tracers():
     return found
 
 
-def _tracer(pid):
+def _tracer(pid: int) -> Tracer:
     tracer = Tracer(pid)
     try:
         fds = os.listdir(f"/proc/{pid}/fd")
@@ -142,9 +153,10 @@ def _tracer(pid):
     return tracer
 
 
-def _told(path):
+def _told(path: str) -> tuple[dict[str, str], list[list[str]]]:
     """({name: text}, rows of a table's words) of a descriptor's fdinfo."""
-    told, rest = {}, []
+    told: dict[str, str] = {}
+    rest: list[list[str]] = []
     with open(path, errors="surrogateescape", newline="\n") as file:
         for line in file:
             name, colon, text = line.rstrip("\n").partition(":\t")
@@ -155,7 +167,7 @@ def _told(path):
     return told, rest
 
 
-def run_time(fd):
+def run_time(fd: int) -> int:
     """ns that a program of this process has taken while Statistics were kept."""
     return int(_told(f"/proc/self/fdinfo/{fd}")[0].get("run_time_ns", 0))
 
@@ -163,27 +175,27 @@ def run_time(fd):
 class Statistics:
     """Has the kernel count how often programs run, until it is closed.  lack: why it does not, or ""."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._fd, self.lack = -1, ""
         try:
             self._fd = syscalls.enable_stats()
         except OSError as error:
             if not _counting():
-                self.lack = error.strerror
+                self.lack = str(error.strerror)
 
-    def close(self):
+    def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 
-def _counting():
+def _counting() -> bool:
     """Whether it counts anyway."""
     try:
         with open("/proc/sys/kernel/bpf_stats_enabled") as file:

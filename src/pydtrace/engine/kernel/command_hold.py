@@ -1,10 +1,12 @@
 # mypy: ignore-errors
-"""A command (-c) is held where its program begins, its libraries mapped, until it is known where its code is: one that is over in
-milliseconds has no other time at which its stacks could be followed and named.
+"""A command (-c) stops at its first instruction, with its libraries mapped, until the tracer has
+read its unwind tables.
 
-In: an attach.Attacher, the program's path, the command's process.  Out: is_held(), let_go().
-Always: it is held once, by a stop signal that a program in the kernel sends at the first instruction; whoever holds it lets it go, or else
-a guard does (resume_guard.py).
+A command that ends within milliseconds has no other time at which its stacks could be unwound and
+named.
+
+- The stop happens once: a program in the kernel sends SIGSTOP at the first instruction.
+- The tracer resumes the command; if it does not, a guard does (resume_guard.py).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from .resume_guard import HELD, Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from .attach import Attacher
 
 _LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
 
@@ -50,9 +52,10 @@ _LONGEST = 5.0  # s from the program's start to its first instruction, after whi
 class Hold:
     """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, kernel.Refused where that can not be."""
 
-    def __init__(self, attacher: Any, path: str, pid: int) -> None:
+    def __init__(self, attacher: Attacher, path: str, pid: int) -> None:
         self._pid, self._holds = pid, True
-        self._program = self._guard = None
+        self._program: int | None = None
+        self._guard: Guard | None = None
         self._until = time.monotonic() + _LONGEST
         self._held = syscalls.map_create(p.MapDef("held", "hash", 4, 4, 1))
         try:
@@ -62,7 +65,7 @@ class Hold:
             self.close()
             raise
 
-    def _attach(self, attacher: Any, path: str, pid: int) -> None:
+    def _attach(self, attacher: Attacher, path: str, pid: int) -> None:
         """A program in the kernel stops it, and says so in the map."""
         g, left = Code(), Label()
         g.emit(

@@ -1,10 +1,13 @@
 # mypy: ignore-errors
-"""The processes that were named and their descendants, as the kernel tells of forks; and holding what becomes an unknown program.
+"""The descendants of the named processes, and the stop of each that runs an unknown program.
 
-In: process ids.  Out: a map {process id: Member} in the kernel; the processes that wait for the tracer's look at their new program.
-Always: a forked child is in the map before it runs.  A process that becomes a program which was not looked at yet stops before its first
-instruction (SIGSTOP) and goes on when the tracer has looked.  A guard (resume_guard.py) lets it go on where the tracer does not.
+- A forked child is in the map before it runs.
+- A process that executes a program that was not scanned yet stops before its first instruction
+  (SIGSTOP).  It continues after the scan.
+- If the tracer does not resume it in time, a guard does (resume_guard.py).
 """
+
+from __future__ import annotations
 
 import contextlib
 import mmap
@@ -51,6 +54,10 @@ from .passes.read_kernel_memory import read
 from .probes.raw_tracepoints import Kernel
 from .resume_guard import HELD, LET_GO, Guard
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _MOST = 1 << 16  # processes
 _FILES = 1 << 14  # programs that were looked at
 _RING = 4096  # bytes: only what wakes the tracer up
@@ -65,8 +72,10 @@ class Family:
     """pids: the processes that were named.  hold: whether a process that becomes an unknown program waits for look().  fd: of the map; wake: a
     descriptor to poll."""
 
-    def __init__(self, pids, hold):
-        self._raw, self._hold, self._links, self._guard = Kernel(), hold, [], None
+    def __init__(self, pids: Iterable[int], hold: bool) -> None:
+        self._raw, self._hold = Kernel(), hold
+        self._links: list[int] = []
+        self._guard: Guard | None = None
         self._late = 0  # processes that the guard let go
         try:
             self.fd = syscalls.map_create(
@@ -85,7 +94,7 @@ class Family:
         for pid in pids:
             syscalls.map_update(self.fd, struct.pack("=I", pid), bytes(_MEMBER.size))
 
-    def begin(self):
+    def begin(self) -> None:
         """From now on the kernel tells of forks, and of processes that become other programs."""
         if self._hold:
             try:
@@ -116,7 +125,7 @@ class Family:
             except OSError as error:
                 raise kernel_errors.failed("raw", error, tracepoint) from None
 
-    def _fork(self, g, left):
+    def _fork(self, g: Code, left: Label) -> None:
         """The child of a member is one.  (Threads have their process's id.)"""
         g.emit(load(8, R7, R6, 0))
         read(g, 4, R7, self._raw.member("task_struct", "tgid"))
@@ -131,7 +140,7 @@ class Family:
         )
         self._put(g)
 
-    def _exit(self, g, left):
+    def _exit(self, g: Code, left: Label) -> None:
         """A process that has ended is none: its id can become another's."""
         from .probes.raw_tracepoints import is_last_thread
 
@@ -146,7 +155,7 @@ class Family:
             call(MAP_DELETE_ELEM),
         )
 
-    def _exec(self, g, left):
+    def _exec(self, g: Code, left: Label) -> None:
         """A member has become another program: which, and whether it waits."""
         member = self._raw.member
         g.emit(load(8, R7, R6, 0))
@@ -191,7 +200,7 @@ class Family:
         )
 
     @staticmethod
-    def _find(g, left):
+    def _find(g: Code, left: Label) -> None:
         """To `left` where the process whose id is at _KEY is no member."""
         g.emit(
             ld_map(R1, 0),
@@ -202,7 +211,7 @@ class Family:
         )
 
     @staticmethod
-    def _put(g):
+    def _put(g: Code) -> None:
         g.emit(
             ld_map(R1, 0),
             mov(R2, R10),
@@ -213,31 +222,31 @@ class Family:
             call(MAP_UPDATE_ELEM),
         )
 
-    def changed(self):
+    def changed(self) -> bool:
         """Whether a member has become another program since this was asked last."""
         written = self._written[:8]
         changed = written != self._read[:8]
         self._read[:8] = written
         return changed
 
-    def beat(self):
+    def beat(self) -> None:
         """The tracer is about to look whether anybody waits."""
         if self._guard is not None:
             self._guard.beat()
 
-    def take_late(self):
+    def take_late(self) -> int:
         """How many processes did not wait for release() since this was asked last: the guard has let them go."""
         late, self._late = self._late, 0
         return late
 
-    def members(self):
+    def members(self) -> dict[int, bool]:
         """{process id: release() is to be called}."""
         return {
             int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0])
             for key, value in syscalls.map_items(self.fd, 4, _MEMBER.size)
         }
 
-    def release(self, pid):
+    def release(self, pid: int) -> None:
         """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""
         key = struct.pack("=I", pid)
         try:
@@ -252,7 +261,7 @@ class Family:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGCONT)
 
-    def end(self):
+    def end(self) -> None:
         """Nobody waits any more, and nobody joins."""
         syscalls.close_all(self._links)
         self._links = []
@@ -263,7 +272,7 @@ class Family:
             self._guard.end()
             self._guard = None
 
-    def close(self):
+    def close(self) -> None:
         self.end()
         self._read.close()
         self._written.close()

@@ -1,12 +1,14 @@
 # mypy: ignore-errors
-"""The kernel engine: eBPF on uprobes, for any USDT probe in any process.
+"""The kernel engine: eBPF programs on uprobes, for any USDT probe in any process.
 
-In: a compiled program and processes with USDT probes in them, pyusdt's or others'.  Out: the records that the
-clauses, run by the kernel where the probes are hit, left in the ring buffer.
-Always: the clauses' code is the same bytes as the embedded engine's; BEGIN, END and ticks run in the kernel as well,
-by BPF_PROG_TEST_RUN in this process, so there is one semantics and all share maps and variables; what was made in
-the kernel hangs on descriptors and goes with this process, however it ends.
+- The clauses' code is the same bytes as in the embedded engine.
+- BEGIN, END and ticks run in the kernel as well, by BPF_PROG_TEST_RUN in this process: there is
+  one semantics, and all clauses share maps and variables.
+- Everything in the kernel depends on descriptors of this process and goes away with it, however it
+  ends.
 """
+
+from __future__ import annotations
 
 import errno
 import os
@@ -48,6 +50,25 @@ from .unwind import bpf_native_unwinder
 from .unwind.bpf_python_unwinder import WALKED
 from .unwind.unwinder_maps import Walks, task
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.engine import Targets
+    from pydtrace.process.command import Command
+    from pydtrace.program.program import Program
+
+    from .probes.finder import Site, TracedFile
+    from .probes.matcher import ProbeDesc
+    from .probes.usdt_operands import Operand
+    from .program_btf import LoadedTypes
+    from .unwind.unwinder_maps import TaskOffsets
+
+    T = TypeVar("T")
+    Loader = Callable[[list[Insn], list[int], LoadedTypes | None], T]
+
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = (
     0.0005,
@@ -69,51 +90,63 @@ class KernelEngine(Engine):
     name = "kernel"
     has_parts = True
 
-    def __init__(self, program, options):
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self.maps = self._linker = self._ticks = self._command = self._hurry = None
+        # made by open(), which comes before all else
+        self.maps: KernelMaps = None  # type: ignore[assignment]
+        self._linker: Linker = None  # type: ignore[assignment]
+        self._hurry: Hurry = None  # type: ignore[assignment]
+        self._system: SystemSide = None  # type: ignore[assignment]
+        self._ticks: Ticks | None = None
+        self._command: Command | None = None
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
-        self._left_files = []  # what was not told yet of files that are not looked at
+        self._left_files: list[str] = []  # what was not told yet of files that are not looked at
         self._finder = Finder(self._left_files.append, options.get("demangle", True))
         self.matcher = Matcher(program.clauses, options.get("demangle", True))
         self.function_sizes = self.matcher.function_sizes
         self._return_probes = ReturnProbes(self._finder, self.matcher)
-        self._system, self._system_idents = None, {}  # SystemSide, {names: id}
-        self._own = {}  # id: Own, of the probes that are fired here
-        self._programs = {}  # what makes it different: descriptor
-        self._attached = set()  # (site's id, pid or None)
-        self._given_up = []  # why sites are not traced, as far as it was not told yet
-        self._walks = self._hold = self._forks = None  # Walks, Hold, Forks, once tracing begins
-        self._statistics = None  # Statistics, where what the programs take is bounded
+        self._system_idents: dict[tuple[str, str, str, str], int] = {}  # {names: id}
+        self._own: dict[int, Own] = {}  # of the probes that are fired here
+        self._programs: dict[object, int] = {}  # what makes it different: descriptor
+        self._attached: set[tuple[int, int | None]] = set()  # (site's id, pid or None)
+        self._given_up: list[str] = []  # why sites are not traced, as far as it was not told yet
+        self._walks: Walks | None = None  # this and the next two: once tracing begins
+        self._hold: Hold | None = None
+        self._forks: Forks | None = None
+        self._statistics: Statistics | None = None  # where what the programs take is bounded
         self._begun = self._busy = False
         self._reads_aggregations = any(
             action.args for clause in program.clauses for action in clause.actions
         )
-        self._within = ()  # the processes that are traced; (): that is not told by their ids
-        self._new_code = self._wait = None  # NewCode; what --wait names
-        self._waited = set()  # the processes of that name that were seen
-        self._everyone, self._family = (
-            False,
-            None,
-        )  # all that may be looked at; a Family, where descendants are followed
+        self._within: tuple[
+            int, ...
+        ] = ()  # the processes that are traced; (): that is not told by their ids
+        self._new_code: NewCode | None = None
+        self._wait: int | str | None = None  # what --wait names
+        self._waited: set[int] = set()  # the processes of that name that were seen
+        self._everyone = False  # all that may be looked at
+        self._family: Family | None = None  # where descendants are followed
         self._everyone_due = self._mapping_due = 0.0
-        self._mapping = (
+        self._mapping: set[int] | None = (
             set()
         )  # processes that have mapped code, and were not looked at since; None: there are too many
-        self._pids, self._held = (
-            (),
-            {},
-        )  # {pid: a descriptor of the process that had it when it was looked at}
+        self._pids: tuple[int, ...] = ()
+        self._held: dict[
+            int, int
+        ] = {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._poller = select.poll()
-        self._probes = [None]  # by id: (provider, module, function, name), or the Site
+        self._probes: list[tuple[str, ...] | Site] = [
+            ()
+        ]  # by id: (provider, module, function, name), or the Site
         self._left_out = LeftOut()
-        self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
+        self._periods: dict[str, tuple[int, int]] = {}  # {name: (id, ns)} of ticks
+        self._profiles: dict[int, int] = {}  # {id: ns} of profile-n
         # the maps of a process that soon ends are wanted for the names in its stacks
         self._rescan_every, self._rescan_due = _RESCAN_NOW if program.stacks else _RESCAN_FIRST, 0.0
 
     # --- finding ---------------------------------------------------------------------------------
 
-    def open(self, targets):
+    def open(self, targets: Targets) -> None:
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
         self._wait = self.options.get("wait")
@@ -173,11 +206,11 @@ class KernelEngine(Engine):
             self._poller.register(self._family.wake, select.POLLIN)
         self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
         self._linker = Linker(
-            self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR])
+            self.program, self.maps.places, self.matcher.clauses_named(self._names(ERROR))
         )
         self._load_own()
 
-    def _task(self):
+    def _task(self) -> TaskOffsets | None:
         """As walks.task(); None where no interpreter's stack is wanted, or can be had."""
         if not WALKED & self.program.stacks.keys():
             return None
@@ -189,7 +222,7 @@ class KernelEngine(Engine):
         self.walks, self.knows_threads = True, found[2] is not None
         return found
 
-    def _refuse_32_bit(self):
+    def _refuse_32_bit(self) -> None:
         for pid in self._pids:
             path = which(self._command.argv[0]) if self._command else f"/proc/{pid}/exe"
             try:
@@ -201,7 +234,7 @@ class KernelEngine(Engine):
                     f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced"
                 )
 
-    def _add_own_probes(self):
+    def _add_own_probes(self) -> None:
         for name in DTRACE_PROBES:
             self._probes.append(("dtrace", "", "", name))
         for clause in self.program.clauses:
@@ -211,11 +244,13 @@ class KernelEngine(Engine):
                     self._periods[desc.name] = (len(self._probes), each)
                     self._probes.append(("profile", "", "", desc.name))
                 each = profile_period(desc.name)
-                if each and not any(desc.name == probe[3] for probe in self._probes[1:]):
+                if each and not any(
+                    desc.name == self._names(ident)[3] for ident in range(1, len(self._probes))
+                ):
                     self._profiles[len(self._probes)] = each
                     self._probes.append(("profile", "", "", desc.name))
 
-    def _add_system_side(self):
+    def _add_system_side(self) -> None:
         self._system = SystemSide(
             [desc for clause in self.program.clauses for desc in clause.probes]
         )
@@ -223,18 +258,29 @@ class KernelEngine(Engine):
             self._system_idents[names] = len(self._probes)
             self._probes.append(names)
 
-    def _add_functions(self):
+    def _add_functions(self) -> None:
         """Sites of the pid provider in the files that were found since."""
         self._finder.add_functions(
             self.matcher.functions_of,
             self._pids if self._family and not self._everyone else self._within,
         )
 
+    def _names(self, ident: int) -> tuple[str, ...]:
+        """Of a probe that has no site."""
+        names = self._probes[ident]
+        assert isinstance(names, tuple)
+        return names
+
     @property
-    def _wants_names(self):
+    def _has_tables(self) -> bool:
+        """Whether native stacks are unwound by tables."""
+        return self.maps.places.walk is not None and self.maps.places.walk.tables is not None
+
+    @property
+    def _wants_names(self) -> bool:
         return "names" in self.program.uses
 
-    def _count(self):
+    def _count(self) -> list[tuple[ProbeDesc, int]]:
         """[(description, how many probes it stands for)], one for each process that has it."""
         own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
         counts = self.matcher.count(self._finder.sites, self._within)
@@ -246,7 +292,7 @@ class KernelEngine(Engine):
 
     # --- programs ----------------------------------------------------------------------------------
 
-    def _load(self, clauses, event, loader):
+    def _load(self, clauses: tuple[int, ...], event: Event, loader: Loader[T]) -> T:
         """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
         it again with each clause by itself."""
         try:
@@ -263,13 +309,13 @@ class KernelEngine(Engine):
                 pass  # what was said first tells more
         raise kernel_errors.refused(refused, places)
 
-    def _link(self, clauses, event, apart):
+    def _link(self, clauses: tuple[int, ...], event: Event, apart: bool) -> list[Insn]:
         try:
             return self.maps.shared(self._linker.link(clauses, event, apart))
         except CodeError as error:
             raise kernel_errors.too_large(error) from None
 
-    def _load_linked(self, insns, loader, apart):
+    def _load_linked(self, insns: list[Insn], loader: Loader[T], apart: set[int]) -> T:
         """apart: where the functions begin that the verifier looks at by themselves."""
         if not apart:
             return loader(insns, self.maps.fds, None)
@@ -281,11 +327,11 @@ class KernelEngine(Engine):
         finally:
             os.close(types)
 
-    def _load_own(self):
+    def _load_own(self) -> None:
         for ident in range(1, len(self._probes)):
             if self._probes[ident] in self._system_idents or ident in self._profiles:
                 continue
-            clauses = self.matcher.clauses_named(self._probes[ident])
+            clauses = self.matcher.clauses_named(self._names(ident))
             if clauses:
                 self.put_names(ident)
                 if ident != ERROR:  # the others' programs fire it
@@ -293,7 +339,7 @@ class KernelEngine(Engine):
                         clauses, Event(own=True, always=ident == END), Own
                     )
 
-    def put_names(self, ident):
+    def put_names(self, ident: int) -> None:
         """Tell the programs the names of a probe, if any of them asks."""
         if not self._wants_names:
             return
@@ -307,7 +353,9 @@ class KernelEngine(Engine):
 
     # --- attaching ---------------------------------------------------------------------------------
 
-    def program_for(self, key, clauses, event, prog_type):
+    def program_for(
+        self, key: object, clauses: tuple[int, ...], event: Event, prog_type: int
+    ) -> int:
         """The descriptor of a program, loaded when it is first asked for; key: what makes it different."""
         if key not in self._programs:
             self._programs[key] = self._load(
@@ -317,10 +365,10 @@ class KernelEngine(Engine):
             )
         return self._programs[key]
 
-    def _attach_profiles(self):
+    def _attach_profiles(self) -> None:
         machine = os.uname().machine
         for ident, nanoseconds in self._profiles.items():
-            clauses = self.matcher.clauses_named(self._probes[ident])
+            clauses = self.matcher.clauses_named(self._names(ident))
             program = self.program_for(
                 (clauses, "profile"), clauses, Event(profile=machine), syscalls.PERF_EVENT
             )
@@ -328,12 +376,12 @@ class KernelEngine(Engine):
             try:
                 self.attacher.attach_profile(program, nanoseconds, ident)
             except OSError as error:
-                raise kernel_errors.failed("clock", error, self._probes[ident][3]) from None
+                raise kernel_errors.failed("clock", error, self._names(ident)[3]) from None
 
-    def _attach_new(self):
+    def _attach_new(self) -> None:
         """Attach to the sites that match and are not attached to yet."""
         self._add_functions()
-        groups = {}
+        groups: dict[tuple[Any, ...], tuple[Event, list[Place]]] = {}
         for site in self._finder.sites:
             for pid, clauses, never in self.matcher.plan(site, self._within):
                 if (id(site), pid) in self._attached:
@@ -377,7 +425,7 @@ class KernelEngine(Engine):
         if self.attacher.refused and not self.attacher.fds:
             self._give_up(EngineError(*self._refused_sites()))
 
-    def _fitting(self, file, places):
+    def _fitting(self, file: TracedFile, places: list[Place]) -> list[Place]:
         """Those of the places whose instruction may have a probe."""
         fitting: list[Place] = []
         for place in places:
@@ -386,7 +434,9 @@ class KernelEngine(Engine):
             )
         return fitting
 
-    def _places(self, site, clauses, pid, never):
+    def _places(
+        self, site: Site, clauses: tuple[int, ...], pid: int | None, never: tuple[int, ...]
+    ) -> list[tuple[int, Place, Event]]:
         """[(level, Place, Event)] of a site; level: of probes at one place those of a lower one fire first."""
         file, note = site.file, site.note
         wanted = demanded([self.program.clauses[index] for index in clauses])
@@ -435,7 +485,7 @@ class KernelEngine(Engine):
         ]
 
     @staticmethod
-    def _offset(site, address):
+    def _offset(site: Site, address: int) -> int:
         offset = site.file.elf.offset(address)
         if offset is None:
             raise EngineError(
@@ -443,7 +493,9 @@ class KernelEngine(Engine):
             )
         return offset
 
-    def _arguments(self, site, wanted, address):
+    def _arguments(
+        self, site: Site, wanted: list[int], address: int
+    ) -> dict[int, tuple[Operand, int]]:
         """{index: (Operand, distance of its symbol)} of the arguments that are wanted and there."""
         texts, found = usdt_operands.split(site.note.arguments), {}
         for index in wanted:
@@ -459,7 +511,7 @@ class KernelEngine(Engine):
             found[index] = (operand, distance)
         return found
 
-    def _distance(self, site, operand, address):
+    def _distance(self, site: Site, operand: Operand, address: int) -> int:
         if not operand.symbol:
             return 0
         try:
@@ -485,7 +537,7 @@ class KernelEngine(Engine):
         return found - address if operand.relative else found
 
     @staticmethod
-    def _key(event):
+    def _key(event: Event) -> tuple[object, ...]:
         """What two sites must have in common for one program to serve them."""
         arguments = tuple(
             (index, operand.text, distance)
@@ -501,7 +553,16 @@ class KernelEngine(Engine):
             event.enters,
         )
 
-    def _attach(self, clauses, shared, event, file, places, pid, returns):
+    def _attach(
+        self,
+        clauses: tuple[int, ...],
+        shared: object,
+        event: Event,
+        file: TracedFile,
+        places: list[Place],
+        pid: int | None,
+        returns: bool,
+    ) -> None:
         key = (clauses, shared)
         if key not in self._programs:
             self._programs[key] = self._load(clauses, event, self.attacher.load)
@@ -519,7 +580,7 @@ class KernelEngine(Engine):
                 raise failed from None
             self._give_up(failed)
 
-    def _give_up(self, error):
+    def _give_up(self, error: EngineError) -> None:
         """What is wrong with a file ends the tracing of processes that were named; of all processes, any of which may have made
         the file so, it is told, and costs the others nothing."""
         if self._pids and not self._everyone:
@@ -528,7 +589,7 @@ class KernelEngine(Engine):
 
     # --- running -----------------------------------------------------------------------------------
 
-    def begin(self):
+    def begin(self) -> None:
         if self.options.get("cpu") is not None:  # where BEGIN, END and ticks are fired, too
             try:
                 os.sched_setaffinity(0, {self.options["cpu"]})
@@ -536,6 +597,7 @@ class KernelEngine(Engine):
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
         if self.walks:
             places = self.maps.places.walk
+            assert places
             self._walks = Walks(
                 self.maps.fds,
                 places.processes,
@@ -577,29 +639,31 @@ class KernelEngine(Engine):
         self._follow_forks()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
 
-    def _hold_command(self):
+    def _hold_command(self) -> None:
         """Until it is known where its code is."""
+        assert self._command
+        pid = self._command.pid
         paths = [
-            file.path
-            for file in self._finder.files.values()
-            if file.main and self._command.pid in file.pids
+            file.path for file in self._finder.files.values() if file.main and pid in file.pids
         ]
         try:
-            self._hold = Hold(self.attacher, paths[0], self._command.pid) if paths else None
+            self._hold = Hold(self.attacher, paths[0], pid) if paths else None
         except (OSError, BadFile, syscalls.Refused):
             pass  # its first stacks may be unknown, which they say
 
-    def _look_at_held(self):
+    def _look_at_held(self) -> bool:
         """Whether the command is held, or may be yet."""
-        if self._hold and self._family and self._family.members().get(self._command.pid):
-            return True  # by the family, before its libraries are there
-        if self._hold is None or not self._hold.is_held():
-            return self._hold is not None and not self._hold.over
+        if self._hold is None or self._command is None:
+            return False
         pid = self._command.pid
+        if self._family and self._family.members().get(pid):
+            return True  # by the family, before its libraries are there
+        if not self._hold.is_held():
+            return not self._hold.over
         try:
             if self._finder.process(pid):
                 self._attach_new()
-            if self._walks and self.maps.places.walk.tables:
+            if self._walks and self._has_tables:
                 self.interpreters.natives.ask(pid, 0)
                 self.interpreters.natives.settle()
         except OSError:
@@ -607,23 +671,20 @@ class KernelEngine(Engine):
         self._hold.let_go()
         return False
 
-    def _learn(self):
+    def _learn(self) -> None:
         """What the processes that were named are, and where their code is; of a command that has not started what is known of its files."""
         for pid in self._held:
             self._ask(pid)
-        if self._command and self.maps.places.walk.tables:
+        if self._command and self._has_tables:
+            pid = self._command.pid
             self.interpreters.natives.expect(
-                [
-                    file.path
-                    for file in self._finder.files.values()
-                    if self._command.pid in file.pids
-                ]
+                [file.path for file in self._finder.files.values() if pid in file.pids]
             )
 
-    def _learn_strangers(self):
+    def _learn_strangers(self) -> None:
         """Where the code of processes is that were not named and have probes that are asked for, before they fire or fork: of the oldest."""
-        if self._everyone and self.maps.places.walk.tables:
-            pids = set().union(
+        if self._everyone and self._has_tables:
+            pids = set[int]().union(
                 *(
                     file.pids
                     for file in self._finder.files.values()
@@ -633,7 +694,7 @@ class KernelEngine(Engine):
             for pid in sorted(pids)[:_STRANGERS]:
                 self.interpreters.natives.ask(pid, 0)
 
-    def _follow_forks(self):
+    def _follow_forks(self) -> None:
         """Last, so that a process is known while what else there is at its end runs."""
         if not self._walks or self._walks.parts is None or self.maps.places.namespace:
             return  # the kernel tells of forks by the machine's own ids
@@ -642,19 +703,19 @@ class KernelEngine(Engine):
         except (OSError, syscalls.Refused):
             pass  # children are looked at when they fire
 
-    def _ask(self, pid):
+    def _ask(self, pid: int) -> None:
         self.interpreters.ask(pid, 0)
-        if self.maps.places.walk.tables:
+        if self._has_tables:
             self.interpreters.natives.ask(pid, 0)
 
-    def _fire(self, ident, when=0):
+    def _fire(self, ident: int, when: int = 0) -> None:
         if ident in self._own:
             self._own[ident].fire(ident, when)
 
-    def _set_wall(self):
+    def _set_wall(self) -> None:
         self.maps.set_wall(time.time_ns() - time.monotonic_ns())
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         deadline = time.monotonic() + timeout
         if self._busy:
             time.sleep(min(_SETTLE, timeout))  # so that a take brings many
@@ -688,12 +749,12 @@ class KernelEngine(Engine):
             if self.finished:
                 return self.maps.ring.take()
 
-    def _hear(self):
+    def _hear(self) -> None:
         """What the walks of stacks have to say."""
         if self._walks:
             self._walks.take()
 
-    def _has_ended(self, pid):
+    def _has_ended(self, pid: int | None) -> bool:
         """Of a process that was named."""
         if pid not in self._held:
             return False
@@ -701,7 +762,7 @@ class KernelEngine(Engine):
         poller.register(self._held[pid], select.POLLIN)
         return bool(poller.poll(0))
 
-    def _look_for_waited(self):
+    def _look_for_waited(self) -> None:
         """Which processes are those that --wait means."""
         if isinstance(self._wait, int):
             self._waited |= {self._wait} if alive(self._wait) else set()
@@ -711,27 +772,28 @@ class KernelEngine(Engine):
                 pid for pid in pids if comm(pid) == self._wait
             } or self._waited
 
-    def _let_go(self, pid):
+    def _let_go(self, pid: int) -> None:
         """It has ended, which is no reason to wake up again."""
         fd = self._held.pop(pid)
         self._poller.unregister(fd)
         os.close(fd)
 
-    def _fire_ticks(self):
+    def _fire_ticks(self) -> float | None:
         """Fire the ticks that are due, each once; when the next one is (s), or None.  What this process slept through, since it had no
         processor, fires with the time at which it was due: dtrace's timers interrupt whatever runs."""
         for _ in self._periods:
             due = self._ticks.next() if self._ticks and not self.exiting else None
             now = time.monotonic_ns()
             if due is None or due[0] > now:
-                return due and due[0] / 1e9
+                return due[0] / 1e9 if due else None
+            assert self._ticks
             self._fire(due[1], due[0] if self._ticks.missed(due[1], now) else 0)
             self._left_out.count += self._ticks.made_up(due[1], due[0], now)
             if self._reads_aggregations:
                 break  # what it prints is printed before the next one fires
         return time.monotonic() if self._periods else None
 
-    def _rescan(self, now):
+    def _rescan(self, now: float) -> None:
         """Look for files that processes have mapped since, and for new processes of a file that is known."""
         if now < self._rescan_due or not self._ticks:
             return
@@ -749,15 +811,16 @@ class KernelEngine(Engine):
             self._everyone_due = now + max(self._rescan_every, _RESCAN_ALL if self._pids else 0.0)
             before = len(self._finder.files)
             self._finder.everything(but=(os.getpid(),))
-            found += list(self._finder.files)[before:]
+            found += list(self._finder.files.values())[before:]
             self._look_for_waited()
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
                 self._ask(pid)  # it has become another program, or has loaded an interpreter
 
-    def _look_at_new_code(self, now):
+    def _look_at_new_code(self, now: float) -> None:
         """At processes that have mapped code since, for no more than a part of the time."""
+        assert self._new_code
         pids = self._new_code.take()
         self._mapping = (
             None
@@ -775,7 +838,7 @@ class KernelEngine(Engine):
         self._mapping, ended = set(), time.monotonic()
         self._mapping_due = ended + _REST * (ended - now)
 
-    def _look_at(self, pids):
+    def _look_at(self, pids: Iterable[int]) -> None:
         """Look for files that these processes have mapped since."""
         if not self._everyone:
             pids = set(pids).intersection(self._family.members() if self._family else self._pids)
@@ -792,16 +855,18 @@ class KernelEngine(Engine):
                 found += self._finder.process(pid)
             except OSError:
                 continue  # it has ended
-            if self._family and not self._everyone and self._walks and self.maps.places.walk.tables:
+            if self._family and not self._everyone and self._walks and self._has_tables:
                 self.interpreters.natives.ask(pid, 0)  # before it fires, or forks
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
                 self._ask(pid)  # it has become another program, or has loaded an interpreter
 
-    def _look_at_family(self):
+    def _look_at_family(self) -> None:
         """Members have become other programs, whose probes are to be there before they go on."""
-        held = [pid for pid, is_held in self._family.members().items() if is_held]
+        family = self._family
+        assert family
+        held = [pid for pid, is_held in family.members().items() if is_held]
         for pid in held:
             try:
                 self._finder.program(pid)
@@ -811,10 +876,10 @@ class KernelEngine(Engine):
             self._attach_new()
         finally:
             for pid in held:
-                self._family.release(pid)
+                family.release(pid)
         self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
 
-    def end(self):
+    def end(self) -> bytes:
         if self._family:
             self._family.end()
         self.maps.active = False
@@ -827,7 +892,7 @@ class KernelEngine(Engine):
         self._fire(END)
         return b"".join([*records, *iter(self.maps.ring.take, b"")])
 
-    def close(self):
+    def close(self) -> None:
         self.attacher.close()
         if self._hold:
             self._hold.close()
@@ -862,14 +927,14 @@ class KernelEngine(Engine):
             self._new_code = None
         if self.maps:
             self.maps.close()
-            self.maps = None
+            self.maps = None  # type: ignore[assignment]  # as before open()
 
     @property
-    def exiting(self):
+    def exiting(self) -> bool:
         return self._begun and not self.maps.active
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         if self._command:
             return self._command.poll()
         if self._wait is not None:
@@ -878,7 +943,7 @@ class KernelEngine(Engine):
 
     # --- what the consumer asks ------------------------------------------------------------------------
 
-    def probe(self, ident):
+    def probe(self, ident: int) -> tuple[str, ...]:
         probe = self._probes[ident]
         if isinstance(probe, tuple):
             return probe
@@ -886,28 +951,28 @@ class KernelEngine(Engine):
         return self._names_of(probe, pids[0] if len(pids) == 1 else "")
 
     @staticmethod
-    def _names_of(site, pid):
+    def _names_of(site: Site, pid: int | str) -> tuple[str, str, str, str]:
         return f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name
 
-    def items(self, map_index):
+    def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
         return self.maps.items(map_index)
 
-    def parts(self, map_index):
+    def parts(self, map_index: int) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
         return self.maps.parts(map_index, online_cpus())
 
-    def clear(self, map_index):
+    def clear(self, map_index: int) -> None:
         self.maps.clear(map_index)
 
-    def remove(self, map_index, keys):
+    def remove(self, map_index: int, keys: list[bytes]) -> None:
         self.maps.remove(map_index, keys)
 
-    def name_of(self, pid, address):
+    def name_of(self, pid: int, address: int) -> str | None:
         return self.interpreters.name(pid, address) if self.interpreters and pid else None
 
-    def maps_of(self, pid):
+    def maps_of(self, pid: int) -> Sequence[str]:
         return self._finder.maps_of(pid)
 
-    def warnings(self):
+    def warnings(self) -> list[str]:
         left_files = self._left_files[:]
         self._left_files.clear()
         return (
@@ -920,7 +985,7 @@ class KernelEngine(Engine):
             + self._left_out.told(self.exiting)
         )
 
-    def _too_late(self):
+    def _too_late(self) -> list[str]:
         late = self._family.take_late() if self._family else 0
         if not late:
             return []
@@ -929,13 +994,13 @@ class KernelEngine(Engine):
             f"-x children: {who} ran a new program before its probes were there: pydtrace did not look for {resume_guard.LIMIT / 2:g} s or more"
         ]
 
-    def _unwalked(self):
+    def _unwalked(self) -> list[str]:
         return self.interpreters.news() if self.interpreters else []
 
-    def programs_time(self):
+    def programs_time(self) -> float:
         return sum(map(run_time, self._programs.values())) / 1e9 if self._statistics else 0.0
 
-    def details(self):
+    def details(self) -> list[str]:
         of_returns = self._return_probes.details()
         if not self.interpreters:
             return of_returns
@@ -952,10 +1017,10 @@ class KernelEngine(Engine):
         )
 
     @property
-    def _no_tables(self):
+    def _no_tables(self) -> str | None:
         return bpf_native_unwinder.cannot(os.uname().machine, release())
 
-    def _hopeless_sites(self):
+    def _hopeless_sites(self) -> list[str]:
         why, self._given_up = self._given_up, []
         if not why:
             return []
@@ -964,7 +1029,7 @@ class KernelEngine(Engine):
             + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")
         ]
 
-    def _refused_sites(self):
+    def _refused_sites(self) -> list[str]:
         refused, self.attacher.refused = self.attacher.refused, []
         if not refused:
             return []
@@ -973,10 +1038,10 @@ class KernelEngine(Engine):
         why = "the instruction there can have none: the kernel refuses it, or takes it for another"
         return [f"kernel engine: no probe on {first}{others}: {why}"]
 
-    def cut_strings(self):
+    def cut_strings(self) -> tuple[int, int]:
         return self.maps.globals.word(p.COUNT_CUT), 0
 
-    def drops(self):
+    def drops(self) -> dict[str, int]:
         kinds = [
             (name.removeprefix("DROP_").lower(), value)
             for name, value in vars(p).items()

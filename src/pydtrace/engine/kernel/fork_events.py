@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""Forks of processes whose code is known: a child has its parent's code where that has it, and is known from its first instruction on.
+"""Forks of processes whose code is known: a child inherits the code parts of its parent, from its
+first instruction on.
 
-In: the maps of the walks (engine/kernel/unwind/unwinder_maps.py).  Out: an entry of the map of forked children's parts, taken out when the child ends; a record that tells
-the tracer whose code it has.
-Always: what is not known of the parent yet, or was known of another program that it was, is not known of the child.
+- A child inherits nothing that is not known of its parent yet, and nothing of a program that its
+  parent ran before.
+- The entry of a child goes away when the child ends.
 """
 
 from __future__ import annotations
@@ -49,8 +50,6 @@ from .passes.read_kernel_memory import read
 from .probes.raw_tracepoints import Kernel, is_last_thread
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _PARENT, _CHILD, _RECORD, _RECORD_SIZE = (
     -16,
@@ -67,7 +66,7 @@ class Forks:
     def __init__(
         self, parts: int, forked: int, ring: int, task: tuple[int, int, int | None]
     ) -> None:
-        self._kernel: Any = Kernel()
+        self._kernel = Kernel()
         self._mm, self._execs, _ = task
         self._links: list[int] = []
         try:
@@ -89,12 +88,12 @@ class Forks:
             self.close()
             raise
 
-    def _process(self, g: Any, argument: int) -> None:
+    def _process(self, g: Code, argument: int) -> None:
         """r7 = the task of an argument; r0 = the id of its process."""
         g.emit(load(8, R7, R6, 8 * argument))
         read(g, 4, R7, self._kernel.member("task_struct", "tgid"))
 
-    def _stamp(self, g: Any, argument: int) -> None:
+    def _stamp(self, g: Code, argument: int) -> None:
         """r8 = the stamp of the address space that the task of an argument has, as engine/kernel/unwind/bpf_python_unwinder.py makes it."""
         g.emit(load(8, R7, R6, 8 * argument))
         read(g, 8, R7, self._mm)
@@ -103,11 +102,11 @@ class Forks:
         g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
 
     @staticmethod
-    def _call(g: Any, helper: int, index: int, key: int) -> None:
+    def _call(g: Code, helper: int, index: int, key: int) -> None:
         """For the process whose id is at `key`."""
         g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), call(helper))
 
-    def _fork(self, g: Any, left: Label) -> None:
+    def _fork(self, g: Code, left: Label) -> None:
         found, valid = Label(), Label()
         self._process(g, 0)
         g.emit(store(4, R10, _PARENT, R0), mov(R8, R0))
@@ -144,7 +143,7 @@ class Forks:
             call(RINGBUF_OUTPUT),
         )
 
-    def _exit(self, g: Any, left: Label) -> None:
+    def _exit(self, g: Code, left: Label) -> None:
         is_last_thread(g, self._kernel, left)
         self._process(g, 0)
         g.emit(store(4, R10, _CHILD, R0))

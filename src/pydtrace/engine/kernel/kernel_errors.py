@@ -1,9 +1,12 @@
 # mypy: ignore-errors
-"""What the kernel refused, said so that somebody can do something about it.
+"""Errors for what the kernel refuses: the missing capability, or the D line of a program that the
+verifier rejected.
 
-In: OSErrors and the verifier's log.  Out: EngineErrors: the missing capability, or, where a program was refused,
-the D line and the file with the verifier's log, since that is a bug of pyusdt's.
+A program that the verifier rejects is a bug of pyusdt, so its error names the file with the
+verifier's log.
 """
+
+from __future__ import annotations
 
 import contextlib
 import errno
@@ -12,6 +15,13 @@ import re
 
 from pydtrace.bpf.verifier import calls_own
 from pydtrace.engine import EngineError, gone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydtrace.bpf.syscalls import Refused
+    from pydtrace.program.program import Clause, Program
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
 CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
@@ -35,7 +45,7 @@ _TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many stat
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 
 
-def refuse_own_helpers(program):
+def refuse_own_helpers(program: Program) -> None:
     """EngineError where a clause calls what only the embedded engine has."""
     for clause in program.clauses:
         if calls_own(clause.code):
@@ -46,13 +56,13 @@ def refuse_own_helpers(program):
             )
 
 
-def effective():
+def effective() -> int:
     """The effective capabilities of this process, as a bit mask."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
 
 
-def missing(step):
+def missing(step: str) -> list[str]:
     """The capabilities that a step wants and this process lacks."""
     mask = effective()
     if mask >> CAPABILITIES["CAP_SYS_ADMIN"] & 1:
@@ -60,7 +70,7 @@ def missing(step):
     return [name for name in _STEPS[step][1] if not mask >> CAPABILITIES[name] & 1]
 
 
-def failed(step, error, what=""):
+def failed(step: str, error: OSError, what: str = "") -> EngineError:
     """The EngineError for an OSError of a step."""
     doing, _ = _STEPS[step]
     text = f"kernel engine: failed to {doing}{' ' + what if what else ''}: {error.strerror}"
@@ -75,17 +85,17 @@ def failed(step, error, what=""):
     return EngineError(text)
 
 
-def unreachable(error, pids):
+def unreachable(error: OSError, pids: Sequence[int]) -> EngineError:
     """The EngineError for an OSError at looking at one of these processes in /proc."""
     if pids and error.errno in (errno.ESRCH, errno.ENOENT):
         return gone(pids)
     parts = str(error.filename or "").split("/")
     if error.errno in (errno.EPERM, errno.EACCES) and parts[:2] == ["", "proc"]:
         return EngineError(f"process {parts[2]} may not be looked at: {error.strerror}")
-    return EngineError(error.strerror)
+    return EngineError(str(error.strerror))
 
 
-def too_many_maps(most):
+def too_many_maps(most: int) -> EngineError:
     """The EngineError for a probe whose clauses need more maps than the kernel takes in one program."""
     return EngineError(
         f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
@@ -94,7 +104,7 @@ def too_many_maps(most):
     )
 
 
-def too_large(error):
+def too_large(error: Exception) -> EngineError:
     """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
     return EngineError(
         f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
@@ -102,7 +112,7 @@ def too_large(error):
     )
 
 
-def refused(error, places):
+def refused(error: Refused, places: list[tuple[int, Clause]]) -> EngineError:
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:
         return failed("load", error.error)
@@ -122,7 +132,7 @@ def refused(error, places):
     )
 
 
-def _keep(log):
+def _keep(log: str) -> str:
     """Write the verifier's log into a file; its path.  Its end tells most, and of old logs few stay, so that they fill no disk."""
     import tempfile  # here, since it takes longer to import than a program to load
 
@@ -145,7 +155,7 @@ def _keep(log):
     return file.name
 
 
-def _place(log, places):
+def _place(log: str, places: list[tuple[int, Clause]]) -> str:
     """The D line that the last instruction the verifier looked at was made for."""
     instructions = _INSTRUCTION.findall(log)
     inside = [

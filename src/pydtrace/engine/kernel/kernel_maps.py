@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""The kernel engine's maps: made, read, added up.
+"""The maps of the kernel engine: their creation, and the values in them.
 
-In: program.MapDefs.  Out: descriptors for the programs, values for the consumer.
-Always: an aggregation's values of all CPUs are added up by its function's rule when they are read.
+- A read merges the values of all CPUs by the rule of the aggregation's function.
 """
+
+from __future__ import annotations
 
 import mmap
 import os
@@ -32,12 +33,23 @@ from .passes import map_indirection, process_filter, record_trim, return_check, 
 from .probes.raw_tracepoints import TABLE_SIZE
 from .unwind import bpf_native_unwinder, bpf_python_unwinder, unwinder_maps
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.program.program import Program
+
+    from .descendants import Family
+    from .unwind.unwinder_maps import TaskOffsets
+
 _MANY = 16384  # values that are allocated when a map is made
 _FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
 _WORD = struct.Struct("=Q")
 
 
-def _possible_cpus():
+def _possible_cpus() -> int:
     """How many values a per-CPU map has for an element."""
     with open("/sys/devices/system/cpu/possible") as file:
         text = file.read().strip()
@@ -47,18 +59,18 @@ def _possible_cpus():
 class Array:
     """An array map of one element, mapped: words of it are read and written without a system call."""
 
-    def __init__(self, definition):
+    def __init__(self, definition: p.MapDef) -> None:
         self.fd = kernel.map_create(definition, kernel.MMAPABLE)
         size = (definition.value_size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
         self.memory = mmap.mmap(self.fd, size)
 
-    def word(self, offset):
+    def word(self, offset: int) -> int:
         return _WORD.unpack_from(self.memory, offset)[0]
 
-    def put_word(self, offset, value):
+    def put_word(self, offset: int, value: int) -> None:
         _WORD.pack_into(self.memory, offset, value & (1 << 64) - 1)
 
-    def close(self):
+    def close(self) -> None:
         self.memory.close()
         os.close(self.fd)
 
@@ -68,21 +80,24 @@ class KernelMaps:
 
     def __init__(
         self,
-        program,
-        probes,
-        with_syscalls=False,
-        task=None,
-        allowed_pids=None,
-        most=None,
-        family=None,
-        with_returns=False,
-    ):
+        program: Program,
+        probes: int,
+        with_syscalls: bool = False,
+        task: TaskOffsets | None = None,
+        allowed_pids: Mapping[int, int] | None = None,
+        most: int | None = None,
+        family: Family | None = None,
+        with_returns: bool = False,
+    ) -> None:
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
         traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
         most: bytes that all may take, None: no bound; family: a family.Family, or None; with_returns: returns of
         functions are traced.  Raises EngineError."""
-        self.program, self._arrays, self.fds = program, [], []
-        self._behind = None  # see shared()
+        self.program = program
+        self.ring: Any = None
+        self._arrays: list[Array] = []
+        self.fds: list[int] = []
+        self._behind: dict[int, tuple[int, int]] | None = None  # see shared()
         self._halves = Halves(program)
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
@@ -140,6 +155,7 @@ class KernelMaps:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
             if allowed_pids is not None:
+                assert self.places.allowed is not None
                 process_filter.put(self.fds[self.places.allowed], allowed_pids)
             for each in found:
                 for smaller in each.definitions(definitions[each.whole]):
@@ -154,7 +170,7 @@ class KernelMaps:
             self.close()
             raise kernel_errors.failed("map", error) from None
 
-    def _make(self, index, d):
+    def _make(self, index: int, d: p.MapDef) -> int:
         if index == p.MAP_STATE:
             kind, blocks = (
                 ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
@@ -178,7 +194,7 @@ class KernelMaps:
         )
         return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
 
-    def shared(self, insns):
+    def shared(self, insns: list[Insn]) -> list[Insn]:
         """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
         if len(map_indirection.used(insns)) <= map_indirection.MOST:
             return insns
@@ -189,7 +205,7 @@ class KernelMaps:
             raise kernel_errors.too_many_maps(map_indirection.MOST)
         return insns
 
-    def _put_behind(self):
+    def _put_behind(self) -> dict[int, tuple[int, int]]:
         """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
         behind = {}
         for indexes in map_indirection.groups(
@@ -205,18 +221,18 @@ class KernelMaps:
         return behind
 
     @property
-    def globals(self):
+    def globals(self) -> Array:
         return self._arrays[0]
 
     @property
-    def control(self):
+    def control(self) -> Array:
         return self._arrays[1]
 
     @property
-    def syscalls(self):
+    def syscalls(self) -> Array:
         return self._arrays[2]
 
-    def close(self):
+    def close(self) -> None:
         self.ring = None
         mapped = [array.fd for array in self._arrays]
         for array in self._arrays:
@@ -229,30 +245,30 @@ class KernelMaps:
     # --- the control block ----------------------------------------------------------------
 
     @property
-    def active(self):
+    def active(self) -> bool:
         return self.control.word(CONTROL_ACTIVE) != 0
 
     @active.setter
-    def active(self, value):
+    def active(self, value: bool) -> None:
         self.control.put_word(CONTROL_ACTIVE, int(value))
 
     @property
-    def lost(self):
+    def lost(self) -> int:
         return self.control.word(CONTROL_LOST)
 
-    def set_wall(self, offset):
+    def set_wall(self, offset: int) -> None:
         self.control.put_word(CONTROL_WALL, offset)
 
-    def put_names(self, ident, value):
+    def put_names(self, ident: int, value: bytes) -> None:
         kernel.map_update(self.fds[self.places.names], struct.pack("=I", ident), value)
 
     # --- values -----------------------------------------------------------------------------
 
-    def items(self, index):
+    def items(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
         return self._halves.items(index, self._elements(index))
 
-    def parts(self, index, cpus):
+    def parts(self, index: int, cpus: Iterable[int]) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
         """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
         size, found = self.program.maps[index].value_size, self._raw(index)
         return [
@@ -265,7 +281,7 @@ class KernelMaps:
             for cpu in cpus
         ]
 
-    def _elements(self, index):
+    def _elements(self, index: int) -> list[tuple[bytes, bytes]]:
         """What items() gives, of its map."""
         definition = self.program.maps[index]
         if not KINDS[definition.kind].per_cpu:
@@ -278,7 +294,7 @@ class KernelMaps:
             else [(key, value) for key, value in found if any(value[:8])]
         )
 
-    def _raw(self, index):
+    def _raw(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, the values of all CPUs)] of an aggregation."""
         definition = self.program.maps[index]
         size = _apart(definition.value_size) * self.cpus
@@ -291,19 +307,19 @@ class KernelMaps:
         ]
         return [(key.ljust(definition.key_size, b"\0"), raw) for key, raw in found]
 
-    def _parts(self, index):
+    def _parts(self, index: int) -> list[tuple[int, int]]:
         """[(index, bytes of a key)] of the maps that an aggregation has."""
         sizes = self._sized.get(index)
         smaller = [(part, last + 1) for last, part in sizes.smaller] if sizes else []
         return [*smaller, (index, self.program.maps[index].key_size)]
 
-    def _home(self, index, key):
+    def _home(self, index: int, key: bytes) -> tuple[int, bytes]:
         """(descriptor, key) of an aggregation's element in the map that has it."""
         sizes = self._sized.get(index)
         part, key = sizes.home(key) if sizes else (index, key)
         return self.fds[part], key
 
-    def clear(self, index):
+    def clear(self, index: int) -> None:
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
         zeros = bytes(_apart(definition.value_size) * self.cpus)
@@ -315,7 +331,7 @@ class KernelMaps:
         for key in keys:
             kernel.map_update(*self._home(index, key), zeros)
 
-    def remove(self, index, keys):
+    def remove(self, index: int, keys: Iterable[bytes]) -> None:
         """Take elements out of an aggregation's map; that of an array with one element is zeroed."""
         if self.program.maps[index].kind == "percpu_array":
             self.clear(index)
@@ -327,7 +343,7 @@ class KernelMaps:
                 continue
 
 
-def _check_room(definitions, cpus, most):
+def _check_room(definitions: Iterable[p.MapDef], cpus: int, most: int | None) -> None:
     """Raise TooLarge where they may come to take more than that."""
     size = sum(_room(definition, cpus) for definition in definitions)
     if most is not None and size > most:
@@ -337,7 +353,7 @@ def _check_room(definitions, cpus, most):
         )
 
 
-def _room(definition, cpus):
+def _room(definition: p.MapDef, cpus: int) -> int:
     """Bytes of the keys and values that a map may come to have."""
     if definition.kind == "ringbuf":
         return definition.entries
@@ -347,13 +363,13 @@ def _room(definition, cpus):
     )
 
 
-def _namespace():
+def _namespace() -> tuple[int, int] | None:
     """(device, inode) of this process's pid namespace; None where that is the machine's own."""
     status = os.stat("/proc/self/ns/pid")
     return None if status.st_ino == _FIRST_NAMESPACE else (status.st_dev, status.st_ino)
 
 
-def _preempt():
+def _preempt() -> tuple[int, int] | None:
     """Type ids of the functions that keep other tasks away, or None before Linux 6.10."""
     try:
         with open("/sys/kernel/btf/vmlinux", "rb") as file:
@@ -369,12 +385,12 @@ def _preempt():
 # --- adding up what the CPUs have ---------------------------------------------------------------
 
 
-def _apart(size):
+def _apart(size: int) -> int:
     """The distance between two CPUs' values of that many bytes."""
     return (size + 7) & ~7
 
 
-def _merge_of(program, index):
+def _merge_of(program: Program, index: int) -> Callable[[bytes, int, int], bytes]:
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
     merged = next(
         (
@@ -385,7 +401,7 @@ def _merge_of(program, index):
         added,
     )
 
-    def merge(raw, size, each):
+    def merge(raw: bytes, size: int, each: int) -> bytes:
         columns = [unpacked(raw[start : start + size]) for start in range(0, len(raw), each)]
         used = [column for column in columns if column[0]]
         return packed(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)

@@ -1,16 +1,22 @@
 # mypy: ignore-errors
-"""Linking: from the clauses of a probe to one program that the kernel runs when the probe fires.
+"""Linking: the clauses of a probe become one program, which the kernel runs at each firing.
 
-In: a compiled program's clauses, untouched bytes that the interpreter runs as well, and where a probe's arguments
-are.  Out: a complete eBPF program: it fills the event part of the state block, then calls the clauses.
-Always: what no clause reads is not fetched; a firing has a state block of its own, though another one may have been
-interrupted half-way on the same CPU; what can not be run is counted in the control block; after a clause that
-faulted the ERROR probe's clauses run, in another state block, so that nothing of the firing is changed by them.
+The program fills the event part of the state block, then calls the clauses, whose code is the same
+as in the embedded engine.
 
-The state map has LEVELS blocks a CPU.  A firing takes the first that is not busy (the word behind the block) and
-gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' firings away, so that only interrupts
-nest; where the kernel lacks it, taking is one atomic exchange, which other tasks' firings may do at any time.
+- The program reads only the parts of the event that a clause reads.
+- A firing has a state block of its own, even if it interrupted another firing on the same CPU.
+- A firing without a free state block is counted in the control block.
+- After a clause with a fault the clauses of ERROR run in another state block, so they change
+  nothing of the firing.
+
+The state map has LEVELS blocks for each CPU.  A firing takes the first that is not busy (the word
+behind the block) and releases it at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks'
+firings away, so that only interrupts nest.  On older kernels a firing takes a block with one
+atomic exchange, since firings of other tasks can do so at any time.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import (
     GET_ATTACH_COOKIE,
@@ -72,7 +78,21 @@ from .passes.clause_analysis import NOW, Reading, demanded, exits, may_fault, re
 from .passes.function_copies import Function, Library
 from .probes import usdt_operands
 from .probes.profile_timers import emit_arguments
+from .probes.raw_tracepoints import Fixed
 from .unwind import bpf_native_unwinder, bpf_python_unwinder, kernel_stacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pydtrace.program.program import Program
+
+    from .passes.string_size_maps import Sized
+    from .probes.raw_tracepoints import Calls
+    from .probes.usdt_operands import Operand
+
+    Callee = p.Clause | Function | None  # None: what fires ERROR
+    CallSites = list[tuple[int, Callee]]  # (instruction, what it calls)
 
 LEVELS = 4
 # The control block: what the engine and the programs tell each other, in a map of one element.
@@ -120,14 +140,25 @@ class Maps:
         "state_of_all",
     )
 
-    def __init__(self, first, busy, preempt, namespace=None):
+    def __init__(
+        self,
+        first: int,
+        busy: int,
+        preempt: tuple[int, int] | None,
+        namespace: tuple[int, int] | None = None,
+    ) -> None:
         """first: index of the first map that is not the program's."""
-        self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.sized, self.walk, self.allowed, self.family, self.leaving = {}, None, None, None, None
+        self.control, self.names = first, first + 1
+        self.syscalls: int | None = first + 2
+        self.sized: Mapping[int, Sized] = {}
+        self.walk: bpf_python_unwinder.Places | None = None
+        self.allowed: int | None = None
+        self.family: int | None = None
+        self.leaving: int | None = None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
         self.state_of_all = False
 
-    def emit_pids(self, g):
+    def emit_pids(self, g: Code) -> None:
         """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
         if self.namespace is None:
             g.emit(call(GET_CURRENT_PID_TGID))
@@ -171,52 +202,56 @@ class Event:
 
     def __init__(
         self,
-        own=False,
-        arguments=(),
-        pid=None,
-        never=(),
-        always=False,
-        profile=None,
-        raw=None,
-        family=False,
-        leaves=None,
-        comm=None,
-        enters=False,
-    ):
+        own: bool = False,
+        arguments: Mapping[int, tuple[Operand, int]] | None = None,
+        pid: int | None = None,
+        never: Iterable[int] = (),
+        always: bool = False,
+        profile: str | None = None,
+        raw: Fixed | Calls | None = None,
+        family: bool = False,
+        leaves: tuple[str, int] | None = None,
+        comm: str | None = None,
+        enters: bool = False,
+    ) -> None:
         self.family, self.leaves, self.comm, self.enters = family, leaves, comm, enters
-        self.own, self.arguments, self.pid = own, dict(arguments), pid
+        self.own, self.arguments, self.pid = own, dict(arguments or {}), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
 
 class Linker:
     """program: program.Program; maps: Maps; errors: indexes of the ERROR probe's clauses."""
 
-    def __init__(self, program, maps, errors=()):
+    def __init__(self, program: Program, maps: Maps, errors: Iterable[int] = ()) -> None:
         self.program, self.maps = program, maps
         self.errors = [program.clauses[index] for index in errors]
         self._clauses = Reading()
         self._library = Library()
-        self.places = []  # of the last link: (first instruction, clause)
-        self.steps = set()  # of the last link: where the functions begin that its loops call
+        self.places: list[
+            tuple[int, p.Clause]
+        ] = []  # of the last link: (first instruction, clause)
+        self.steps: set[int] = (
+            set()
+        )  # of the last link: where the functions begin that its loops call
         self._walks = bpf_python_unwinder.walks(maps.walk, program.stacks) if maps.walk else {}
         self._unwinds = bpf_native_unwinder.unwinds(maps.walk, program.stacks) if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
-        self._late = (
+        self._late: set[str] = (
             set()
         )  # in the last link: parts of the event that the routines that report fill in
         self._own = False  # in the last link: the tracer fires the probe, in itself
 
     @property
-    def _reads_nothing(self):
+    def _reads_nothing(self) -> bool:
         """The tracer fires the probe in itself, which a policy does not allow to read."""
         return self._own and self.maps.allowed is not None
 
     @property
-    def has_loops(self):
+    def has_loops(self) -> bool:
         """Whether the kernel itself calls what its loops call."""
         return self.maps.walk is not None and self.maps.walk.loops
 
-    def link(self, indexes, event, apart=False):
+    def link(self, indexes: Iterable[int], event: Event, apart: bool = False) -> list[Insn]:
         """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
         clauses = [self.program.clauses[index] for index in indexes]
         faulting = [clause for clause in clauses if self.errors and may_fault(clause.code)]
@@ -229,7 +264,7 @@ class Linker:
             g.emit(mov_imm(R0, 0), exit_())
             self.places = []
             return g.finish()
-        calls = []  # (instruction, clause, Function, or None for the ERROR probe)
+        calls: CallSites = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
         reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(
             self.program.uses & {"thread", "kernel"}
@@ -254,14 +289,14 @@ class Linker:
         g.emit(mov_imm(R0, 0), exit_())
         return self._append(g.finish(), calls)
 
-    def _call(self, g, clause, out, calls):
+    def _call(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """Run a clause on the state block r7; to `out` after an exit() in it."""
         g.emit(mov(R1, R7))
         calls.append((len(g.insns), clause))
         g.emit(call_sub(0))
         self._exit(g, clause, out)
 
-    def _insert(self, g, clause, out, calls):
+    def _insert(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """As _call, the clause's code in its place: of the calls that a firing makes each counts."""
         g.emit(mov(R1, R7))
         ended, start = Label(), len(g.insns)
@@ -272,7 +307,7 @@ class Linker:
         g.emit(mov(R7, R6))  # the clause's name for it
         self._exit(g, clause, out)
 
-    def _exit(self, g, clause, out):
+    def _exit(self, g: Code, clause: p.Clause, out: Label) -> None:
         """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
         if exits(clause):
             following = Label()
@@ -284,7 +319,7 @@ class Linker:
             )
             g.place(following)
 
-    def _call_error(self, g, out, calls):
+    def _call_error(self, g: Code, out: Label, calls: CallSites) -> None:
         """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
         leaves there is shorter."""
         following = Label()
@@ -297,7 +332,7 @@ class Linker:
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
 
-    def _append(self, insns, calls):
+    def _append(self, insns: list[Insn], calls: CallSites) -> list[Insn]:
         """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
         begun = {}
         calls = list(calls)
@@ -310,36 +345,39 @@ class Linker:
             insns[at].imm = begun[clause] - at - 1
         return insns
 
-    def _function(self, which, start):
+    def _function(self, which: Callee, start: int) -> tuple[list[Insn], CallSites]:
         """The code of what is called, [(instruction in it, what it calls there)]."""
+        calls: CallSites
         if which is None:
             code, calls = self._error()
         elif isinstance(which, bpf_python_unwinder.Own):
             if isinstance(which, bpf_python_unwinder.Step):
                 self.steps.add(start)
-            return which.copy(), which.calls
-        elif which.__class__ is Function:
-            code, calls = which.copy(), which.calls
+            return which.copy(), [*which.calls]
+        elif isinstance(which, Function):
+            code, calls = which.copy(), [*which.calls]
             if self._late and reported(code):
                 code = self._finding_out(code)
         else:
             self.places.append((start, which))
             code, packs = record_trim.calling(which, _as_function(which.code))
-            code, calls = self._library.take(code, packs)
+            code, functions = self._library.take(code, packs)
             if packs is not None:
-                calls = [*calls, (packs, self._library.known(record_trim.function(which)))]
-            clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
-            code, calls = user_memory_writes.guard(
+                functions = [*functions, (packs, self._library.known(record_trim.function(which)))]
+            clause = inline.Clause(code, functions, self.maps.sized, self.program.zeros[0])
+            code, functions = user_memory_writes.guard(
                 clause.insns, clause.calls, self._own, self._library, self.maps
             )
+            calls = [*functions]
         if self._reads_nothing:
             return process_filter.reading_nothing(code), calls
         return _reading_any(code) if self._kernel_reads else code, calls
 
-    def _error(self):
+    def _error(self) -> tuple[list[Insn], CallSites]:
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
         of the firing in which the fault was.  Its value: whether one of the clauses called exit()."""
-        g, calls = Code(), []
+        g = Code()
+        calls: CallSites = []
         lost = Label("lost")
         g.emit(mov(R6, R1))
         self._take(g, lost)
@@ -399,7 +437,7 @@ class Linker:
 
     # --- the frame ---------------------------------------------------------------------
 
-    def _enter(self, g, event, clauses, left):
+    def _enter(self, g: Code, event: Event, clauses: Sequence[p.Clause], left: Label) -> None:
         """r6 = the context, r7 = a state block of our own; else to `left`."""
         g.emit(mov(R6, R1))
         if not event.always:
@@ -432,6 +470,7 @@ class Linker:
             event.raw.enter(g, self.maps, left)
             g.emit(store(8, R10, _RAW, R8))
         if event.leaves:
+            assert self.maps.leaving is not None
             return_check.emit(g, event.leaves, self.maps.leaving, left, self._count_lost)
             if event.leaves[0] == return_check.MARK:
                 return
@@ -457,7 +496,7 @@ class Linker:
         g.emit(ja(left))
         g.place(taken)
 
-    def _take(self, g, lost):
+    def _take(self, g: Code, lost: Label) -> None:
         """r7 = a state block that is not busy, now ours; else to `lost`."""
         taken = Label()
         for level in range(LEVELS):
@@ -497,20 +536,27 @@ class Linker:
         g.place(taken)
         g.emit(mov(R7, R0))
 
-    def _count_lost(self, g):
+    def _count_lost(self, g: Code) -> None:
         g.emit(
             ld_map_value(R1, self.maps.control, CONTROL_LOST),
             mov_imm(R2, 1),
             atomic("atomic_add", R1, 0, R2),
         )
 
-    def _preempt(self, g, which):
+    def _preempt(self, g: Code, which: int) -> None:
         if self.maps.preempt:
             g.emit(Insn(call(0).opcode, 0, _PSEUDO_KFUNC, 0, self.maps.preempt[which]))
 
     # --- the event -----------------------------------------------------------------------
 
-    def _fill(self, g, event, clauses, errors, calls):
+    def _fill(
+        self,
+        g: Code,
+        event: Event,
+        clauses: Sequence[p.Clause],
+        errors: Sequence[p.Clause],
+        calls: CallSites,
+    ) -> None:
         reads = self._divide(event, (*clauses, *errors))
         self._now(g, reads)
         if "wall" in reads:
@@ -569,7 +615,7 @@ class Linker:
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
 
-    def _wall(self, g):
+    def _wall(self, g: Code) -> None:
         """walltimestamp, of the monotonic clock's r0."""
         g.emit(
             ld_map_value(R1, self.maps.control, CONTROL_WALL),
@@ -578,7 +624,7 @@ class Linker:
             store(8, R7, p.STATE_WALL, R1),
         )
 
-    def _divide(self, event, clauses):
+    def _divide(self, event: Event, clauses: Sequence[p.Clause]) -> set[str]:
         """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a
         commit(), and can find out themselves, is left to them: self._late."""
         reads, late = (
@@ -593,7 +639,7 @@ class Linker:
         self._late = set() if another or event.own else (late - reads) & NOW
         return reads | late - self._late
 
-    def _now(self, g, names):
+    def _now(self, g: Code, names: set[str]) -> None:
         """The parts of the event, of `names`, that are so while the firing lasts."""
         if "time" in names:
             now = Label()
@@ -610,7 +656,7 @@ class Linker:
                 store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0)
             )
 
-    def _finding_out(self, insns):
+    def _finding_out(self, insns: list[Insn]) -> list[Insn]:
         """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
         g = Code()
         g.emit(mov(R6, R2), mov(R7, R1), mov(R8, R3), mov(R9, R4), store(8, R10, -8, R5))
@@ -618,10 +664,13 @@ class Linker:
         g.emit(mov(R1, R7), mov(R2, R6), mov(R3, R8), mov(R4, R9), load(8, R5, R10, -8))
         return g.finish() + insns
 
-    def _process(self, g, event):
+    def _process(self, g: Code, event: Event) -> None:
         """What only some programs ask about the process."""
-        uses, another = self.program.uses, event.raw and event.raw.subject
-        emit_task = event.raw.emit_task if another else process_variables.emit_running
+        uses, another = (
+            self.program.uses,
+            event.raw.emit_task if isinstance(event.raw, Fixed) and event.raw.subject else None,
+        )
+        emit_task = another or process_variables.emit_running
         if "ppid" in uses:
             process_variables.emit_parent(g, emit_task)
         if "ancestors" in uses:
@@ -638,7 +687,7 @@ class Linker:
             )
 
     @staticmethod
-    def _ident(g, event):
+    def _ident(g: Code, event: Event) -> None:
         """r0 = the probe's id."""
         if event.raw:
             event.raw.emit_ident(g)
@@ -646,7 +695,7 @@ class Linker:
             g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(GET_ATTACH_COOKIE)))
 
     @staticmethod
-    def _arguments(g, event, wanted):
+    def _arguments(g: Code, event: Event, wanted: list[int]) -> None:
         if event.raw and wanted:
             g.emit(load(8, R8, R10, _RAW))  # what was filled in before may have used it
         for index in wanted:
@@ -659,7 +708,7 @@ class Linker:
         if event.profile and wanted:
             emit_arguments(g, event.profile)
 
-    def _zero_this(self, g):
+    def _zero_this(self, g: Code) -> None:
         offset, size = self.program.this_area
         if size <= 128:
             g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
@@ -672,7 +721,7 @@ class Linker:
                 call(PROBE_READ_KERNEL),
             )
 
-    def _names(self, g):
+    def _names(self, g: Code) -> None:
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
         g.emit(
@@ -720,7 +769,7 @@ class Linker:
         g.place(done)
 
 
-def _as_function(code):
+def _as_function(code: list[Insn]) -> list[Insn]:
     """A clause's code with the state block's lookup replaced: it comes in r1."""
     assert (
         code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL
@@ -732,7 +781,7 @@ def _as_function(code):
     return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]
 
 
-def _reading_any(code):
+def _reading_any(code: list[Insn]) -> list[Insn]:
     """A function's code with reads of a process's memory replaced by such as follow the kernel's pointers, too."""
     for insn in code:
         if insn.opcode == _CALL and not insn.src:

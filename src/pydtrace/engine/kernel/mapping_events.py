@@ -1,9 +1,11 @@
 # mypy: ignore-errors
-"""Which processes have mapped new code: the kernel says so as they do it (perf's records of executable mappings).
+"""The processes that have mapped new code, from perf's records of executable mappings.
 
-In: nothing.  Out: descriptors to poll, ids of processes.
-Always: a process that maps code all the time costs no more than its id; where the kernel has no such events the engine looks now and then.
+- A process that maps code all the time costs no more than its id.
+- If the kernel has no such events, the engine scans at intervals.
 """
+
+from __future__ import annotations
 
 import mmap
 import os
@@ -22,7 +24,7 @@ _RECORD = struct.Struct("=IHHII")  # type, misc, size; of a mapping: pid, tid
 class NewCode:
     """fds: one for each CPU; none where the kernel, or the user's rights, do not allow it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.fds, self._memory = [], []
         try:
             for cpu in online_cpus():
@@ -31,7 +33,7 @@ class NewCode:
         except (OSError, ValueError):
             self.close()
 
-    def take(self):
+    def take(self) -> set[int] | None:
         """The ids of the processes that have mapped code since this was called last; None: there were too many to tell."""
         found, lost = set(), False
         for memory in self._memory:
@@ -46,14 +48,14 @@ class NewCode:
         return None if lost else found
 
     @staticmethod
-    def _bytes(memory, at, size):
+    def _bytes(memory: mmap.mmap, at: int, size: int) -> bytes:
         """From a ring, which begins behind the first page."""
         room = _PAGES * mmap.PAGESIZE
         at %= room
         data = memory[mmap.PAGESIZE + at : mmap.PAGESIZE + min(at + size, room)]
         return data + memory[mmap.PAGESIZE : mmap.PAGESIZE + size - len(data)]
 
-    def close(self):
+    def close(self) -> None:
         for memory in self._memory:
             memory.close()
         for fd in self.fds:

@@ -1,15 +1,27 @@
 # mypy: ignore-errors
-"""Type information for a linked program, so that the verifier looks at each clause by itself.
+"""Type information (BTF) for a linked program, so that the verifier checks each clause by itself.
 
-In: a linked program, where its clauses begin, the size of the state block.  Out: BTF, and which function has which type.
-Clauses, and what is called in loops, become global functions: verified once each, for any state block, and not again for every way through the
-clauses before.  Without this all clauses of a probe count as one program, which may be too much for the verifier.
-Source of the format: Linux Documentation/bpf/btf.rst.
+Clauses, and functions that loops call, become global functions.  The verifier checks each once,
+for any state block, and not again for every path through the clauses before it.  Without BTF all
+clauses of a probe count as one program, which can exceed its limits. Format:
+Documentation/bpf/btf.rst of Linux.
 """
+
+from __future__ import annotations
 
 import struct
 
 from pydtrace.bpf.insn import PSEUDO_CALL, PSEUDO_FUNC, R0, call_sub, ld_imm64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pydtrace.bpf.insn import Insn
+
+    LoadedTypes = tuple[
+        int, list[tuple[int, int]]
+    ]  # the descriptor of the BTF, what describe() says of functions
 
 _MAGIC, _VERSION = 0xEB9F, 1
 _INT, _PTR, _ARRAY, _STRUCT, _FUNC, _PROTO = 1, 2, 3, 4, 12, 13
@@ -18,7 +30,7 @@ _SIGNED, _BITS_32, _BITS_8 = 1 << 24, 32, 8
 _CALL, _WIDE = call_sub(0).opcode, ld_imm64(R0, 0)[0].opcode
 
 
-def functions(insns):
+def functions(insns: list[Insn]) -> list[int]:
     """Where the functions of a program begin, ascending."""
     return sorted(
         {0}
@@ -30,16 +42,18 @@ def functions(insns):
     )
 
 
-def describe(insns, clauses, state_size):
+def describe(
+    insns: list[Insn], clauses: Collection[int], state_size: int
+) -> tuple[bytes, list[tuple[int, int]]]:
     """(BTF, [(instruction, type id)]): clauses: where they begin."""
     names, types = bytearray(b"\0"), bytearray()
     count = 0
 
-    def name(text):
+    def name(text: str) -> int:
         names.extend(text.encode() + b"\0")
         return len(names) - len(text) - 1
 
-    def add(text, kind, members, size, *more):
+    def add(text: str, kind: int, members: int, size: int, *more: int) -> int:
         nonlocal count
         types.extend(
             struct.pack("=3I", name(text) if text else 0, kind << 24 | members, size)

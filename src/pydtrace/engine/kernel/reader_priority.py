@@ -1,7 +1,7 @@
-"""The reading thread's priority, where the traced processes produce more than it gets the time to take.
+"""A higher priority for the reading thread, if traced processes write faster than it can read.
 
-In: a ring buffer's size, how many bytes a look at it found.  Out: that thread's priority, once.
-Always: only where the user may (CAP_SYS_NICE) and has not chosen otherwise (chrt), only the thread that reads, and not the processes that it starts.
+- Only if the user may raise it (CAP_SYS_NICE) and has not chosen a policy (chrt).
+- Only for the reading thread, and not for processes that it starts.
 """
 
 from __future__ import annotations

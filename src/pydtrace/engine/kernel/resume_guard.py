@@ -1,9 +1,12 @@
 # mypy: ignore-errors
-"""A process that lets stopped processes go on when the tracer that had them stopped does not.
+"""A process that resumes stopped processes if the tracer that stopped them does not.
 
-In: a map of the kernel's, {process id: a value that begins with HELD, or with another u32}.  Out: LET_GO in the place of HELD.
-Always: nobody waits for a tracer that has ended; nor longer than LIMIT for one that is itself stopped, frozen or at work.  Root's guard is
-outside of the tracer's control groups, and is scheduled before others.
+It watches a map {process id: a value that begins with HELD or another u32} and writes RESUMED
+instead of HELD.
+
+- No process waits for a tracer that has ended.
+- No process waits longer than HOLD_LIMIT for a tracer that is stopped, frozen or busy.
+- A guard of root runs outside the tracer's control groups, and the scheduler prefers it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,22 @@
 # mypy: ignore-errors
-"""What a clause's code tells of itself: which parts of the event it reads, what it may do.
+"""What a clause does, as its instructions say: the parts of the event that it reads, whether it
+can fault, write or exit.
 
-In: compiled clauses.  Out: names of parts, arguments' numbers, yes or no.
-Always: read from the instructions, so that a firing pays for what they do, whatever they were made of.
+- The source is the code itself, so a firing pays only for what the code does, whatever D it was
+  made from.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helpers import HELPERS
 from pydtrace.bpf.insn import R1, R6, alu_imm, call, load, mov, store_imm
 from pydtrace.program import program as p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydtrace.bpf.insn import Insn
 
 _FIELDS = [
     ("time", p.STATE_TIME, p.STATE_PROBE), ("probe", p.STATE_PROBE, p.STATE_CPU), ("cpu", p.STATE_PROBE, p.STATE_PID),
@@ -23,18 +32,18 @@ _LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
 class Reading:
     """Which parts of the event clauses read: sets of names of _FIELDS, each looked for once."""
 
-    def __init__(self):
-        self._found = {}
+    def __init__(self) -> None:
+        self._found: dict[tuple[int | None, int], set[str]] = {}
 
-    def reads(self, clause):
+    def reads(self, clause: p.Clause) -> set[str]:
         """The clause itself, whose state block is r6."""
         return self._touches(clause, R6)
 
-    def reports(self, clause):
+    def reports(self, clause: p.Clause) -> set[str]:
         """The routines that report a fault or a commit(), whose state block is r1."""
         return self._touches(clause, R1)
 
-    def _touches(self, clause, state):
+    def _touches(self, clause: p.Clause, state: int) -> set[str]:
         key = clause.index, state
         if key not in self._found:
             offsets = _touched(clause.code, state)
@@ -46,7 +55,7 @@ class Reading:
         return self._found[key]
 
 
-def _touched(code, state):
+def _touched(code: list[Insn], state: int) -> set[int]:
     """The offsets in the event part, in a register, that the instructions of a clause load from or take the address of."""
     found, before = set(), None
     for insn in code:
@@ -58,7 +67,7 @@ def _touched(code, state):
     return found
 
 
-def reported(code):
+def reported(code: list[Insn]) -> set[int]:
     """The sizes of the records that its routines report in STATE_FAULT."""
     begins = store_imm(4, R1, p.STATE_FAULT, 0)
     return {
@@ -68,19 +77,19 @@ def reported(code):
     }
 
 
-def may_fault(code):
+def may_fault(code: list[Insn]) -> bool:
     return p.FAULT_RECORD_SIZE in reported(code)
 
 
-def writes(code):
+def writes(code: list[Insn]) -> list[int]:
     """The places where a clause writes into the process that fires."""
     return [at for at, insn in enumerate(code) if insn == _WRITE]
 
 
-def exits(clause):
+def exits(clause: p.Clause) -> bool:
     return any(action.row.ends for action in clause.actions)
 
 
-def demanded(clauses):
+def demanded(clauses: Iterable[p.Clause]) -> list[int]:
     """The arguments that any of the clauses reads, ascending."""
     return sorted(set().union(*[clause.demand for clause in clauses]))

@@ -1,10 +1,12 @@
 # mypy: ignore-errors
-"""The functions that a clause's code brings along, apart: clauses that are linked together have each of them once.
+"""The library functions that clauses call, separated from the clauses: linked clauses share one
+copy of each.
 
-In: a clause's code, behind which the library functions that it calls stand.  Out: the clause's own instructions and what
-they call.
-Always: equal functions are one Function; the kernel takes 256 functions in a program, so that this bounds the clauses.
+- Equal functions are one Function.  The kernel takes 256 functions in a program, and this limits
+  the number of clauses.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.insn import PSEUDO_CALL, Insn, call_sub
 
@@ -16,20 +18,22 @@ class Function:
 
     __slots__ = ("insns", "calls")
 
-    def __init__(self, insns, calls):
+    def __init__(self, insns: list[Insn], calls: list[tuple[int, Function]]) -> None:
         self.insns, self.calls = insns, calls
 
-    def copy(self):
+    def copy(self) -> list[Insn]:
         return [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in self.insns]
 
 
 class Library:
     """The functions of all clauses of a program."""
 
-    def __init__(self):
-        self._known = {}  # content: Function
+    def __init__(self) -> None:
+        self._known: dict[object, Function] = {}  # by content
 
-    def take(self, code, but=None):
+    def take(
+        self, code: list[Insn], but: int | None = None
+    ) -> tuple[list[Insn], list[tuple[int, Function]]]:
         """(instructions of the function at the beginning, [(place, Function)]); but: a call of the caller's own."""
         starts = sorted(
             {0}
@@ -39,11 +43,18 @@ class Library:
         function = self._function(code, 0, ends, but, True)
         return function.insns, function.calls
 
-    def known(self, code):
+    def known(self, code: list[Insn]) -> Function:
         """The Function of this code, which calls no other."""
         return self._function(code, 0, {0: len(code)}, None, False)
 
-    def _function(self, code, start, ends, but, is_clause=False):
+    def _function(
+        self,
+        code: list[Insn],
+        start: int,
+        ends: dict[int, int],
+        but: int | None,
+        is_clause: bool = False,
+    ) -> Function:
         insns, calls = list(code[start : ends[start]]), []
         for at, insn in enumerate(insns, start):
             if _is_call(insn) and at != but:
@@ -58,9 +69,9 @@ class Library:
         return self._known.setdefault(content, Function(insns, calls))
 
 
-def _is_call(insn):
-    return insn.opcode == _CALL and insn.src == PSEUDO_CALL
+def _is_call(insn: Insn) -> bool:
+    return bool(insn.opcode == _CALL and insn.src == PSEUDO_CALL)
 
 
-def _target(code, at):
-    return at + 1 + code[at].imm
+def _target(code: list[Insn], at: int) -> int:
+    return int(at + 1 + code[at].imm)

@@ -1,14 +1,15 @@
 # mypy: ignore-errors
-"""A clause's calls put in their place: coming back from a function takes longer than what a short one does.
+"""Inlining the calls of a clause: a return takes longer than the body of a short function.
 
-In: a clause's own instructions, and what they call; the maps that are divided by a string's size (string_size_maps.py); where the state block
-has zeros.  Out: the instructions, with what takes a call's place behind them, and the calls that are left.
-Always: instructions stay where they are, so that places in the source stay right: a jump leads to what is behind, and another one
-back.  What a clause does is the same.
+- Instructions stay at their index, so that their places in the source stay right: a jump leads to
+  the inlined code behind the clause, and another jump leads back.
+- The clause does the same as before.
 
-Why: kernels that guard their returns (retpolines, safe RET) take some 7 ns for each.  The helper that zeros a string's storage is
-three calls deep: 35 ns, where 32 stores take 3 (x86-64, Linux 6.18).
+Kernels that guard returns (retpolines, safe RET) need about 7 ns for each.  The helper that zeros
+the storage of a string is three calls deep: 35 ns, where 32 stores take 3 ns (x86-64, Linux 6.18).
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import PROBE_READ_KERNEL
 from pydtrace.bpf.insn import (
@@ -28,6 +29,15 @@ from pydtrace.bpf.insn import (
     store_imm,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydtrace.bpf.insn import Insn
+
+    from .function_copies import Function
+    from .string_size_maps import Sized
+
 _SHORT = 40  # instructions of a function that is put in the place of its calls
 _ZEROED = 512  # bytes that are zeroed word by word; of more the helper is as fast
 _REACHED = 1 << 15  # of the state block, by the offset of a store
@@ -39,7 +49,13 @@ _ADD, _SIZE = alu_imm("add", R1, 0).opcode, mov_imm(R2, 0).opcode
 class Clause:
     """insns: its own instructions; calls: [(place in them, functions.Function)] that are left."""
 
-    def __init__(self, insns, calls, sized, zeros):
+    def __init__(
+        self,
+        insns: list[Insn],
+        calls: list[tuple[int, Function]],
+        sized: Mapping[int, Sized],
+        zeros: int,
+    ) -> None:
         """sized: {map: sized.Sized}."""
         self.insns, self.calls = list(insns), []
         for at, function in calls:
@@ -51,7 +67,7 @@ class Clause:
             elif insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in sized:
                 self._choose_map(at, sized[insn.imm])
 
-    def _replace(self, at, part):
+    def _replace(self, at: int, part: list[Insn]) -> bool:
         """Let `part` take the place of the instruction at `at`; where it exits it goes on behind that.  Whether a jump reaches it."""
         start = len(self.insns)
         if start > _FAR:
@@ -63,7 +79,7 @@ class Clause:
         ]
         return True
 
-    def _zero_by_words(self, at, zeros):
+    def _zero_by_words(self, at: int, zeros: int) -> None:
         """At `at` code that zeros a part of the state block may begin, as emit.zero() makes it."""
         code = self.insns[at : at + 6]
         like = [mov(R3, R6), alu_imm("add", R3, zeros), mov(R1, R6)]
@@ -80,7 +96,7 @@ class Clause:
             ]
             self._replace(at + 5, [*stores, exit_()])
 
-    def _choose_map(self, at, sized):
+    def _choose_map(self, at: int, sized: Sized) -> None:
         """At `at` the address of a divided map is loaded, for the call that follows."""
         end = next(
             place for place in range(at, len(self.insns)) if self.insns[place].opcode == _CALL
@@ -89,7 +105,7 @@ class Clause:
             self.insns[at : at + 2] = [ja(0), ja(0)]
 
 
-def _is_short(function):
+def _is_short(function: Function) -> bool:
     """Whether it calls nothing, goes forward only, and leaves alone what is its caller's: the stack, r6 to r9."""
     return (
         len(function.insns) <= _SHORT

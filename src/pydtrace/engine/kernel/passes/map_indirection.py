@@ -1,10 +1,14 @@
 # mypy: ignore-errors
-"""Maps behind maps: what a program does that uses more maps than the kernel takes in one.
+"""Maps of maps, for a program that uses more maps than the kernel takes in one program.
 
-In: a linked program; which maps may stand behind another (a map whose values are maps of one shape).  Out: the program with a
-call in the place of each use of such a map: a function behind the program, which looks the map up and then does what was asked.
-Always: instructions stay where they are, so that places in the source stay right; other programs pay nothing.
+Each use of a map behind an outer map becomes a call of a function behind the program, which looks
+the map up and calls the helper.
+
+- Instructions stay at their index, so that their places in the source stay right.
+- Other programs pay nothing.
 """
+
+from __future__ import annotations
 
 from collections import defaultdict
 
@@ -34,12 +38,19 @@ from pydtrace.bpf.insn import (
 )
 from pydtrace.bpf.program_builder import Code, Label
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.program.program import MapDef
+
 MOST = 64  # maps that the kernel takes in one program
 _SHARED = ("hash", "percpu_hash", "percpu_array")  # kinds: those of variables and aggregations
 _CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 
-def used(insns):
+def used(insns: list[Insn]) -> set[int]:
     """The indexes of the maps that a program uses."""
     return {
         insn.imm
@@ -48,7 +59,7 @@ def used(insns):
     }
 
 
-def groups(definitions):
+def groups(definitions: Mapping[int, MapDef]) -> list[list[int]]:
     """[[index]] of the maps that may stand behind one map: those of one shape.  definitions: {index: program.MapDef}."""
     found = defaultdict(list)
     for index, definition in definitions.items():
@@ -57,9 +68,10 @@ def groups(definitions):
     return [indexes for indexes in found.values() if len(indexes) > 1]
 
 
-def share(insns, behind):
+def share(insns: list[Insn], behind: Mapping[int, tuple[int, int]]) -> list[Insn]:
     """The program; behind: {index of a map: (index of the map that it stands behind, its number there)}."""
-    insns, asked = list(insns), {}  # asked: {(map, helper): the calls}
+    insns = list(insns)
+    asked: dict[tuple[int, int], list[int]] = {}  # {(map, helper): the calls}
     for at, insn in enumerate(insns):
         if insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in behind:
             outer, number = behind[insn.imm]
@@ -74,7 +86,7 @@ def share(insns, behind):
     return insns
 
 
-def _through(outer, helper):
+def _through(outer: int, helper: int) -> list[Insn]:
     """A function: r1 = a map's number; else what the helper takes, and gives."""
     g, missing = Code(), Label()
     g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))

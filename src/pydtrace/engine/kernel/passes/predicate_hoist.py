@@ -1,11 +1,16 @@
 # mypy: ignore-errors
-"""What a clause does before it does anything, run ahead: a false predicate on the probe's arguments, or the process, costs next to nothing.
+"""Predicates run before anything else: a false predicate on the arguments or the process costs
+almost nothing.
 
-In: the code of a probe's clauses, where its arguments and the process's id are.  Out: code that ends a firing for which every clause would
-end without having done anything, before a state block is taken for it.
-Always: they are the clauses' own instructions, up to the first that does more than compute with the process's id, arguments that are in
-registers, or constants; where one clause gets so far, all of them run as ever.
+The code ends a firing for which every clause would end without an effect, before the firing takes
+a state block.
+
+- It consists of the clauses' own instructions, up to the first that does more than compute with
+  the process id, with arguments in registers, or with constants.
+- If one clause gets further, all clauses run as usual.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.insn import (
     ALU,
@@ -28,6 +33,14 @@ from pydtrace.bpf.program_builder import Label
 from pydtrace.engine.kernel.probes import usdt_operands
 from pydtrace.program import program as p
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pydtrace.bpf.program_builder import Code
+
+    from ..probes.usdt_operands import Operand
+
 _NOTHING = [mov_imm(0, 0), exit_()]  # how a clause ends that has done nothing
 _ARGUMENT, _HALF = load(8, 0, R6, 0).opcode, load(4, 0, R6, 0).opcode
 _PID = -40  # where in the frame it is kept
@@ -36,14 +49,21 @@ _CALL, _EXIT = 0x80, 0x90  # of the opcodes of jumps, those that are none
 _KEPT = (R6, R10)  # a clause's state block, or the context here; the frame
 
 
-def emit(g, codes, start, arguments, pids, done):
+def emit(
+    g: Code,
+    codes: Iterable[list[Insn]],
+    start: int,
+    arguments: Mapping[int, tuple[Operand, int]] | None,
+    pids: Callable[[Code], None] | None,
+    done: Label,
+) -> None:
     """Jump to `done` where all clauses end early; nothing is emitted where one of them can not.  codes: theirs, which
     begin at the instruction `start`; arguments: {index: (Operand, …)}, or None: they are not in registers; pids: a function that makes
     code for r0 = the ids of process and thread, or None: they are another's; r6 = the context.  Loses r0 … r5, r7 … r9."""
     ahead = [_Ahead(code, start, arguments, pids is not None) for code in codes]
     if not all(each.can_end for each in ahead):
         return
-    if any(each.asks_pid for each in ahead):
+    if pids and any(each.asks_pid for each in ahead):
         pids(g)
         g.emit(alu_imm("rsh", R0, 32), store(8, R10, _PID, R0))
     some = Label()
@@ -59,7 +79,13 @@ class _Ahead:
     """The instructions of a clause from `start` to the first that does more.  can_end: one of them jumps to where the
     clause ends."""
 
-    def __init__(self, code, start, arguments, has_pid):
+    def __init__(
+        self,
+        code: list[Insn],
+        start: int,
+        arguments: Mapping[int, tuple[Operand, int]] | None,
+        has_pid: bool,
+    ) -> None:
         self._code, self._start, self._end, self._arguments = code, start, start, arguments
         self._has_pid = has_pid
         while self._is_pure(code[self._end]):
@@ -69,7 +95,7 @@ class _Ahead:
             _is_jump(code[at]) and self._ends(self._target(at)) for at in range(start, self._end)
         )
 
-    def _is_pure(self, insn):
+    def _is_pure(self, insn: Insn) -> bool:
         if _is_pid(insn):
             return self._has_pid and insn.dst not in _KEPT
         if insn.opcode == _ARGUMENT and insn.src == R6:
@@ -79,21 +105,21 @@ class _Ahead:
         computes = insn.opcode & 7 in (ALU, ALU64) or (_is_jump(insn) and insn.off >= 0)
         return computes and insn.dst not in _KEPT and insn.src not in _KEPT
 
-    def _argument(self, insn):
+    def _argument(self, insn: Insn) -> Operand | None:
         """The Operand that an instruction loads; None for other parts of the state block and for what only a call can read."""
         if self._arguments is None or not p.STATE_ARGS <= insn.off < p.STATE_PPID:
             return None
         operand, _ = self._arguments.get((insn.off - p.STATE_ARGS) // 8, (usdt_operands.ABSENT, 0))
         return operand if usdt_operands.is_direct(operand) else None
 
-    def _target(self, at):
+    def _target(self, at: int) -> int:
         return at + 1 + self._code[at].off
 
-    def _ends(self, at):
+    def _ends(self, at: int) -> bool:
         return self._code[at : at + 2] == _NOTHING
 
-    def emit(self, g, ended, goes_on):
-        labels = {}
+    def emit(self, g: Code, ended: Label, goes_on: Label) -> None:
+        labels: dict[int, Label] = {}
         at = self._start
         while at < self._end:
             if at in labels:
@@ -111,16 +137,18 @@ class _Ahead:
             elif _is_pid(insn):
                 g.emit(load(8, insn.dst, R10, _PID))
             elif insn.opcode == _ARGUMENT and insn.src == R6:
-                usdt_operands.emit_direct(g, self._argument(insn), R6, insn.dst)
+                operand = self._argument(insn)
+                assert operand
+                usdt_operands.emit_direct(g, operand, R6, insn.dst)
             else:
                 g.emit(*self._code[at : at + (2 if insn.opcode == _WIDE else 1)])
             at += 2 if insn.opcode == _WIDE else 1
         g.emit(ja(goes_on))
 
 
-def _is_pid(insn):
+def _is_pid(insn: Insn) -> bool:
     return (insn.opcode, insn.src, insn.off) == (_HALF, R6, p.STATE_PID)
 
 
-def _is_jump(insn):
+def _is_jump(insn: Insn) -> bool:
     return insn.opcode & 7 in (JMP, JMP32) and insn.opcode & 0xF0 not in (_CALL, _EXIT)

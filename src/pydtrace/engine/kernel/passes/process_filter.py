@@ -1,10 +1,9 @@
 # mypy: ignore-errors
-"""A policy's processes on the kernel engine: programs run in those alone, and read their memory alone.
+"""The filter for a policy's processes: programs run only in those, and read only their memory.
 
-In: engine.Targets with `allowed`, a program, its probes of the system side.  Out: code that ends a firing in any other process before
-anything of it is read; NotAllowed for a script that can not be kept to them.
-Always: a process is its id and when it began, so that a later one with the id is another; the kernel's memory, which holds that of all
-processes, is not read for a clause; what the tracer fires itself (BEGIN, END, ticks) reads nothing of the tracer.
+- A process is its id and its start time, so a later process with the same id is another one.
+- Clauses cannot read the kernel's memory, which holds data of all processes.
+- The probes that the tracer fires itself (BEGIN, END, ticks) read nothing of the tracer.
 """
 
 from __future__ import annotations
@@ -43,7 +42,11 @@ from .read_kernel_memory import read
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.bpf.program_builder import Code, Label
+
+    from ..linker import Maps
 
 _READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe_read_user_str")]
 _KERNELS = frozenset(("thread", "kernel"))  # of Program.uses: pointers into the kernel are followed
@@ -61,7 +64,7 @@ def put(fd: int, allowed: Mapping[int, int]) -> None:
         syscalls.map_update(fd, struct.pack("=I", pid), struct.pack("=Q", began))
 
 
-def check(program: Any, probes: Mapping[tuple[str, str, str, str], Any]) -> None:
+def check(program: p.Program, probes: Mapping[tuple[str, str, str, str], object]) -> None:
     """probes: of the system side that the script stands for.  Raises NotAllowed."""
     others = sorted(
         {
@@ -81,7 +84,7 @@ def check(program: Any, probes: Mapping[tuple[str, str, str, str], Any]) -> None
         )
 
 
-def emit(g: Any, maps: Any, left: Any) -> None:
+def emit(g: Code, maps: Maps, left: Label) -> None:
     """Go to `left` unless the running process is allowed."""
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     member = Kernel().member
@@ -119,6 +122,6 @@ def _boottime_offset() -> int:
     return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
-def reading_nothing(code: Iterable[Any]) -> list[Any]:
+def reading_nothing(code: Iterable[Insn]) -> list[Insn]:
     """A function's code in which every address of a process is one where nothing is."""
     return [mov_imm(R0, -errno.EFAULT) if insn in _READS else insn for insn in code]

@@ -1,9 +1,12 @@
 # mypy: ignore-errors
-"""What the kernel knows of the process that an event is about, for the kernel engine: its parents, its thread, its arguments.
+"""Variables of the process of an event: its ancestors, its thread, its arguments.
 
-In: code for its task in r0 (the running one, or that which comes), where the kernel's structs have their members.  Out: code that fills the state block in r7.
-Always: what can not be read is 0; behind the first process stands 0.
+- Each function gets code that leaves the task in r0: the running one, or the one that the
+  scheduler switches to.
+- A value that cannot be read is 0, and so is everything behind the first process.
 """
+
+from __future__ import annotations
 
 import os
 import sys
@@ -35,21 +38,27 @@ from pydtrace.program import program as p
 
 from .read_kernel_memory import read
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydtrace.bpf.program_builder import Code
+
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
 _TASK = -16  # on the stack: the task that is looked at; read() uses the word above
 
 
-def emit_running(g):
+def emit_running(g: Code) -> None:
     """r0 = the running task."""
     g.emit(call(GET_CURRENT_TASK))
 
 
-def emit_nobody(g):
+def emit_nobody(g: Code) -> None:
     """Of another one than the running task the memory can not be read."""
     g.emit(mov_imm(R0, 0))
 
 
-def emit_named(g, name, left):
+def emit_named(g: Code, name: str, left: Label) -> None:
     """To `left` where the running process, not its thread, is not called so."""
     kernel = Kernel()
     emit_running(g)
@@ -62,7 +71,7 @@ def emit_named(g, name, left):
         g.emit(const(R1, word), jump("jne", R0, R1, left))
 
 
-def emit_parent(g, emit_task):
+def emit_parent(g: Code, emit_task: Callable[[Code], None]) -> None:
     kernel = Kernel()
     emit_task(g)
     read(g, 8, R0, kernel.member("task_struct", "real_parent"))
@@ -70,7 +79,7 @@ def emit_parent(g, emit_task):
     g.emit(store(4, R7, p.STATE_PPID, R0))
 
 
-def emit_ancestors(g, emit_task):
+def emit_ancestors(g: Code, emit_task: Callable[[Code], None]) -> None:
     """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
     kernel = Kernel()
     emit_task(g)
@@ -81,12 +90,12 @@ def emit_ancestors(g, emit_task):
         g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
 
 
-def emit_thread(g, emit_task):
+def emit_thread(g: Code, emit_task: Callable[[Code], None]) -> None:
     emit_task(g)
     g.emit(store(8, R7, p.STATE_THREAD, R0))
 
 
-def emit_arguments(g, emit_task):
+def emit_arguments(g: Code, emit_task: Callable[[Code], None]) -> None:
     """All of them, a space between each two, cut where there is no more room."""
     kernel, done, some = Kernel(), Label(), Label()
     place = p.STATE_EXECARGS

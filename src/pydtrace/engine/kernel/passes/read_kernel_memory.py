@@ -1,14 +1,20 @@
 # mypy: ignore-errors
-"""Reading the kernel's memory: code for the programs that fill in what a probe tells.
+"""Code that reads the kernel's memory.
 
-In: a Code, registers.  Out: instructions.  Always: what can not be read is 0, so that a wrong pointer leads nowhere.
+- A value that cannot be read is 0, so a wrong pointer leads nowhere.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK_BTF, PROBE_READ_KERNEL, TASK_PT_REGS
 from pydtrace.bpf.insn import R0, R1, R2, R3, R10, alu_imm, call, load, mov, mov_imm, store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.bpf.program_builder import Code
 
-def read(g, size, address, offset):
+
+def read(g: Code, size: int, address: int, offset: int) -> None:
     """r0 = what is at offset of the address in a register; 0 where it can not be read."""
     g.emit(
         mov(R3, address),
@@ -23,7 +29,7 @@ def read(g, size, address, offset):
     )
 
 
-def user_registers(g, base, offset, size):
+def user_registers(g: Code, base: int, offset: int, size: int) -> None:
     """The first bytes of struct pt_regs, which the running thread left user mode with, to an offset of the address in a register."""
     g.emit(
         call(GET_CURRENT_TASK_BTF),

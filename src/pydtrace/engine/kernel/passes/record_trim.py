@@ -1,11 +1,15 @@
 # mypy: ignore-errors
-"""Records with their strings cut: what a clause emits takes no more of the ring buffer than it needs.
+"""Records with trimmed strings: a record takes no more of the ring buffer than its strings need.
 
-In: a clause whose record has strings whose lengths its code knows (program.Data.length).  Out: its code, emitting the
-record cut behind each such string's NUL, rounded up to 8 bytes; what is between and behind them is as it was.
-Always: the clause's own places stay where they are; the consumer (c/kernel/record_untrim.c) makes the records whole, so
-nobody else knows of it.  The zeros behind a string that is cut are not written.
+A string whose length the code knows (program.Data.length) ends behind its NUL, rounded up to 8
+bytes; the rest of the record follows.
+
+- The clause's own instructions stay at their index.
+- The consumer restores the records (c/kernel/record_untrim.c), so no other code sees a trimmed one.
+- The zeros behind a trimmed string are not written.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import PROBE_READ_KERNEL, RINGBUF_OUTPUT
 from pydtrace.bpf.insn import (
@@ -35,10 +39,15 @@ from pydtrace.bpf.insn import (
 from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.program import program as p
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.program.program import Program
+
 _WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper
 
 
-def strings(clause):
+def strings(clause: p.Clause) -> list[p.Data]:
     """The strings of the record that are cut, in order."""
     if clause.emits is None:
         return []
@@ -46,7 +55,7 @@ def strings(clause):
     return sorted(data, key=lambda data: data.offset)
 
 
-def cuts(program):
+def cuts(program: Program) -> list[tuple[int | None, int, int, int]]:
     """What the consumer has to know: (clause, bytes of its whole record, offset, size) of each string that is cut."""
     return [
         (clause.index, clause.record_size, data.offset, data.size)
@@ -55,23 +64,26 @@ def cuts(program):
     ]
 
 
-def calling(clause, code):
+def calling(clause: p.Clause, code: list[Insn]) -> tuple[list[Insn], int | None]:
     """(The clause's code with a call instead of what emits the record, the place of the call); (code, None) where
     nothing is cut."""
     found = strings(clause)
     if not found:
         return code, None
+    assert clause.emits
     first, end, _ = clause.emits
     code = list(code)
     for data in found:
+        assert data.padding
         code[slice(*data.padding)] = [ja(0) for _ in range(*data.padding)]
     code[first:end] = [mov(R1, R6), call_sub(0), *[ja(0) for _ in range(end - first - 2)]]
     return code, first + 1
 
 
-def function(clause):
+def function(clause: p.Clause) -> list[Insn]:
     """The code that is called: r1 = the state block; r0 = what the helper answered.  A drop is counted."""
     g = Code()
+    assert clause.emits
     record = clause.emits[2]
     found = strings(clause)
     ends = [data.offset for data in found[1:]] + [clause.record_size]
@@ -114,7 +126,7 @@ def function(clause):
     return g.finish()
 
 
-def _move(g, record, start, end):
+def _move(g: Code, record: int, start: int, end: int) -> None:
     """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
     if end - start > _WORD_BY_WORD:
         g.emit(

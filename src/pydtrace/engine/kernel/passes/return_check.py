@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""What a firing does first at the end of a function (engine/kernel/probes/return_sites.py): is the jump taken, and did the function whose return this is end here?
+"""The start of a program at the end of a function (return_sites.py): was the jump taken, and does
+the marked function end here?
 
-In: what a returns.Point does, and under which condition; the processor's registers.  Out: code that goes on where the probe fires.
-Always: a function that was noted is known again by its thread, its stack pointer, the probe, and the address that it returns to; what
-finds no room is counted as lost.
+- A marked function is identified by its thread, its stack pointer, the probe, and its return
+  address.
+- A function that finds no room in the map is counted as a drop.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ from pydtrace.program import program as p
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+
+    from pydtrace.bpf.program_builder import Code
 
 MAP = p.MapDef(
     "leaving", "hash", 24, 8, 1 << 15
@@ -61,7 +63,7 @@ __all__ = ["MAP", "MARK", "SP_OF_CONTEXT", "emit"]
 
 
 def emit(
-    g: Any, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Any], None]
+    g: Code, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Code], None]
 ) -> None:
     """To `left` where it does not fire.  r6 is the context; index: of MAP.  Loses r0 … r5, r9."""
     does, condition = leaves
@@ -110,7 +112,7 @@ def emit(
     g.emit(load(8, R1, R10, _ADDRESS), jump("jne", R1, R9, left))
 
 
-def _emit_address(g: Any, left: Label) -> None:
+def _emit_address(g: Code, left: Label) -> None:
     """The address that the function returns to."""
     if _IS_ARM:
         g.emit(load(8, R1, R6, _LINK), store(8, R10, _ADDRESS, R1))
@@ -126,7 +128,7 @@ def _emit_address(g: Any, left: Label) -> None:
     )
 
 
-def _emit_condition(g: Any, condition: int, left: Label) -> None:
+def _emit_condition(g: Code, condition: int, left: Label) -> None:
     """r1 = 1 where the flags say that x86's jump of this condition is taken."""
     kind, is_not = condition >> 1, condition & 1
     g.emit(load(8, R0, R6, _FLAGS), mov_imm(R1, 0))

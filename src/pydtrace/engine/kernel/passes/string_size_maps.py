@@ -1,17 +1,26 @@
 # mypy: ignore-errors
-"""Aggregations whose key ends with a string: a map for short strings, one for longer ones, one for all that there may be.
+"""Aggregations whose key ends with a string: one map for short strings, one for longer ones, one
+for all sizes.
 
-In: a program's aggregations.  Out: the maps, and the instructions that take the smallest map that has room for the string, which
-inline.py puts in the place of each use of such an aggregation's map.
-Always: a key is in one map only, since a string's length alone decides: what is behind its NUL is zeros (dlang/code/layout.py),
-so that the last byte of a size says whether the string fits.
+The code takes the smallest map with room for the string (inline.py puts it at each use of the
+map).
 
-Why: the kernel hashes and compares all bytes of a key, and most strings are much shorter than strsize.
+- A key is in one map only, since the length of its string decides.  The bytes behind the NUL are
+  zeros (dlang/code/state_layout.py), so the last byte of a size says whether the string fits.
+
+The kernel hashes and compares all bytes of a key, and most strings are much shorter than strsize.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.insn import R1, R2, call, exit_, jump_imm, ld_map, load
 from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.program import program as p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.program.program import Program
 
 SIZES = (32, 64)  # bytes of a string with its NUL
 ON_DEMAND_MOST = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
@@ -21,26 +30,26 @@ class Sized:
     """One such aggregation: its map's index, and the smaller maps in ascending order, as (last byte of the string in the key,
     index)."""
 
-    def __init__(self, whole, string, first):
+    def __init__(self, whole: int, string: p.Data, first: int) -> None:
         self.whole = whole
         sizes = [size for size in SIZES if size < string.size]
         self.smaller = [(string.offset + size - 1, first + n) for n, size in enumerate(sizes)]
 
-    def definitions(self, whole):
+    def definitions(self, whole: p.MapDef) -> list[p.MapDef]:
         """The smaller maps' definitions, by that of the whole one."""
         return [
             p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries)
             for last, _ in self.smaller
         ]
 
-    def home(self, key):
+    def home(self, key: bytes) -> tuple[int, bytes]:
         """Where a key is: (index of the map, the key as it is there)."""
         for last, index in self.smaller:
             if key[last] == 0:
                 return index, key[: last + 1]
         return self.whole, key
 
-    def choice(self, helper):
+    def choice(self, helper: int) -> list[Insn]:
         """A call of a helper on the right map: r2 = a key, r3, r4 = what else it takes."""
         g = Code()
         for last, index in self.smaller:
@@ -57,7 +66,7 @@ class Sized:
         return g.finish()
 
 
-def find(program, first, most):
+def find(program: Program, first: int, most: int) -> list[Sized]:
     """[Sized] of a program, whose maps have the indexes from `first` on; none where there would be more maps than `most`."""
     found = []
     for aggregation in program.aggregations:

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""uregs[]: the registers that the running thread had when it left user mode, for the kernel engine.
+"""uregs[]: the registers of the running thread when it left user mode.
 
-In: where in the state block they belong, how many.  Out: code that puts them there.
-Always: D numbers them as the kernel's pt_regs of x86-64 lie; what follows (R_DS …) the kernel keeps in the thread.
+- D numbers them in the order of the kernel's pt_regs on x86-64.  The kernel keeps the rest (R_DS
+  …) in thread_struct.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .read_kernel_memory import read, user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from pydtrace.bpf.program_builder import Code
 
 _SAVED = 21  # R_R15 … R_SS
 _KEPT = (
@@ -27,7 +27,7 @@ _KEPT = (
 )  # of thread_struct: R_DS …; bytes
 
 
-def emit(g: Any, offset: int, count: int) -> None:
+def emit(g: Code, offset: int, count: int) -> None:
     """The first `count` registers behind the word at an offset in the state block, r7; r6 is kept."""
     start = offset + 8
     user_registers(g, R7, start, 8 * min(count, _SAVED))

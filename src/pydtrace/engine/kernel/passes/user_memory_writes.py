@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""copyout() on the kernel engine: whether the kernel lets a program write into a process, and into which.
+"""copyout() on the kernel engine: whether a program may write into processes, and the guard around
+each write.
 
-In: a clause's code as it is linked; a program.  Out: the code with every write guarded; the reason why there can be no write.
-Always: nothing is written into the tracer. BEGIN, END and ticks fire in the tracer itself, so every address is a fault there; a
-probe that fires in it all the same (a system call of its own) finds its own pid, and that is a fault, too.
+- Nothing is written into the tracer.  BEGIN, END and ticks fire in the tracer, so each address is
+  a fault there.  A probe that fires in the tracer anyway (one of its system calls) finds the
+  tracer's process id, and that is a fault, too.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ from .clause_analysis import writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from pydtrace.bpf.insn import Insn
+    from pydtrace.program.program import Clause, Program
+
+    from ..linker import Maps
+    from .function_copies import Function, Library
 
 LOCKDOWN = "/sys/kernel/security/lockdown"
 _WRITE = call(HELPERS["probe_write_user"].number)
@@ -48,8 +53,8 @@ _OWN = ("BEGIN", "END", "tick-")
 
 
 def guard(
-    code: list[Any], calls: list[Any], own: bool, library: Any, maps: Any
-) -> tuple[list[Any], list[Any]]:
+    code: list[Insn], calls: list[tuple[int, Function]], own: bool, library: Library, maps: Maps
+) -> tuple[list[Insn], list[tuple[int, Function]]]:
     """A clause's code and what it calls, as Linker._function returns them.  own: the tracer fires the probe."""
     for at in writes(code):
         if own:
@@ -60,7 +65,7 @@ def guard(
     return code, calls
 
 
-def _guarded(maps: Any) -> list[Any]:
+def _guarded(maps: Maps) -> list[Insn]:
     """A function with the helper's arguments and its answer."""
     g, tracer = Code(), Label()
     g.emit(mov(R6, R1), mov(R7, R2), mov(R8, R3))
@@ -79,7 +84,7 @@ def _guarded(maps: Any) -> list[Any]:
     return g.finish()
 
 
-def check(program: Any) -> None:
+def check(program: Program) -> None:
     """Raise EngineError where a clause is to write into a process and the kernel has no such helper for this process."""
     if WRITES not in program.uses or not any(
         writes(clause.code) for clause in _elsewhere(program.clauses)
@@ -107,7 +112,7 @@ def check(program: Any) -> None:
         ) from None
 
 
-def _elsewhere(clauses: list[Any]) -> list[Any]:
+def _elsewhere(clauses: list[Clause]) -> list[Clause]:
     """The clauses that may fire in another process than the tracer; ERROR does where such a clause has a fault."""
     found = [
         clause

@@ -1,15 +1,18 @@
 # mypy: ignore-errors
-"""Finding probes: the USDT sites of files, and which processes have the files mapped.
+"""Finding probes: the USDT sites of files, and the processes that have mapped these files.
 
-In: processes, commands, or nothing for all processes.  Out: TracedFile objects with their Sites.
-Always: files are told apart by inode, so one that many processes map is read once, and another mount
-namespace's file of the same name is another file; what can not be read is passed over.
+- A file is identified by its inode: a file that many processes map is read once, and a file of the
+  same name in another mount namespace is another file.
+- Files that cannot be read are skipped.
 """
+
+from __future__ import annotations
 
 import glob
 import os
 import resource
 from collections import OrderedDict
+from functools import partial
 
 from pydtrace.engine import EngineError
 from pydtrace.process import maps
@@ -22,6 +25,16 @@ from pydtrace.untrusted.user_quota import Shares, one
 
 from . import instruction_starts, usdt_operands
 from .return_sites import Returns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.symbols.elf import Note
+
+    from .matcher import FunctionFilter, ProbeDesc
+    from .return_sites import Point
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
@@ -38,12 +51,14 @@ class Site:
 
     __slots__ = ("file", "note", "size", "ident", "_function")
 
-    def __init__(self, file, note, function=None, size=None):
+    def __init__(
+        self, file: TracedFile, note: Note, function: str | None = None, size: int | None = None
+    ) -> None:
         self.file, self.note, self.size = file, note, size
         self.ident, self._function = 0, function
 
     @property
-    def modules(self):
+    def modules(self) -> tuple[str, ...]:
         """What D may call the file.  The pid provider knows short names as well."""
         return (
             *(self.file.short_names if self.note.provider == "pid" else (self.file.name,)),
@@ -51,16 +66,16 @@ class Site:
         )
 
     @property
-    def shown(self):
+    def shown(self) -> str:
         """The function as it is shown."""
         return demangled(self.function) if self.file.demangles else self.function
 
-    def return_points(self):
+    def return_points(self) -> list[Point]:
         """[returns.Point].  Raises returns.NotFound."""
-        return self.file.returns.points(self.note.address, self.size, self.function)
+        return self.file.returns.points(self.note.address, self.size or 0, self.function)
 
     @property
-    def function(self):
+    def function(self) -> str:
         if self._function is None:
             try:
                 self._function = self.file.elf.function(self.note.address)
@@ -76,23 +91,22 @@ class TracedFile:
     searched: its functions were looked at; asked: the user named it, so that processes to come count, asked_as: by these paths; most: bytes of notes that are read, 0:
     the file is not opened; noted: how many it has; left: they were not read."""
 
-    def __init__(self, path, name, inode, most, owner, demangles=True):
-        self.path, self.name, self.owner, self.pids, self.demangles = (
-            path,
-            name,
-            owner,
-            set(),
-            demangles,
-        )
+    def __init__(
+        self, path: str, name: str, inode: int, most: int, owner: int, demangles: bool = True
+    ) -> None:
+        self.path, self.name, self.owner, self.demangles = path, name, owner, demangles
+        self.pids: set[int] = set()
         self.main = self.searched = self.asked = False
-        self.asked_as = ()
+        self.asked_as: tuple[str, ...] = ()
         self._inode = inode
-        self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
-        self._returns = None
+        self.elf: elf.File = None  # type: ignore[assignment]  # wherever there are sites it is open
+        self.sites: list[Site] = []
+        self.noted, self.left = 0, most <= 0
+        self._returns: Returns | None = None
         if not self.left:
             self._look(most)
 
-    def _look(self, most):
+    def _look(self, most: int) -> None:
         try:
             file = elf.File(self.path, self._inode)
         except (OSError, elf.BadFile):
@@ -109,24 +123,26 @@ class TracedFile:
             file.close()
 
     @property
-    def short_names(self):
+    def short_names(self) -> tuple[str, ...]:
         """As short_names()."""
         return short_names(self.name, self.main)
 
     @property
-    def returns(self):
+    def returns(self) -> Returns:
         if self._returns is None:
             self._returns = Returns(self.elf)
         return self._returns
 
-    def code(self, offset, size):
+    def code(self, offset: int, size: int) -> bytes:
         """The bytes at an offset, b"" where there are not so many."""
         try:
             return self.elf.read(offset, size)
         except elf.BadFile:
             return b""
 
-    def add_functions(self, wanted, most=elf.LARGEST, processes=()):
+    def add_functions(
+        self, wanted: FunctionFilter, most: int = elf.LARGEST, processes: Iterable[int] = ()
+    ) -> int:
         """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
         a table of symbols that is read; the bytes of the file's.  processes: named ones, that are asked what they have chosen (IFUNC)."""
         self.searched, table = True, 0
@@ -135,10 +151,10 @@ class TracedFile:
                 self.elf = elf.File(self.path, self._inode)
             except (OSError, elf.BadFile):
                 return 0
-        arguments = usdt_operands.FUNCTION_ARGUMENTS.get(self.elf.machine) if self.elf else None
+        arguments = usdt_operands.FUNCTION_ARGUMENTS.get(self.elf.machine, ()) if self.elf else ()
         try:
             table = self.elf.symbols_size if arguments else 0
-            functions = []
+            functions: list[tuple[int, int, str]] = []
             if arguments and table <= most:
                 functions = [
                     *self.elf.functions(),
@@ -147,9 +163,7 @@ class TracedFile:
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
-            for probe in wanted(
-                name, size, lambda address=address, size=size: self._offsets(address, size)
-            ):
+            for probe in wanted(name, size, partial(self._offsets, address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
                 note = elf.Note(
                     "pid",
@@ -161,10 +175,10 @@ class TracedFile:
                 self.sites.append(Site(self, note, name, size if returns else None))
         if self.elf and not self.sites:
             self.elf.close()
-            self.elf = None
+            self.elf = None  # type: ignore[assignment]  # there are no sites
         return table
 
-    def _offsets(self, address, size):
+    def _offsets(self, address: int, size: int) -> Iterable[int]:
         """Where the instructions of a function begin."""
         offset = self.elf.offset(address)
         code = self.code(offset, size) if offset is not None else b""
@@ -175,14 +189,19 @@ class Finder:
     """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
     that tell of code}, as last seen; forks: of children that were not looked at, their parent's; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
 
-    def __init__(self, tell, demangles=True):
-        self.files, self.maps, self.forks, self._demangles = {}, {}, OrderedDict(), demangles
-        self._tell, self._told = tell, set()
+    def __init__(self, tell: Callable[[str], None], demangles: bool = True) -> None:
+        self.files: dict[tuple[int, int], TracedFile] = {}
+        self.maps: dict[int, list[str]] = {}
+        self.forks: OrderedDict[int, Sequence[str]] = OrderedDict()
+        self._demangles, self._tell = demangles, tell
+        self._told: set[int] = set()
         self._known, self._open = Shares(_FILES), Shares(_descriptors())
         self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
-        self._seen = {}  # what a line of maps says of a file: TracedFile or None
+        self._seen: dict[
+            tuple[str, int, str], TracedFile | None
+        ] = {}  # what a line of maps says of a file: TracedFile or None
 
-    def process(self, pid):
+    def process(self, pid: int) -> list[TracedFile]:
         """Look at what a process has mapped; the TracedFiles of it that were not known before, or not of it.
         Raises OSError where it can not be looked at."""
         changed = []
@@ -192,7 +211,7 @@ class Finder:
             "self"
         ):  # a command that does not run yet is a copy of this process
             self.maps[pid] = lines[:_LINES]
-        for each in {line.file: line for line in map(maps.mapping, lines)}.values():
+        for each in {line.file: line for line in _mappings(lines)}.values():
             if each.file in self._seen:
                 file = self._seen[each.file]
             else:
@@ -206,7 +225,7 @@ class Finder:
                 changed.append(file)
         return changed
 
-    def forked(self, child, parent):
+    def forked(self, child: int, parent: int) -> None:
         """A child has its parent's code, and an id that another may have had."""
         lines = self.maps_of(parent)
         self.maps.pop(child, None)
@@ -214,10 +233,12 @@ class Finder:
         if len(self.forks) > _FORKS:
             self.forks.popitem(last=False)
 
-    def maps_of(self, pid):
+    def maps_of(self, pid: int) -> Sequence[str]:
         return self.maps.get(pid) or self.forks.get(pid, ())
 
-    def add(self, path, name=None, status=None):
+    def add(
+        self, path: str, name: str | None = None, status: os.stat_result | None = None
+    ) -> TracedFile | None:
         """A file by its path; the TracedFile, None where there is no room for it."""
         status = status or os.stat(path)
         key, owner = (status.st_dev, status.st_ino), one(status.st_uid)
@@ -238,7 +259,11 @@ class Finder:
             self._tell_of(owner, path)
         return file
 
-    def add_functions(self, wanted_of, pids):
+    def add_functions(
+        self,
+        wanted_of: Callable[[TracedFile, Collection[int]], FunctionFilter | None],
+        pids: Collection[int],
+    ) -> None:
         """To the files whose functions are not there yet: wanted_of(file, pids) as Matcher.functions_of().  Of processes that nobody has named
         the tables of symbols have bounds."""
         for file in self.files.values():
@@ -251,14 +276,14 @@ class Finder:
             else:
                 self._symbols.taken[file.owner] += size
 
-    def _tell_of(self, owner, path):
+    def _tell_of(self, owner: int, path: str) -> None:
         if owner not in self._told:
             self._told.add(owner)
             self._tell(
                 f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)"
             )
 
-    def command(self, argv, pid):
+    def command(self, argv: Sequence[str], pid: int) -> None:
         """What a command that has not started yet will have mapped: its program, the libraries that this is
         linked with, and pyusdt's own module, which it may import."""
         path = which(argv[0])
@@ -269,14 +294,14 @@ class Finder:
             path = interpreter
         self._program(path, pid, [*libraries(path), _own_module()])
 
-    def program(self, pid):
+    def program(self, pid: int) -> None:
         """Look at a process that is about to run its program's first instruction.  Raises OSError."""
         self.process(pid)
         path = os.readlink(f"/proc/{pid}/exe")
         if is_trusted(path, f"/proc/{pid}/exe"):
             self._program(path, pid, libraries(path))
 
-    def _program(self, path, pid, libraries):
+    def _program(self, path: str, pid: int, libraries: Iterable[str]) -> None:
         """Add a program and its libraries, which are those of a process."""
         for each in (path, *libraries):
             if each:
@@ -288,7 +313,7 @@ class Finder:
                     file.pids.add(pid)
                     file.main = file.main or each == path
 
-    def named(self, path, pids):
+    def named(self, path: str, pids: Collection[int]) -> None:
         """A file that the user named, which these processes (none: any) may map later.  Raises OSError."""
         file = self.add(os.path.realpath(path))
         if file:
@@ -296,7 +321,7 @@ class Finder:
             file.asked_as = (*file.asked_as, path)
             file.pids.update(pids)
 
-    def everything(self, but=()):
+    def everything(self, but: Collection[int] = ()) -> None:
         """Look at all processes that may be looked at; pids that are `but` are not."""
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) not in but:
@@ -305,7 +330,7 @@ class Finder:
                 except OSError:
                     continue
 
-    def beside(self, file):
+    def beside(self, file: TracedFile) -> set[str]:
         """The names of all files that processes have mapped which have this one mapped."""
         return {
             each.name
@@ -314,17 +339,17 @@ class Finder:
         }
 
     @property
-    def sites(self):
+    def sites(self) -> list[Site]:
         return [site for file in self.files.values() for site in file.sites]
 
 
-def _descriptors():
+def _descriptors() -> int:
     """How many files with probes may be open: half of what this process may open."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return most // 2 if most != resource.RLIM_INFINITY else _FILES
 
 
-def name_files(finder, paths, pids):
+def name_files(finder: Finder, paths: Iterable[str], pids: Collection[int]) -> None:
     """The files of -x file, which may be patterns, for a Finder.  Raises EngineError."""
     for pattern in paths:
         found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
@@ -337,7 +362,9 @@ def name_files(finder, paths, pids):
                 raise EngineError(f"-x file={path}: {error.strerror}") from None
 
 
-def files_of(options, descriptions):
+def files_of(
+    options: Mapping[str, Any], descriptions: Iterable[ProbeDesc] | None
+) -> tuple[str, ...]:
     """The paths that -x file names, and those that stand for a description's module."""
     return (
         *options.get("file", ()),
@@ -345,36 +372,40 @@ def files_of(options, descriptions):
     )
 
 
-def is_32_bit(path):
+def is_32_bit(path: str) -> bool:
     """Whether a file is a program for 32-bit processes; OSError where it can not be read."""
     with open(path, "rb") as file:
         return file.read(5) == b"\x7fELF\x01"
 
 
-def _code(pid):
+def _code(pid: int | str) -> list[str]:
     """The lines of a process's maps that are executable and of files."""
     return [line for line in maps.lines(pid) if (each := maps.mapping(line)) and "x" in each.access]
 
 
-def modules(pid):
+def _mappings(lines: Iterable[str]) -> list[maps.Mapping]:
+    return [each for each in map(maps.mapping, lines) if each]
+
+
+def modules(pid: int) -> set[str]:
     """The names of the files whose code a process has mapped; none where it can not be looked at."""
     try:
-        return {maps.mapping(line).name for line in _code(pid)}
+        return {each.name for each in _mappings(_code(pid))}
     except OSError:
         return set()
 
 
-def short_names(name, is_program):
+def short_names(name: str, is_program: bool) -> tuple[str, ...]:
     """What D calls a file: libc.so.6 is libc.so and libc too, and a process's program is a.out; as in dtrace."""
     parts = name.split(".")
     names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     return (*names, "a.out") if is_program else tuple(names)
 
 
-def code_files(pid):
+def code_files(pid: int) -> list[tuple[str, int, tuple[str, ...]]]:
     """[(path, inode, short_names())] of the files whose code a process has mapped, where they can be looked at."""
     try:
-        found = {line.file: line for line in map(maps.mapping, _code(pid))}.values()
+        found = {line.file: line for line in _mappings(_code(pid))}.values()
         program = os.readlink(f"/proc/{pid}/exe")
     except OSError:
         return []
@@ -386,7 +417,7 @@ def code_files(pid):
     ]
 
 
-def which(name):
+def which(name: str) -> str:
     if "/" in name:
         return name
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -396,7 +427,7 @@ def which(name):
     return name
 
 
-def script_interpreter(path):
+def script_interpreter(path: str) -> str | None:
     """The program that runs a script, or None where it is none."""
     try:
         with open(path, "rb") as file:
@@ -416,7 +447,7 @@ def script_interpreter(path):
     return words[0] if words else None
 
 
-def libraries(path):
+def libraries(path: str) -> list[str]:
     """The libraries that a program is linked with, as its own dynamic loader finds them."""
     try:
         file = elf.File(path)
@@ -430,7 +461,7 @@ def libraries(path):
     return [loader, *[word for word in words if word.startswith("/")]]
 
 
-def is_trusted(path, running):
+def is_trusted(path: str, running: str) -> bool:
     """Whether a program's loader may be run to name its libraries: the program that runs is the one at the path, and only root or the
     tracer's own user can have written it."""
     try:
@@ -441,7 +472,7 @@ def is_trusted(path, running):
     return same and there.st_uid in (0, os.geteuid()) and not there.st_mode & 0o022
 
 
-def _output(argv):
+def _output(argv: list[str]) -> bytes:
     """What a command prints; b"" where it can not be run.  (Importing subprocess takes longer than this.)"""
     reading, writing = os.pipe()
     try:
@@ -461,7 +492,7 @@ def _output(argv):
     return out
 
 
-def _own_module():
+def _own_module() -> str:
     from pyusdt import _core
 
     return _core.__file__

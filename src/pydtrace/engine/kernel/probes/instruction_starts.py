@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Instructions, for probes at them: where those of a function begin, and which may have one.
+"""Where the instructions of a function begin, and which of them can have a probe.
 
-In: a function's bytes, ELF's number of the processor; a place in a file.  Out: the offsets of instructions, ascending; yes or no.
-Always: what is not known ends the list, so that no probe is put into the middle of an instruction (c/kernel/instructions.h).
+- The list ends before an unknown instruction, so no probe is put into the middle of one
+  (c/kernel/instructions.h).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-# mypy: ignore-errors
-"""Matching: which clauses run at a site, in which process.
+"""Matching: which clauses run at a probe site, in which process.
 
-In: the clauses' probe descriptions, sites, processes.  Out: a plan for a site: the programs that it needs.
-Always: in one process a site has one program, with the clauses in the order of the source; a provider's name
-ends in the process id, so clauses may match in one process and not in another.
+- In one process a site has one program, with the clauses in the order of the source.
+- The name of a provider ends with the process id, so a clause can match in one process and not in
+  another.
 """
+
+from __future__ import annotations
 
 from pydtrace import _tracer
 from pydtrace.symbols.demangle import (
@@ -17,6 +18,29 @@ from pydtrace.symbols.demangle import (
 
 from .return_sites import is_part
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Protocol
+
+    from pydtrace.program.program import Clause
+
+    from .finder import Site, TracedFile
+
+    class ProbeDesc(Protocol):
+        """dlang.ast.ProbeDesc."""
+
+        provider: str
+        module: str
+        function: str
+        name: str
+
+    # f(function, its size, offsets of its instructions) -> names of the probes that are asked for
+    FunctionFilter = Callable[[str, int, Callable[[], Iterable[int]]], Iterable[str]]
+    Plan = tuple[
+        int | None, tuple[int, ...], tuple[int, ...]
+    ]  # a process or None for any, clauses, processes that it is not for
+
 _NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
 _HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
 
@@ -24,23 +48,30 @@ _HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
 class Matcher:
     """clauses: [program.Clause]; demangles: as names_function() has it."""
 
-    def __init__(self, clauses, demangles=True):
+    def __init__(self, clauses: Iterable[Clause], demangles: bool = True) -> None:
         self._demangles = demangles
-        self._descriptions = [(clause.index, desc) for clause in clauses for desc in clause.probes]
-        self._providers = {}
-        self._sites = {}
-        self.function_sizes = {}  # {description: bytes of the function that it names}
+        self._descriptions = [
+            (clause.index, desc)
+            for clause in clauses
+            if clause.index is not None
+            for desc in clause.probes
+        ]
+        self._providers: dict[tuple[str, str], bool] = {}
+        self._sites: dict[int, list[tuple[int, ProbeDesc]]] = {}
+        self.function_sizes: dict[
+            ProbeDesc, int
+        ] = {}  # {description: bytes of the function that it names}
 
     @staticmethod
-    def is_named(desc, probe):
+    def is_named(desc: ProbeDesc, probe: Sequence[str]) -> bool:
         """Whether a description stands for (provider, module, function, name)."""
         return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe))
 
-    def clauses_named(self, probe):
+    def clauses_named(self, probe: Sequence[str]) -> tuple[int, ...]:
         """Indexes of the clauses for a probe that is not a site's."""
         return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
 
-    def functions_of(self, file, pids):
+    def functions_of(self, file: TracedFile, pids: Collection[int]) -> FunctionFilter | None:
         """For TracedFile.add_functions: f(function, its size, offsets) -> the pid provider's probes of it that are asked for, where
         offsets() are its instructions'; or None where nothing of the file is.  As in dtrace, patterns do not stand for functions of no
         size, which are the C library's at a program's begin and end, or assembly."""
@@ -56,7 +87,7 @@ class Matcher:
         if not asked:
             return None
 
-        def wanted(function, size, offsets):
+        def wanted(function: str, size: int, offsets: Callable[[], Iterable[int]]) -> Iterable[str]:
             found = {}  # in the order of the descriptions, as dtrace fires those of one place
             for desc in asked:
                 if (
@@ -80,13 +111,13 @@ class Matcher:
 
         return wanted
 
-    def _provider(self, pattern, name):
+    def _provider(self, pattern: str, name: str) -> bool:
         found = self._providers.get((pattern, name))
         if found is None:
             found = self._providers[pattern, name] = _tracer.glob(pattern, name)
         return found
 
-    def _of(self, site):
+    def _of(self, site: Site) -> list[tuple[int, ProbeDesc]]:
         """[(clause index, description)] that match a site but for the provider."""
         found = self._sites.get(id(site))
         if found is None:
@@ -102,48 +133,50 @@ class Matcher:
             ]
         return found
 
-    def how_many(self, sites):
+    def how_many(self, sites: Iterable[Site]) -> int:
         """Of the sites, how many a description may stand for."""
         return sum(bool(self._of(site)) for site in sites)
 
-    def _clauses(self, site, pid):
+    def _clauses(self, site: Site, pid: int | str) -> tuple[int, ...]:
         name = f"{site.note.provider}{pid}"
         return _ordered(
             index for index, desc in self._of(site) if self._provider(desc.provider, name)
         )
 
-    def plan(self, site, pids):
+    def plan(self, site: Site, pids: Collection[int]) -> list[Plan]:
         """[(pid or None for any, clauses, pids that it is not for)]; pids: the only targets, or () for all."""
         if not self._of(site):
             return []
         if pids:
-            planned = [
+            planned: list[Plan] = [
                 (pid, self._clauses(site, pid), ())
                 for pid in sorted(site.file.pids.intersection(pids))
             ]
             return [plan for plan in planned if plan[1]]
         first, second = (self._clauses(site, pid) for pid in _NEVER_PIDS)
         general = first if first == second else ()
-        special = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids)]
+        special: list[Plan] = [
+            (pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids)
+        ]
         special = [plan for plan in special if plan[1] != general]
         plans = [plan for plan in special if plan[1]]
         if general:
-            plans.append((None, general, tuple(pid for pid, _, _ in special)))
+            plans.append((None, general, tuple(pid for pid, _, _ in special if pid is not None)))
         return plans
 
-    def is_asked_alone(self, site):
+    def is_asked_alone(self, site: Site) -> bool:
         """Whether a description names the function of a site, and no other."""
         return any(
             not _GLOB.intersection(desc.function) and desc.function for _, desc in self._of(site)
         )
 
-    def asks_for_returns(self):
+    def asks_for_returns(self) -> bool:
         return any(
             names_functions(desc.provider) and _tracer.glob(desc.name, "return")
             for _, desc in self._descriptions
         )
 
-    def count(self, sites, pids):
+    def count(self, sites: Iterable[Site], pids: Collection[int]) -> dict[int, int]:
         """{id of a description: how many probes of processes it stands for}"""
         counts = dict.fromkeys((id(desc) for _, desc in self._descriptions), 0)
         for site in sites:
@@ -156,12 +189,12 @@ class Matcher:
         return counts
 
 
-def _pids_of(file):
+def _pids_of(file: TracedFile) -> Collection[int | str]:
     """A file that is named and not mapped is one of a process to come."""
     return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
 
 
-def names_function(pattern, symbol, demangles):
+def names_function(pattern: str, symbol: str, demangles: bool) -> bool:
     """Whether a description's function stands for one: by its symbol, or as it is written in C++ or Rust, with its parameters or without.
     demangles: functions are shown so, and patterns stand for what is shown."""
     if _tracer.glob(pattern, symbol):
@@ -176,17 +209,17 @@ def names_function(pattern, symbol, demangles):
     )
 
 
-def names_functions(provider):
+def names_functions(provider: str) -> bool:
     """Whether a pattern may stand for the pid provider of a process: pid1234, pid*, and as in dtrace p*d1234 and *1234."""
     return provider.startswith("pid") or (
         provider[-1:].isdigit() and _tracer.glob(provider.rstrip("0123456789"), "pid")
     )
 
 
-def may_be_offset(name):
+def may_be_offset(name: str) -> bool:
     """Whether a pattern may stand for an offset in a function; these are hexadecimal numbers as printf("%x") writes them."""
     return not name or not _GLOB.isdisjoint(name) or _HEX.issuperset(name)
 
 
-def _ordered(indexes):
+def _ordered(indexes: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(set(indexes)))

@@ -1,18 +1,30 @@
 # mypy: ignore-errors
-"""Packets: which of those that pass a raw tracepoint are of IP, TCP or UDP, and where their headers are.
+"""Packets at raw tracepoints: whether one is of IP, TCP or UDP, and where its headers are.
 
-In: net_dev_queue and netif_receive_skb, whose word 0 is the packet.  Out: conditions and arguments for the rows of raw_tracepoints.py.
-Always: a packet that goes out says itself where its headers are; of one that comes in the kernel has not looked yet, but its data
-begin with that of IP.  r8, kept from a condition to the arguments, is the address of the header of IP.  Of a later fragment there
-is no header behind that of IP; extension headers of IPv6 are not followed.
-Sources: Linux's include/linux/skbuff.h, net/core/dev.c; RFC 791, 768, 8200, 9293.
+The tracepoints are net_dev_queue and netif_receive_skb, whose word 0 is the packet.
+
+- An outgoing packet knows the offsets of its headers.  Of an incoming one the kernel does not know
+  them yet, but its data begin with the IP header.
+- r8, from a condition to the arguments, is the address of the IP header.
+- A fragment that is not the first has no header behind that of IP.  Extension headers of IPv6 are
+  not followed.
+
+Sources: include/linux/skbuff.h and net/core/dev.c of Linux; RFC 791, 768, 8200, 9293.
 """
+
+from __future__ import annotations
 
 from socket import htons
 
 from pydtrace.bpf.insn import R0, R1, R3, R6, R8, alu, alu_imm, ja, jump_imm, load, mov, mov_imm
 from pydtrace.bpf.program_builder import Label
 from pydtrace.engine.kernel.passes.read_kernel_memory import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.bpf.program_builder import Code
+
+    from .raw_tracepoints import Argument, Condition, Kernel
 
 TCP, UDP = 6, 17
 INBOUND, OUTBOUND = 0, 1  # arg5 of udp, arg6 of tcp
@@ -22,15 +34,15 @@ _SYN_RECEIVED, _NEW_SYN_RECEIVED = 3, 12  # states of TCP
 _FRAGMENT = htons(0x1FFF)  # where a fragment begins, of a header's word of flags
 
 
-def _packet(g):
+def _packet(g: Code) -> None:
     """r3 = the packet."""
     g.emit(load(8, R3, R6, 0))
 
 
-def _member(name, size):
+def _member(name: str, size: int) -> Argument:
     """The argument that is a member of the packet's."""
 
-    def emit(g, kernel):
+    def emit(g: Code, kernel: Kernel) -> None:
         _packet(g)
         read(g, size, R3, kernel.member("sk_buff", name))
 
@@ -40,23 +52,23 @@ def _member(name, size):
 socket, device = _member("sk", 8), _member("dev", 8)
 
 
-def _itself(g, kernel):
+def _itself(g: Code, kernel: Kernel) -> None:
     g.emit(load(8, R0, R6, 0))
 
 
-def _constant(value):
+def _constant(value: int) -> Argument:
     return lambda g, kernel: g.emit(mov_imm(R0, value))
 
 
-def header(g, kernel):
+def header(g: Code, kernel: Kernel) -> None:
     """The argument that is the header of IP."""
     g.emit(mov(R0, R8))
 
 
-def header_of(version):
+def header_of(version: int) -> Argument:
     """The argument that is the header of IP, if it is of this version, else 0."""
 
-    def emit(g, kernel):
+    def emit(g: Code, kernel: Kernel) -> None:
         done = Label()
         _version(g)
         g.emit(mov(R1, R0), mov_imm(R0, 0), jump_imm("jne", R1, version, done), mov(R0, R8))
@@ -65,12 +77,12 @@ def header_of(version):
     return emit
 
 
-def _version(g):
+def _version(g: Code) -> None:
     read(g, 1, R8, 0)
     g.emit(alu_imm("rsh", R0, 4))
 
 
-def behind(g, kernel):
+def behind(g: Code, kernel: Kernel) -> None:
     """The argument that is the header behind that of IP."""
     older, done = Label(), Label()
     read(g, 1, R8, 0)
@@ -87,7 +99,7 @@ def behind(g, kernel):
     g.emit(alu("add", R0, R8))
 
 
-def state(g, kernel):
+def state(g: Code, kernel: Kernel) -> None:
     """The argument that is the state of the packet's socket, 0 where it has none.  The kernel has a state of its own for a socket
     that is not whole yet."""
     done = Label()
@@ -98,10 +110,10 @@ def state(g, kernel):
     g.place(done)
 
 
-def is_ip(side):
+def is_ip(side: int) -> Condition:
     """The condition that a packet is of IP; side: INBOUND or OUTBOUND."""
 
-    def emit(g, kernel, left):
+    def emit(g: Code, kernel: Kernel, left: Label) -> None:
         known = Label()
         _member("protocol", 2)(g, kernel)
         g.emit(jump_imm("jeq", R0, _IPV4, known), jump_imm("jne", R0, _IPV6, left))
@@ -115,10 +127,10 @@ def is_ip(side):
     return emit
 
 
-def carries(protocol):
+def carries(protocol: int) -> Condition:
     """The condition behind is_ip() that a packet has a header of this protocol."""
 
-    def emit(g, kernel, left):
+    def emit(g: Code, kernel: Kernel, left: Label) -> None:
         older, done = Label(), Label()
         _version(g)
         g.emit(jump_imm("jeq", R0, 4, older))
@@ -134,7 +146,7 @@ def carries(protocol):
     return emit
 
 
-def rows():
+def rows() -> list[tuple[str, str, str, list[Condition], dict[int, Argument]]]:
     """[(provider, name, tracepoint, conditions, arguments)] of the probes of packets, for raw.Fixed."""
     found = []
     for name, side, tracepoint in (

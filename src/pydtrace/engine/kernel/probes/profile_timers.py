@@ -1,26 +1,31 @@
 # mypy: ignore-errors
-"""profile-n: a probe that fires at a rate on every CPU, from the timer's interrupt.
+"""profile-n: a probe that fires at a rate on every CPU, from a timer interrupt.
 
-In: the names of such probes, programs.  Out: descriptors that keep them going.
-Always: arg0 is where the kernel was, arg1 where the process was; the one that was not running is 0.
+- arg0 is the kernel's address, arg1 the process's; the one that was not running is 0.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf import syscalls
 from pydtrace.bpf.insn import R1, R2, R6, R7, alu_imm, ja, jump_imm, load, store, store_imm
 from pydtrace.bpf.program_builder import Label
 from pydtrace.program import program as p
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pydtrace.bpf.program_builder import Code
+
 # in pt_regs: the instruction pointer, the word that tells the mode; of that the mask, and what it is in user mode
 _PLACES = {"x86_64": (128, 136, 3, 3), "aarch64": (256, 264, 15, 0)}
 
 
-def online_cpus():
+def online_cpus() -> list[int]:
     with open("/sys/devices/system/cpu/online") as file:
         parts = [part.split("-") for part in file.read().strip().split(",")]
     return [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
 
 
-def emit_arguments(g, machine):
+def emit_arguments(g: Code, machine: str) -> None:
     """arg0 and arg1 of the state block in r7, from the context in r6."""
     pointer, mode, mask, user = _PLACES[machine]
     in_user, done = Label(), Label()
@@ -40,7 +45,7 @@ def emit_arguments(g, machine):
     g.place(done)
 
 
-def attach(prog_fd, nanoseconds, cookie):
+def attach(prog_fd: int, nanoseconds: int, cookie: int) -> list[int]:
     """Descriptors, an event and a link for each CPU."""
     fds = []
     try:

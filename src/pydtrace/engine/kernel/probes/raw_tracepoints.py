@@ -1,14 +1,17 @@
 # mypy: ignore-errors
-"""Probes of the system side that raw tracepoints fire: system calls, proc, sched, io, tcp, and those of packets.py.
+"""Probes at raw tracepoints: system calls, proc, sched, io, tcp, and those of packets.py.
 
-In: D's names of them.  Out: the tracepoint of each, when it counts as a firing, where its arguments are: as code for
-the program that engine/kernel/linker.py makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
-kernel's.  What dtrace puts on functions of the kernel (kprobes) is here only where a tracepoint says the same.
-Sources: the tracepoints' prototypes in Linux's include/trace/events, the DTrace guide's "proc" and "sched" providers.
+- Arguments mean what they mean in dtrace; a pointer to a task is the kernel's.
+- A probe that dtrace puts on a function of the kernel (kprobe) is here only if a tracepoint has
+  the same meaning.
 
-A raw tracepoint's context is its arguments, a word each.  sys_enter: the registers, the call's number; sys_exit: the
-registers, the result.  r6 = the context, r7 = the state block, r8 is kept from a condition to the arguments.
+The context of a raw tracepoint is its arguments, one word each.  sys_enter: the registers, the
+call's number; sys_exit: the registers, the result.  r6 is the context, r7 the state block, and r8
+is kept from a condition to the arguments. Sources: the prototypes in include/trace/events of
+Linux; "proc" and "sched" of the DTrace guide.
 """
+
+from __future__ import annotations
 
 import os
 
@@ -42,6 +45,17 @@ from pydtrace.program import program as p
 
 from . import packets
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydtrace.bpf.program_builder import Code
+
+    from ..linker import Maps
+
+    Argument = Callable[[Code, "Kernel"], None]  # leaves its value in r0
+    Condition = Callable[[Code, "Kernel", Label], None]  # goes to the label unless the probe fires
+
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
 TABLE_SIZE = 2 * 8 * TABLE_CALLS
 ENTRY, RETURN = "entry", "return"
@@ -57,7 +71,15 @@ class Registers:
 
     __slots__ = ("number", "number_size", "arguments", "mode", "mask", "native")
 
-    def __init__(self, number, number_size, arguments, mode, mask, native):
+    def __init__(
+        self,
+        number: int,
+        number_size: int,
+        arguments: tuple[int, ...],
+        mode: int,
+        mask: int,
+        native: int,
+    ) -> None:
         self.number, self.number_size, self.arguments = number, number_size, arguments
         self.mode, self.mask, self.native = mode, mask, native
 
@@ -71,25 +93,26 @@ _REGISTERS = {
 class Kernel:
     """What the running kernel is like, looked up once.  machine: as uname says."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.machine = os.uname().machine
-        self.registers = _REGISTERS.get(self.machine)
-        self._calls, self._structs = None, kernel_structs.Structs()
-        self._members = {}
+        self.registers: Registers = _REGISTERS.get(self.machine)  # type: ignore[assignment]  # None: there are no probes that need it
+        self._calls: dict[str, int] | None = None
+        self._structs = kernel_structs.Structs()
+        self._members: dict[tuple[str, str], int] = {}
 
     @property
-    def calls(self):
+    def calls(self) -> dict[str, int]:
         """{name: number} of the system calls."""
         if self._calls is None:
             self._calls = numbers(self.machine) if self.registers else {}
         return self._calls
 
-    def words(self, tracepoint):
+    def words(self, tracepoint: str) -> int:
         """How many words a raw tracepoint is given; as many as any, where the kernel does not say."""
         found = self._structs.tracepoint(tracepoint)
         return _MOST_WORDS if found is None else len(found)
 
-    def member(self, structure, name):
+    def member(self, structure: str, name: str) -> int:
         """The offset of a member of one of the kernel's structs.  Raises EngineError."""
         key = structure, name
         if key not in self._members:
@@ -107,7 +130,7 @@ class Kernel:
         return self._members[key]
 
 
-def _read_into(g, place, size, address, offset):
+def _read_into(g: Code, place: int, size: int, address: int, offset: int) -> None:
     """Copy what is at offset of the address in a register to a place in the state block."""
     g.emit(
         mov(R3, address),
@@ -122,23 +145,23 @@ def _read_into(g, place, size, address, offset):
 # --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
 
 
-def _word(index):
+def _word(index: int) -> Argument:
     return lambda g, kernel: g.emit(load(8, R0, R6, 8 * index))
 
 
-def _register(index):
-    def emit(g, kernel):
+def _register(index: int) -> Argument:
+    def emit(g: Code, kernel: Kernel) -> None:
         g.emit(load(8, R3, R6, 0))
         read(g, 8, R3, kernel.registers.arguments[index])
 
     return emit
 
 
-def _current(g, kernel):
+def _current(g: Code, kernel: Kernel) -> None:
     g.emit(call(GET_CURRENT_TASK))
 
 
-def _path(g, kernel):
+def _path(g: Code, kernel: Kernel) -> None:
     """Of execve(path, …) and of execveat(folder, path, …); r8 is the call's number."""
     at, done = Label(), Label()
     g.emit(jump_imm("jeq", R8, kernel.calls["execveat"], at))
@@ -149,7 +172,7 @@ def _path(g, kernel):
     g.place(done)
 
 
-def _exit_reason(g, kernel):
+def _exit_reason(g: Code, kernel: Kernel) -> None:
     """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
     done = Label()
     g.emit(load(8, R3, R6, 0))
@@ -171,13 +194,13 @@ def _exit_reason(g, kernel):
 # --- conditions: f(g, kernel, left) goes to `left` where it is no firing ---------------------------
 
 
-def _word_is(index, value, test="jne"):
+def _word_is(index: int, value: int, test: str = "jne") -> Condition:
     return lambda g, kernel, left: g.emit(
         load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left)
     )
 
 
-def _number(g, kernel, side):
+def _number(g: Code, kernel: Kernel, side: str) -> None:
     """r8 = the number of the system call."""
     if side == ENTRY:
         g.emit(load(8, R8, R6, 8))
@@ -187,7 +210,7 @@ def _number(g, kernel, side):
         g.emit(mov(R8, R0))
 
 
-def _native(g, kernel, left):
+def _native(g: Code, kernel: Kernel, left: Label) -> None:
     """The numbers of 32-bit processes mean other calls."""
     registers = kernel.registers
     g.emit(load(8, R3, R6, 0))
@@ -195,8 +218,8 @@ def _native(g, kernel, left):
     g.emit(alu_imm("and", R0, registers.mask), jump_imm("jne", R0, registers.native, left))
 
 
-def _is_call(side, *names):
-    def emit(g, kernel, left):
+def _is_call(side: str, *names: str) -> Condition:
+    def emit(g: Code, kernel: Kernel, left: Label) -> None:
         found = Label()
         _number(g, kernel, side)
         g.emit(
@@ -213,14 +236,14 @@ def _is_call(side, *names):
     return emit
 
 
-def _is_tcp(g, kernel, left):
+def _is_tcp(g: Code, kernel: Kernel, left: Label) -> None:
     """A socket's word 0: of TCP, not of SCTP and its like."""
     g.emit(load(8, R3, R6, 0))
     read(g, 2, R3, kernel.member("sock", "sk_protocol"))
     g.emit(jump_imm("jne", R0, _TCP, left))
 
 
-def _is_process(g, kernel, left):
+def _is_process(g: Code, kernel: Kernel, left: Label) -> None:
     """Not one of a process's further threads."""
     g.emit(
         call(GET_CURRENT_PID_TGID),
@@ -233,7 +256,7 @@ def _is_process(g, kernel, left):
     )
 
 
-def is_last_thread(g, kernel, left):
+def is_last_thread(g: Code, kernel: Kernel, left: Label) -> None:
     """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
     both be taken for the last one."""
     if release() >= (6, 16):
@@ -258,15 +281,15 @@ class Fixed:
 
     def __init__(
         self,
-        kernel,
-        provider,
-        name,
-        tracepoint,
-        tests=(),
-        arguments=None,
-        subject=None,
-        module="vmlinux",
-    ):
+        kernel: Kernel,
+        provider: str,
+        name: str,
+        tracepoint: str,
+        tests: Sequence[Condition] = (),
+        arguments: dict[int, Argument] | None = None,
+        subject: Argument | None = None,
+        module: str = "vmlinux",
+    ) -> None:
         self.names, self.ident, self.tracepoint = (provider, module, "", name), 0, tracepoint
         self.tests, self.arguments, self.subject, self.kernel = (
             tests,
@@ -276,31 +299,32 @@ class Fixed:
         )
 
     @property
-    def key(self):
+    def key(self) -> tuple[str, ...]:
         return self.names
 
-    def enter(self, g, maps, left):
+    def enter(self, g: Code, maps: Maps, left: Label) -> None:
         for test in self.tests:
             test(g, self.kernel, left)
 
-    def emit_ident(self, g):
+    def emit_ident(self, g: Code) -> None:
         g.emit(mov_imm(R0, self.ident))
 
-    def emit_argument(self, g, index, offset):
+    def emit_argument(self, g: Code, index: int, offset: int) -> None:
         if index in self.arguments:
             self.arguments[index](g, self.kernel)
         else:
             g.emit(mov_imm(R0, 0))
         g.emit(store(8, R7, offset, R0))
 
-    def emit_error(self, g):
+    def emit_error(self, g: Code) -> None:
         """errno: no system call returns here."""
 
-    def emit_task(self, g):
+    def emit_task(self, g: Code) -> None:
         """r0 = the task that the event is about, where that is not the running one."""
+        assert self.subject
         self.subject(g, self.kernel)
 
-    def emit_subject(self, g, reads):
+    def emit_subject(self, g: Code, reads: set[str]) -> None:
         """The parts of the event that tell of the running task, of another one instead."""
         self.emit_task(g)
         g.emit(mov(R8, R0))
@@ -325,22 +349,22 @@ class Calls:
     __slots__ = ("side", "group", "kernel")
     kernel_reads, subject = False, None
 
-    def __init__(self, kernel, side, group):
+    def __init__(self, kernel: Kernel, side: str, group: int) -> None:
         self.kernel, self.side, self.group = kernel, side, group
 
     @property
-    def tracepoint(self):
+    def tracepoint(self) -> str:
         return "sys_enter" if self.side == ENTRY else "sys_exit"
 
     @property
-    def key(self):
+    def key(self) -> tuple[str, int]:
         return "syscall", self.group
 
-    def word(self, number, ident, arguments):
+    def word(self, number: int, ident: int, arguments: int) -> tuple[int, int]:
         """(offset, value) of a system call in the table."""
         return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
 
-    def enter(self, g, maps, left):
+    def enter(self, g: Code, maps: Maps, left: Label) -> None:
         _number(g, self.kernel, self.side)
         g.emit(
             jump_imm("jge", R8, TABLE_CALLS, left),
@@ -356,10 +380,10 @@ class Calls:
         )
         _native(g, self.kernel, left)
 
-    def emit_ident(self, g):
+    def emit_ident(self, g: Code) -> None:
         g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
 
-    def emit_error(self, g):
+    def emit_error(self, g: Code) -> None:
         """errno: what a call returns from -4095 to -1 is one."""
         if self.side == RETURN:
             done = Label()
@@ -373,7 +397,7 @@ class Calls:
             )
             g.place(done)
 
-    def emit_argument(self, g, index, offset):
+    def emit_argument(self, g: Code, index: int, offset: int) -> None:
         done = Label()
         g.emit(mov_imm(R0, 0))
         if self.side == RETURN and index < 2:
@@ -411,10 +435,10 @@ class Tracepoint(Fixed):
 
     __slots__ = ()
 
-    def __init__(self, kernel, module, name):
+    def __init__(self, kernel: Kernel, module: str, name: str) -> None:
         super().__init__(kernel, RAW, name, name, module=module)
 
-    def emit_argument(self, g, index, offset):
+    def emit_argument(self, g: Code, index: int, offset: int) -> None:
         if not self.arguments:
             self.arguments = {
                 each: _word(each) for each in range(self.kernel.words(self.tracepoint))
@@ -422,7 +446,7 @@ class Tracepoint(Fixed):
         super().emit_argument(g, index, offset)
 
 
-def fixed(kernel):
+def fixed(kernel: Kernel) -> list[Fixed]:
     """[Fixed]: all of them."""
     began = _is_call(RETURN, *_NEW), _word_is(1, 0)
     found = [

@@ -1,8 +1,9 @@
-"""Return probes of functions: where each fires, and what is to be said of those that do not, or not fully.
+"""Return probes of functions: where each fires, and messages about those that cannot fire, or not
+fully.
 
-In: sites of returns.  Out: for each its returns.Points, or that it needs a uretprobe, or nothing; warnings, details.
-Always: a uretprobe is used only where it can not kill the program, as far as its files tell; a function that is named alone and can not
-have a return probe is an error, of a pattern's functions those are left out and named.
+- A uretprobe is used only if it cannot kill the program, as far as its files tell.
+- A function that a description names exactly and that cannot have a return probe is an error.
+  Functions that match a pattern are skipped, with a warning.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from .return_sites import NotFound, forbids_uretprobe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from .finder import Finder, Site, TracedFile
+    from .matcher import Matcher
+    from .return_sites import Point
 
 URETPROBE = 1 << 16  # the level of what fires where the function has returned to
 _NAMED = 3  # functions that a message names
@@ -23,24 +26,24 @@ _NAMED = 3  # functions that a message names
 class ReturnProbes:
     """finder: probes.Finder; matcher: match.Matcher."""
 
-    def __init__(self, finder: Any, matcher: Any) -> None:
+    def __init__(self, finder: Finder, matcher: Matcher) -> None:
         self._finder, self._matcher = finder, matcher
         self._refused: dict[str, list[str]] = {}  # {why: [probe]}
         self._by_address: dict[str, list[str]] = {}  # the same of those that have uretprobes
         self._without_value: dict[str, None] = {}  # probes
         self._files: dict[int, str | None] = {}  # what forbids uretprobes of each
 
-    def points(self, site: Any, wants_value: bool) -> list[Any] | None:
+    def points(self, site: Site, wants_value: bool) -> list[Point] | None:
         """None: the site needs a uretprobe.  Raises EngineError where it can have no probe and its function is named alone."""
         try:
-            found: list[Any] = site.return_points()
+            found: list[Point] = site.return_points()
         except NotFound as error:
             return self._without_points(site, error)
         if wants_value and any(not each.has_value for each in found):
             self._without_value[_name(site)] = None
         return found
 
-    def _without_points(self, site: Any, error: NotFound) -> list[Any] | None:
+    def _without_points(self, site: Site, error: NotFound) -> list[Point] | None:
         why = str(error)
         if not error.is_part:
             forbids = self._forbids(site.file)
@@ -53,7 +56,7 @@ class ReturnProbes:
         self._refused.setdefault(why, []).append(_name(site))
         return []
 
-    def _forbids(self, file: Any) -> str | None:
+    def _forbids(self, file: TracedFile) -> str | None:
         if id(file) not in self._files:
             try:
                 self._files[id(file)] = forbids_uretprobe(file.elf, self._finder.beside(file))
@@ -82,7 +85,7 @@ class ReturnProbes:
         ]
 
 
-def _name(site: Any) -> str:
+def _name(site: Site) -> str:
     return f"{site.file.name}:{site.shown}:return"
 
 

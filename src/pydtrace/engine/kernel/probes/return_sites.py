@@ -1,18 +1,18 @@
 # mypy: ignore-errors
-"""Where functions return: the places of the pid provider's return probes.
+"""Where functions return: the sites of the return probes of provider pid.
 
-In: an open elf.File, its functions.  Out: for a function its Points: where it ends, or what tells that it does.
-Always: the probe fires once for each time that the function returns, or there is none, with the reason.  A uretprobe replaces the address
-that a function returns to, which kills programs that unwind their stacks (exceptions, panics) or change them (coroutines); a probe on an
-instruction harms nobody.
+- The probe fires once for each return of the function, or there is no probe, with a reason.
+- A uretprobe replaces the return address, which kills programs that unwind their stacks
+  (exceptions, panics) or change them (coroutines).  A probe on an instruction harms no program.
 
-A function ends at its `ret` instructions, and where it jumps into another function, whose end is its own.  There the jump is noted, with
-the thread and its stack, and the probe fires where that other function returns with the same stack (a chain).  The same serves functions
-that others jump into the middle of: their beginning is noted.  Where a jump leads is not always known; then the probe fires at
-the jump, and the function's value is not there yet.
+A function ends at its `ret` instructions and at jumps into other functions, whose end is its own.
+The jump is marked, with the thread and its stack, and the probe fires where the other function
+returns with the same stack (a chain).  Functions that others enter in the middle work the same
+way: their first instruction is marked.  If the target of a jump is unknown, the probe fires at the
+jump, and the function's value is not available yet.
 
-A part of a function that the compiler has put apart (f.cold) belongs to the function that jumps there.  A file without names for
-such parts tells them by its tables of frames.
+A cold part (f.cold), which the compiler has put elsewhere, belongs to the function that jumps
+there.  In a file without names for such parts the frame tables show them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from pydtrace.symbols.elf import BadFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     Row = tuple[int, int, str]  # address, size, name
+    from pydtrace.symbols.elf import File
 
 _PART = re.compile(r"\.cold(?:\.\d+)?\Z")
 _REGION = 1 << 20  # bytes of code that is put apart
@@ -92,7 +91,7 @@ def is_part(name: str) -> bool:
     return _PART.search(name) is not None
 
 
-def forbids_uretprobe(file: Any, beside: frozenset[str] | set[str]) -> str | None:
+def forbids_uretprobe(file: File, beside: frozenset[str] | set[str]) -> str | None:
     """Why a probe on the address that functions of a file return to may kill a program, or None.  beside: names of files that the same
     processes have mapped."""
     sections = file.sections
@@ -104,7 +103,7 @@ def forbids_uretprobe(file: Any, beside: frozenset[str] | set[str]) -> str | Non
     return f"its process may unwind its stack by {found[0]}" if found else None
 
 
-def _texts(file: Any) -> bytes:
+def _texts(file: File) -> bytes:
     """The names of its symbols."""
     texts = b""
     for name in (".dynstr", ".strtab"):
@@ -117,7 +116,7 @@ def _texts(file: Any) -> bytes:
 class Returns:
     """Of one file.  file: elf.File, which stays open."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: File) -> None:
         self._file = file
         self._functions: list[Row] = [row for row in file.functions() if row[1]]
         self._starts = array("Q", (row[0] for row in self._functions))
@@ -149,7 +148,7 @@ class Returns:
             raise NotFound(str(error)) from None
 
     def _own_points(self, address: int, size: int) -> list[Point]:
-        found = {}
+        found: dict[object, Point] = {}
         for each in self.exits(address, size):
             ends = self._chain(each.target, (address,)) if each.jumps and each.target else None
             if ends is None:
@@ -209,12 +208,13 @@ class Returns:
         offset = self._file.offset(address)
         if offset is None:
             raise NotFound("its code is not in the file")
-        return self._file.read(offset, size)
+        code: bytes = self._file.read(offset, size)
+        return code
 
     def read_flow(
         self, address: int, size: int, depth: int, whole: bool
     ) -> list[tuple[int, int, int, int, int, int]]:
-        found = _tracer.function_exits(
+        found: list[tuple[int, int, int, int, int, int]] | None = _tracer.function_exits(
             self.code(address, size), self._file.machine, address, depth, whole
         )
         if found is None:

@@ -1,11 +1,12 @@
-# mypy: ignore-errors
-"""Probes of the system side: which of them a program asks for, and attaching them.
+"""Probes of the kernel: which of them a program asks for, and their attachment to tracepoints.
 
-In: probe descriptions; an engine that loads programs.  Out: probes; programs attached to the kernel's tracepoints.
-Always: only what the descriptions name; a description without a provider stands for none of these.  However many
-system calls are asked for, each set of clauses has one program at the entry to all of them and one at the return.
-Source of the arguments: the DTrace guide, and the real dtrace: at a return arg0 and arg1 are the result.
+- Only probes that descriptions name; a description without a provider names none of them.
+- Each set of clauses has one program at the entry of system calls and one at the return, for any
+  number of calls.
+- At a return arg0 and arg1 are the result, as in dtrace.
 """
+
+from __future__ import annotations
 
 from pydtrace import _tracer
 from pydtrace.bpf import syscalls
@@ -27,6 +28,14 @@ from .raw_tracepoints import (
 )
 from .usdt_operands import Operand, Register
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..engine import KernelEngine
+    from .matcher import ProbeDesc
+    from .raw_tracepoints import Fixed
+
 _MODULE = "vmlinux"
 _MOST = 6  # arguments of a system call
 _ARGUMENTS, _RESULT = 16, 16  # offsets in a perf event's context: after its header and the number
@@ -40,11 +49,11 @@ class SystemCall:
     __slots__ = ("names", "event", "number")
     is_of_who_runs = True  # it tells of the running process alone, and of its memory
 
-    def __init__(self, names, event, number):
+    def __init__(self, names: tuple[str, str, str, str], event: str, number: int | None) -> None:
         self.names, self.event, self.number = names, event, number
 
     @property
-    def count(self):
+    def count(self) -> int:
         """How many arguments it has."""
         try:
             there = tracefs.parameters(self.event)
@@ -52,7 +61,7 @@ class SystemCall:
             return _MOST
         return sum(_ARGUMENTS + 8 * index in there for index in range(_MOST))
 
-    def arguments(self, wanted):
+    def arguments(self, wanted: Iterable[int]) -> dict[int, tuple[Operand, int]]:
         """{index: (Operand, 0)} of those that it has."""
         if self.names[3] == RETURN:
             return {index: (_memory(_RESULT), 0) for index in wanted if index < 2}
@@ -60,18 +69,18 @@ class SystemCall:
         return {index: (_memory(_ARGUMENTS + 8 * index), 0) for index in wanted if index < count}
 
     @property
-    def tracepoint(self):
+    def tracepoint(self) -> int:
         """The kernel's number of it."""
         return int(tracefs.read(self.event, "id"))
 
 
-def _memory(offset):
+def _memory(offset: int) -> Operand:
     operand = Operand(f"8@[{offset}]", 8, True)
     operand.register = Register(offset, 8)
     return operand
 
 
-def _tracepoints(asked):
+def _tracepoints(asked: Iterable[ProbeDesc]) -> Iterable[tuple[str, ...]]:
     """[(module, name)] of the raw tracepoints; of those that can not be listed what is named in full.  A system call has
     none of its own, nor has an event that a tracer made (perf probe's; the real dtrace's BEGIN and END)."""
     try:
@@ -85,7 +94,7 @@ def _tracepoints(asked):
         ]
 
 
-def _calls(known):
+def _calls(known: Mapping[str, int]) -> list[tuple[str, str, str]]:
     """[(name, side, the tracepoint's folder)] of the system calls of this kernel, in its order, which is dtrace's.
     known: {name: number}"""
     try:
@@ -100,7 +109,7 @@ def _calls(known):
     ]
 
 
-def _may_be_call(desc):
+def _may_be_call(desc: ProbeDesc) -> bool:
     """Whether a description without a provider, such as write:entry, may stand for a system call."""
     return desc.function not in ("", "*") and any(
         _tracer.glob(desc.name, side) for side in (ENTRY, RETURN)
@@ -111,9 +120,9 @@ class SystemSide:
     """The probes that any of the descriptions stands for.  probes: {(provider, module, function, name): Fixed or
     SystemCall}, in an order that is the same each time."""
 
-    def __init__(self, descriptions):
+    def __init__(self, descriptions: Iterable[ProbeDesc]) -> None:
         self.kernel = Kernel()
-        self.probes = {}
+        self.probes: dict[tuple[str, str, str, str], SystemCall | Fixed] = {}
         asked = [desc for desc in descriptions if desc.provider or _may_be_call(desc)]
         if any(_tracer.glob(desc.provider, "syscall") for desc in asked):
             for name, side, event in _calls(self.kernel.calls):
@@ -123,12 +132,11 @@ class SystemSide:
                     names, event, number if number < TABLE_CALLS else None
                 )
         if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
-            for probe in fixed(self.kernel):
-                self.probes[probe.names] = probe
+            self.probes.update((probe.names, probe) for probe in fixed(self.kernel))
         if any(_tracer.glob(desc.provider, RAW) for desc in asked):
             for module, name in _tracepoints(asked):
-                probe = Tracepoint(self.kernel, module, name)
-                self.probes[probe.names] = probe
+                tracepoint = Tracepoint(self.kernel, module, name)
+                self.probes[tracepoint.names] = tracepoint
         self.probes = {
             names: probe
             for names, probe in self.probes.items()
@@ -136,13 +144,13 @@ class SystemSide:
         }
 
     @property
-    def wants_table(self):
+    def wants_table(self) -> bool:
         """Whether the programs need the table of system calls."""
         return any(isinstance(probe, SystemCall) for probe in self.probes.values())
 
-    def attach(self, engine, idents):
+    def attach(self, engine: KernelEngine, idents: Mapping[tuple[str, str, str, str], int]) -> None:
         """engine: KernelEngine, for what it has of programs, maps and an Attacher; idents: {names: id of the probe}"""
-        groups = {}  # (side, clauses): Calls
+        groups: dict[tuple[str, tuple[int, ...]], Calls] = {}  # {(side, clauses): Calls}
         for names, probe in self.probes.items():
             clauses, ident = engine.matcher.clauses_named(names), idents[names]
             engine.put_names(ident)
@@ -165,7 +173,7 @@ class SystemSide:
             self._attach_raw(engine, group, clauses)
 
     @staticmethod
-    def _attach_raw(engine, probe, clauses):
+    def _attach_raw(engine: KernelEngine, probe: Fixed | Calls, clauses: tuple[int, ...]) -> None:
         program = engine.program_for(
             (clauses, probe.key), clauses, Event(raw=probe), syscalls.RAW_TRACEPOINT
         )
@@ -175,7 +183,9 @@ class SystemSide:
             raise kernel_errors.failed("raw", error, probe.tracepoint) from None
 
     @staticmethod
-    def _attach_single(engine, probe, clauses, ident):
+    def _attach_single(
+        engine: KernelEngine, probe: SystemCall, clauses: tuple[int, ...], ident: int
+    ) -> None:
         arguments = probe.arguments(demanded([engine.program.clauses[index] for index in clauses]))
         key = (clauses, probe.names[3], tuple(arguments))
         program = engine.program_for(key, clauses, Event(arguments=arguments), syscalls.TRACEPOINT)
@@ -185,5 +195,5 @@ class SystemSide:
             raise kernel_errors.failed("perf", error, ":".join(probe.names)) from None
 
 
-def _matches(desc, names):
+def _matches(desc: ProbeDesc, names: tuple[str, str, str, str]) -> bool:
     return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), names))

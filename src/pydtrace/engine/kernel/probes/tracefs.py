@@ -1,8 +1,9 @@
-# mypy: ignore-errors
-"""What tracefs tells of the kernel's tracepoints.
+"""The kernel's tracepoints, as tracefs lists them.
 
-In: names.  Out: lists of tracepoints; the arguments of system calls.  Always: OSError where nobody may look there.
+- If the user may not read tracefs, functions raise OSError.
 """
+
+from __future__ import annotations
 
 import os
 import re
@@ -14,19 +15,19 @@ _ARGUMENTS = 16  # where a system call's begin, behind the event's header and th
 CALLS = "syscalls"  # the module of the system calls' tracepoints
 
 
-def folder():
+def folder() -> str:
     return next(
         (path for path in _FOLDERS if os.path.isdir(os.path.join(path, "sched"))), _FOLDERS[0]
     )
 
 
-def read(event, name):
+def read(event: str, name: str) -> str:
     """A file of an event, such as syscalls/sys_enter_read."""
     with open(os.path.join(folder(), event, name)) as file:
         return file.read()
 
 
-def events():
+def events() -> list[tuple[str, ...]]:
     """[(module, name)] of the kernel's tracepoints, in its order."""
     with open(
         os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii"
@@ -34,7 +35,7 @@ def events():
         return [tuple(line.strip().split(":")[:2]) for line in file]
 
 
-def made():
+def made() -> set[tuple[str, ...]]:
     """{(module, name)} of the events that tracers made at places in code."""
     try:
         with open(
@@ -45,7 +46,7 @@ def made():
         return set()
 
 
-def parameters(event):
+def parameters(event: str) -> dict[int, str]:
     """{offset in the event: the type, in C's words} of a system call's arguments at its entry."""
     found = (
         (int(offset), words.strip()) for words, offset in _FIELD.findall(read(event, "format"))
@@ -53,7 +54,7 @@ def parameters(event):
     return {offset: words for offset, words in found if offset >= _ARGUMENTS}
 
 
-def arguments(name):
+def arguments(name: str) -> list[str] | None:
     """[the type, in C's words] of a system call's arguments; None where there is no such call, or nobody may look."""
     if not name.isidentifier():  # a pattern
         return None

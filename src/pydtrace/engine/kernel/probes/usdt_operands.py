@@ -1,10 +1,14 @@
 # mypy: ignore-errors
-"""USDT operands: what a note says about where its arguments are.
+"""USDT operands: where the arguments of a probe are, as its note says.
 
-In: the operand string of a note ("-4@$12 8@%rdi 8@-16(%rbp,%rcx,8)"; on aarch64 "8@x0 -4@[sp, 12]"), written
-by the compiler as it writes assembly operands.  Out: Operand objects, and the eBPF that loads one.
-Always: what the grammar does not have raises Unsupported, and only where that argument is asked for.
+The compiler writes operands like those of assembly: "-4@$12 8@%rdi 8@-16(%rbp,%rcx,8)", on aarch64
+"8@x0 -4@[sp, 12]".
+
+- An operand outside this grammar raises UnsupportedOperand, but only if a clause reads that
+  argument.
 """
+
+from __future__ import annotations
 
 import re
 
@@ -27,6 +31,12 @@ from pydtrace.bpf.insn import (
 )
 from pydtrace.engine.kernel.passes.read_kernel_memory import read
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydtrace.bpf.program_builder import Code
+
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 
 
@@ -40,7 +50,7 @@ class Register:
 
     __slots__ = ("offset", "size", "shift")
 
-    def __init__(self, offset, size, shift=0):
+    def __init__(self, offset: int, size: int, shift: int = 0) -> None:
         self.offset, self.size, self.shift = offset, size, shift
 
 
@@ -67,9 +77,13 @@ class Operand:
         "is_float",
     )
 
-    def __init__(self, text, size, signed):
+    def __init__(self, text: str, size: int, signed: bool) -> None:
         self.text, self.size, self.signed = text, size, signed
-        self.constant = self.register = self.base = self.index = self.symbol = None
+        self.constant: int | None = None
+        self.register: Register | None = None
+        self.base: Register | None = None
+        self.index: Register | None = None
+        self.symbol: str | None = None
         self.index_signed = self.relative = self.of_thread = self.is_float = False
         self.scale = self.displacement = 0
 
@@ -130,7 +144,7 @@ _ARM_INDEX = re.compile(
 _SCALES = {None: 0, "1": 0, "2": 1, "4": 2, "8": 3}
 
 
-def split(text):
+def split(text: str) -> list[str]:
     """The operands of a note's string: blanks inside of brackets divide nothing."""
     found, depth, start = [], 0, None
     for i, char in enumerate(text):
@@ -146,7 +160,7 @@ def split(text):
     return found
 
 
-def types(text):
+def types(text: str) -> list[str]:
     """The types of a note's operands, in D's words: as their sizes and signs say."""
     found = []
     for each in split(text):
@@ -163,7 +177,7 @@ def types(text):
     return found
 
 
-def parse(text, machine):
+def parse(text: str, machine: int) -> Operand:
     """The Operand of one operand's text."""
     match = _PREFIX.match(text)
     size, signed, body = 8, True, text
@@ -182,7 +196,7 @@ def parse(text, machine):
     return operand
 
 
-def _register(operand, name, registers):
+def _register(operand: Operand, name: str, registers: Mapping[str, Register]) -> Register:
     register = registers.get(name)
     if register is None and operand.is_float:
         raise Unsupported(
@@ -193,7 +207,7 @@ def _register(operand, name, registers):
     return register
 
 
-def _sum(operand, text):
+def _sum(operand: Operand, text: str) -> None:
     """A sum of numbers and a symbol, into displacement and symbol."""
     place = 0
     while place < len(text):
@@ -211,7 +225,7 @@ def _sum(operand, text):
             raise Unsupported(f"{operand.text} is a difference of symbols")
 
 
-def _parse_x86_64(operand, body, registers):
+def _parse_x86_64(operand: Operand, body: str, registers: Mapping[str, Register]) -> None:
     if body[:1] == "$":
         _constant(operand, body[1:])
         return
@@ -238,12 +252,12 @@ def _parse_x86_64(operand, body, registers):
         operand.base = _register(operand, match["base"], registers)
     if match["index"]:
         operand.index = _register(operand, match["index"], registers)
-        operand.scale = _SCALES.get(match["scale"])
-        if operand.scale is None:
+        if match["scale"] not in _SCALES:
             raise Unsupported(f"{operand.text}: no such scale")
+        operand.scale = _SCALES[match["scale"]]
 
 
-def _parse_aarch64(operand, body, registers):
+def _parse_aarch64(operand: Operand, body: str, registers: Mapping[str, Register]) -> None:
     if _NUMBER.match(body.lstrip("#")):
         _constant(operand, body.lstrip("#"))
         return
@@ -268,7 +282,7 @@ def _parse_aarch64(operand, body, registers):
     operand.scale = int(index["scale"] or 0)
 
 
-def _constant(operand, text):
+def _constant(operand: Operand, text: str) -> None:
     _sum(operand, text)
     if operand.symbol is None:
         operand.constant = operand.displacement
@@ -277,7 +291,9 @@ def _constant(operand, text):
 # --- code -----------------------------------------------------------------------------
 
 
-def emit(g, operand, context, state, offset, symbol_distance):
+def emit(
+    g: Code, operand: Operand, context: int, state: int, offset: int, symbol_distance: int
+) -> None:
     """Load an operand into the 8 bytes at state + offset, extended to 64 bits by its size and sign; 0 where its
     memory can not be read.  g: a code.Code; context, state: registers that calls keep; symbol_distance: what to
     add for the operand's symbol.  Loses r0 … r5."""
@@ -299,33 +315,34 @@ def emit(g, operand, context, state, offset, symbol_distance):
         g.emit(store(8, state, offset, R0))
 
 
-def is_direct(operand):
+def is_direct(operand: Operand) -> bool:
     """Whether it is a constant or in a register, so that no memory has to be read."""
     return operand.constant is not None or operand.register is not None
 
 
-def emit_direct(g, operand, context, to):
+def emit_direct(g: Code, operand: Operand, context: int, to: int) -> None:
     """Load such an operand into a register, extended to 64 bits."""
     if operand.constant is not None:
         g.emit(const(to, _extended(operand.constant, operand)))
         return
+    assert operand.register
     _load_register(g, operand.register, context, to)
     _narrow(g, to, min(operand.size, operand.register.size), operand.signed)
 
 
-def _extended(value, operand):
+def _extended(value: int, operand: Operand) -> int:
     bits = 8 * operand.size
     value &= (1 << bits) - 1
     return value - (1 << bits) if operand.signed and value >> bits - 1 else value
 
 
-def _load_register(g, register, context, to):
+def _load_register(g: Code, register: Register, context: int, to: int) -> None:
     g.emit(load(8, to, context, register.offset))
     if register.shift:
         g.emit(alu_imm("rsh", to, register.shift))
 
 
-def _narrow(g, register, size, signed):
+def _narrow(g: Code, register: int, size: int, signed: bool) -> None:
     if size < 8:
         shift = 64 - 8 * size
         g.emit(
@@ -333,7 +350,7 @@ def _narrow(g, register, size, signed):
         )
 
 
-def _address(g, operand, context, symbol_distance):
+def _address(g: Code, operand: Operand, context: int, symbol_distance: int) -> None:
     """r3 = where the operand's memory is."""
     displacement = operand.displacement + (symbol_distance if operand.symbol else 0)
     if operand.of_thread:

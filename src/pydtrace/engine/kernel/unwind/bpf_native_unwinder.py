@@ -1,12 +1,17 @@
 # mypy: ignore-errors
-"""The walk of a native stack by tables, in the place of bpf_get_stack(), by the program in the kernel that a firing runs.
+"""The native unwinder in the kernel: it uses unwind tables instead of the frame pointers of
+bpf_get_stack().
 
-In: where processes have which table, and the tables (unwind/unwind_rows.py, both by the tracer); the registers that the running thread left user
-mode with.  Out: the frames' addresses in the state block, as bpf_get_stack() has them; the tracer is asked for what is not known.
-Always: the process is read by bpf_probe_read_user() alone: what its stack and its files say leads nowhere but into itself; there are as many
-steps as there is room for frames, each with so many looks at a table; code that has no table is left by the chain of frame pointers.
-Where the code of a process, or its table, is not known yet the stack ends with a mark that says so, not with frames that may be none; what
-a frame pointer leads to is a frame only where code is known to be.
+The tracer puts the code parts of processes and the tables (unwind/unwind_rows.py) into maps.  The
+program requests what is missing.
+
+- Only bpf_probe_read_user() reads the process, so its stack and its files can lead nowhere but
+  into the process.
+- There are as many steps as there is room for frames, and each looks at a bounded number of rows.
+- Code without a table is left by the frame pointer.  Its result is a frame only if code is known
+  there.
+- If the code of a process or its table is not known yet, the stack ends with a mark instead of
+  frames that may be wrong.
 """
 
 from __future__ import annotations
@@ -57,7 +62,11 @@ from . import bpf_python_unwinder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+
+    from pydtrace.bpf.insn import Insn
+
+    from ..passes.function_copies import Function
+    from .bpf_python_unwinder import Places
 
 # In pt_regs of x86-64
 _BP, _PC, _MODE, _SP, _REGISTERS, _USER_64 = 32, 128, 136, 152, 160, 0x33
@@ -86,7 +95,7 @@ def cannot(machine: str, release: tuple[int, ...]) -> str | None:
     )
 
 
-def unwinds(places: Any, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unwind]:
+def unwinds(places: Places, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unwind]:
     """{whose: Unwind} of a program's stacks."""
     return (
         {
@@ -102,13 +111,14 @@ class Unwind(bpf_python_unwinder.Frames):
     """The function of one: r1 is the state block, with RETURNED: AT_END: the thread is at the end of a function, so that the stack is its
     caller's; AT_BEGINNING: of one, whose caller is on top of the stack; r0 = 1, or 0 where the process is not known."""
 
-    def __init__(self, places: Any, offset: int, frames: int) -> None:
+    def __init__(self, places: Places, offset: int, frames: int) -> None:
         super().__init__(places, offset, frames)
         self._step = bpf_python_unwinder.Step(self._one(), [])
         self.function = bpf_python_unwinder.Own(*self._whole())
 
-    def _whole(self) -> tuple[Any, list[tuple[int, Any]]]:
-        g, calls = Code(), []
+    def _whole(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
+        g = Code()
+        calls: list[tuple[int, Function]] = []
         new, found, same, none, done, known = (Label() for _ in range(6))
         _, _, most = self.words
         g.emit(mov(R6, R1))
@@ -162,7 +172,7 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(exit_())
         return g.finish(), calls
 
-    def _make_empty(self, g: Any) -> None:
+    def _make_empty(self, g: Code) -> None:
         """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
         count, _, most = self.words
         g.emit(
@@ -173,12 +183,12 @@ class Unwind(bpf_python_unwinder.Frames):
             call(PROBE_READ_KERNEL),
         )
 
-    def _mark(self, g: Any) -> None:
+    def _mark(self, g: Code) -> None:
         """Behind the last frame: what follows is not known yet."""
         g.emit(*const(R1, w.MARK | w.UNSEEN))
         bpf_python_unwinder.append(g, self.words)
 
-    def _take_back(self, g: Any) -> None:
+    def _take_back(self, g: Code) -> None:
         """The last frame."""
         count, frames, most = self.words
         none = Label()
@@ -194,7 +204,7 @@ class Unwind(bpf_python_unwinder.Frames):
         )
         g.place(none)
 
-    def _registers(self, g: Any, none: Label) -> None:
+    def _registers(self, g: Code, none: Label) -> None:
         """Of the thread in user mode; to `none` where it is a 32-bit program's."""
         area = self.var(bpf_python_unwinder.RECORD)
         user_registers(g, R6, area, _REGISTERS)
@@ -219,7 +229,7 @@ class Unwind(bpf_python_unwinder.Frames):
         )
         g.place(stays)
 
-    def _ask_now_and_then(self, g: Any) -> None:
+    def _ask_now_and_then(self, g: Code) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
         done, ask = Label(), Label()
         g.emit(
@@ -247,7 +257,7 @@ class Unwind(bpf_python_unwinder.Frames):
 
     # --- one frame -----------------------------------------------------------------------------------
 
-    def _one(self) -> Any:
+    def _one(self) -> list[Insn]:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
         g = Code()
         stop, unknown, guessed, later, by_pointer, inside, follow, further = (
@@ -301,7 +311,7 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(mov_imm(R0, 1), exit_())
         return g.finish()
 
-    def _read(self, g: Any, place: int, size: int, address: int, failed: Label) -> None:
+    def _read(self, g: Code, place: int, size: int, address: int, failed: Label) -> None:
         """Of the process's memory into a place of ours."""
         g.emit(
             mov(R1, R6),
@@ -312,7 +322,7 @@ class Unwind(bpf_python_unwinder.Frames):
             jump_imm("jne", R0, 0, failed),
         )
 
-    def _halve(self, g: Any, found: Label) -> None:
+    def _halve(self, g: Code, found: Label) -> None:
         """r3 = the middle of what is left; to `found` where nothing is.  The bounds are in memory, so that they are to the verifier the same
         numbers after each step."""
         g.emit(
@@ -324,7 +334,7 @@ class Unwind(bpf_python_unwinder.Frames):
             alu_imm("rsh", R3, 1),
         )
 
-    def _go_on(self, g: Any, value: int, wanted: int) -> None:
+    def _go_on(self, g: Code, value: int, wanted: int) -> None:
         """To the upper half where the value at r3, the middle, is not above what is wanted, else to the lower."""
         lower, following = Label(), Label()
         g.emit(
@@ -337,7 +347,7 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(store(8, R6, self.var(HIGH), R3))
         g.place(following)
 
-    def _part(self, g: Any, unknown: Label, later: Label, by_pointer: Label) -> None:
+    def _part(self, g: Code, unknown: Label, later: Label, by_pointer: Label) -> None:
         """Of address r8: r9 = the table, r8 = the address as it counts, HIGH = the number of its rows; to `unknown` where no part is, to
         `later` where its table is not read yet, to `by_pointer` where it has none."""
         found = Label()
@@ -380,7 +390,7 @@ class Unwind(bpf_python_unwinder.Frames):
         )
 
     @staticmethod
-    def _at(g: Any, number: int) -> None:
+    def _at(g: Code, number: int) -> None:
         """r4 leads to the part of a number, but for PARTS."""
         g.emit(
             mov(R4, number),
@@ -389,7 +399,7 @@ class Unwind(bpf_python_unwinder.Frames):
             alu("add", R4, R7),
         )
 
-    def _row(self, g: Any, by_pointer: Label) -> None:
+    def _row(self, g: Code, by_pointer: Label) -> None:
         """r9 = the rule for address r8 in the table r9."""
         found = Label()
         for _ in range(_ROW_STEPS):
@@ -409,7 +419,7 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(load(4, R9, R0, 4))
 
     @staticmethod
-    def _element(g: Any, failed: Label) -> None:
+    def _element(g: Code, failed: Label) -> None:
         """r0 leads to the row whose number is on the stack."""
         g.emit(
             mov(R1, R9),
@@ -419,7 +429,7 @@ class Unwind(bpf_python_unwinder.Frames):
             jump_imm("jeq", R0, 0, failed),
         )
 
-    def _by_table(self, g: Any, by_pointer: Label, further: Label, stop: Label) -> None:
+    def _by_table(self, g: Code, by_pointer: Label, further: Label, stop: Label) -> None:
         """The caller's registers, by rule r9; r8 = where its frame begins."""
         by_bp, jumps, signal, begins, same, low = (Label() for _ in range(6))
         g.emit(

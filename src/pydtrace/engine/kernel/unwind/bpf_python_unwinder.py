@@ -1,13 +1,19 @@
 # mypy: ignore-errors
-"""The walk of an interpreter's stack, by the program in the kernel that a firing runs.
+"""The Python unwinder in the kernel: it appends Python frames to a stack in the state block.
 
-In: the map of processes (unwind/python_frame_words.py), a state block with WALK_SIZE bytes behind its busy word.  Out: words of frames behind those that a
-stack in the state block has already; what is new is sent to the tracer, which reads the names while the process lives.
-Always: all that is read of the process is read as its own memory, so that nothing it says leads into the kernel; each loop has an end; what
-could not be read is said by a word.
+A new stack is sent to the tracer, which reads the names while the process lives.  The map of
+processes (python_frame_words.py) has the offsets in CPython's structs.  Behind the busy word the
+state block has WALK_SIZE bytes for the unwinder.
 
-Loops are bpf_loop() from Linux 5.17 on; before, a loop around a global function, which the verifier looks at once.
+- Everything is read as the memory of the process, so nothing in it leads into the kernel.
+- Each loop is bounded.
+- A mark stands for frames that could not be read.
+
+Loops are bpf_loop() from Linux 5.17 on.  On older kernels they are a loop around a global
+function, which the verifier checks once.
 """
+
+from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import (
     GET_CURRENT_TASK,
@@ -53,6 +59,15 @@ from pydtrace.engine.kernel.passes.function_copies import Function
 from pydtrace.engine.kernel.passes.read_kernel_memory import read
 from pydtrace.unwind import python_frame_words as w
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pydtrace.bpf.insn import Insn
+
+    from ..linker import Maps
+    from .unwinder_maps import TaskOffsets
+
 BPF_LOOP = (5, 17)
 THREADS = 2048  # steps on the way to the thread
 _PATIENCE = 100_000_000  # ns that an answer may take before the tracer is asked again
@@ -88,9 +103,14 @@ class Places:
         "tls",
     )
 
-    def __init__(self, first, area, task, loops, tables, maps):
+    def __init__(
+        self, first: int, area: int, task: TaskOffsets, loops: bool, tables: bool, maps: Maps
+    ) -> None:
         """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
+        self.parts: int | None
+        self.tables: int | None
+        self.forked: int | None
         self.parts, self.tables, self.forked = (
             (first + 3, first + 4, first + 5) if tables else (None, None, None)
         )
@@ -101,7 +121,7 @@ class Places:
 WALKED = {"language", "user"}  # whose stacks have an interpreter's frames
 
 
-def walks(places, stacks):
+def walks(places: Places, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Walk]:
     """{whose: Walk} of a program's stacks."""
     return {
         whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()
@@ -111,22 +131,22 @@ def walks(places, stacks):
 class Frames:
     """What all walks into the stack at an offset of the state block, which has room for so many frames, have in common."""
 
-    def __init__(self, places, offset, frames):
+    def __init__(self, places: Places, offset: int, frames: int) -> None:
         self._places, self._offset, self._frames = places, offset, frames
 
-    def var(self, offset):
+    def var(self, offset: int) -> int:
         return self._places.area + offset
 
     @property
-    def words(self):
+    def words(self) -> tuple[int, int, int]:
         """(where the number of frames is, where the frames are, how many at the most)."""
         return self._offset, self._offset + 8, self._frames
 
     @property
-    def loops(self):
+    def loops(self) -> bool:
         return self._places.loops
 
-    def _stamp(self, g, done):
+    def _stamp(self, g: Code, done: Label) -> None:
         """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
         is searched for is put at WANTED."""
         places = self._places
@@ -148,7 +168,7 @@ class Frames:
             )
         g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
 
-    def _ask(self, g, what):
+    def _ask(self, g: Code, what: int) -> None:
         """Of the process r9, stamp r8, by a record without frames."""
         g.emit(
             mov(R1, R9),
@@ -160,7 +180,7 @@ class Frames:
         )
         self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
 
-    def _map(self, g, helper, index, key, value):
+    def _map(self, g: Code, helper: int, index: int, key: int, value: int) -> None:
         """Key: on the stack; value: in the state block."""
         g.emit(
             ld_map(R1, index),
@@ -172,7 +192,7 @@ class Frames:
             call(helper),
         )
 
-    def _output(self, g, offset, size):
+    def _output(self, g: Code, offset: int, size: Callable[[], None]) -> None:
         g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
         size()
         g.emit(mov_imm(R4, 0), call(RINGBUF_OUTPUT))
@@ -181,21 +201,22 @@ class Frames:
 class Walk(Frames):
     """The functions of the walk of an interpreter's.  alone: there are no native frames, so that a process that is not known yet is said."""
 
-    def __init__(self, places, offset, frames, alone):
+    def __init__(self, places: Places, offset: int, frames: int, alone: bool) -> None:
         super().__init__(places, offset, frames)
         self._alone = alone
         self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
         self.function = Own(*self._whole())
 
-    def at(self, field):
+    def at(self, field: str) -> int:
         """Offset in the state block of what the map has of the process."""
         return self._places.area + CONFIG + w.FIELD[field]
 
     # --- the whole ---------------------------------------------------------------------------------
 
-    def _whole(self):
+    def _whole(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
         """r1 = the state block.  r6 is it, from then on."""
-        g, calls = Code(), []
+        g = Code()
+        calls: list[tuple[int, Function]] = []
         known, done = Label(), Label()
         g.emit(
             mov(R6, R1),
@@ -223,7 +244,7 @@ class Walk(Frames):
         g.emit(exit_())
         return g.finish(), calls
 
-    def _make_room(self, g):
+    def _make_room(self, g: Code) -> None:
         """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out.  The two
         innermost stay always: who fires and its caller (`ucaller`)."""
         count, frames, most = self.words
@@ -241,7 +262,7 @@ class Walk(Frames):
             )
             g.place(enough)
 
-    def _process(self, g, known, done):
+    def _process(self, g: Code, known: Label, done: Label) -> None:
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
         new, same, ask, unseen = Label(), Label(), Label(), Label()
@@ -294,7 +315,7 @@ class Walk(Frames):
             append(g, self.words)
         g.emit(mov_imm(R0, 1), ja(done))
 
-    def _loop(self, g, calls, step, times):
+    def _loop(self, g: Code, calls: list[tuple[int, Function]], step: Step, times: int) -> None:
         """Call a step until it says 1, so many times at the most."""
         if self.loops:
             g.emit(store(8, R10, -24, R6), mov_imm(R1, times))
@@ -314,7 +335,7 @@ class Walk(Frames):
         )
         g.place(over)
 
-    def _innermost(self, g, calls):
+    def _innermost(self, g: Code, calls: list[tuple[int, Function]]) -> None:
         """The thread, and of it the innermost frame."""
         lost, found, missing = Label(), Label(), Label()
         g.emit(store_imm(8, R6, self.var(THREAD), 0), store_imm(8, R6, self.var(FRAME), 0))
@@ -342,7 +363,7 @@ class Walk(Frames):
         g.emit(store_imm(8, R6, self.var(WHY), w.LOST), store_imm(8, R6, self.var(FRAME), 0))
         g.place(found)
 
-    def _end(self, g):
+    def _end(self, g: Code) -> None:
         """Say what is wrong with the stack, if there is room."""
         done, put = Label(), Label()
         g.emit(
@@ -357,7 +378,7 @@ class Walk(Frames):
         append(g, self.words)
         g.place(done)
 
-    def _send(self, g):
+    def _send(self, g: Code) -> None:
         """The stack, unless one like it was sent a moment ago."""
         count, _, most = self.words
         done, new = Label(), Label()
@@ -399,7 +420,7 @@ class Step(Own):
     """One that is called again and again, with the state block."""
 
 
-def _state(g, walk):
+def _state(g: Code, walk: Walk) -> None:
     """r6 = the state block; of bpf_loop()'s arguments the second leads to it."""
     if walk.loops:
         g.emit(load(8, R6, R2, 0))
@@ -409,7 +430,7 @@ def _state(g, walk):
         g.place(there)
 
 
-def _word(g, base, offset, failed):
+def _word(g: Code, base: int, offset: int | None, failed: Label) -> None:
     """r0 = the word of the process at [base] + [offset], both in the state block; to `failed` where it is not there."""
     g.emit(load(8, R3, R6, base))
     if offset is not None:
@@ -425,7 +446,7 @@ def _word(g, base, offset, failed):
     )
 
 
-def _seek(walk):
+def _seek(walk: Walk) -> list[Insn]:
     """One step on the way to the thread: an interpreter, or a thread of it."""
     g, at_thread, stop, found, lost = Code(), Label(), Label(), Label(), Label()
     interp, thread = walk.var(INTERP), walk.var(THREAD)
@@ -454,7 +475,7 @@ def _seek(walk):
     return g.finish()
 
 
-def _step(walk):
+def _step(walk: Walk) -> list[Insn]:
     """One frame, from [FRAME]; a step outwards."""
     g = Code()
     stop, lost, shown, outwards = Label(), Label(), Label(), Label()
@@ -502,7 +523,7 @@ def _step(walk):
     return g.finish()
 
 
-def _field(g, walk, size, field, register, lost):
+def _field(g: Code, walk: Walk, size: int, field: str, register: int, lost: Label) -> None:
     """A field of the frame that was read."""
     g.emit(
         load(4, R1, R6, walk.at(field)),
@@ -512,7 +533,7 @@ def _field(g, walk, size, field, register, lost):
     )
 
 
-def _mark_first(g, walk):
+def _mark_first(g: Code, walk: Walk) -> None:
     """The frame before this one, which is no function's, is the outermost of a call of the interpreter."""
     count, frames, most = walk.words
     none = Label()
@@ -531,7 +552,7 @@ def _mark_first(g, walk):
     g.place(none)
 
 
-def _shown(g, walk, lost):
+def _shown(g: Code, walk: Walk, lost: Label) -> None:
     """r1 = the word of the frame that was read."""
     new, placed, no_entry, put = Label(), Label(), Label(), Label()
     _field(g, walk, 8, "frame_code", R7, lost)
@@ -576,7 +597,7 @@ def _shown(g, walk, lost):
     g.emit(mov(R1, R8))
 
 
-def append(g, words):
+def append(g: Code, words: tuple[int, int, int]) -> None:
     """Append the word in r1, if there is room for it."""
     count, frames, most = words
     full = Label()

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Stacks of the kernel engine: by tables (bpf_native_unwinder.py), by bpf_get_stack(), and an interpreter's own (bpf_python_unwinder.py), into the state block.
+"""Stacks in the state block: by unwind tables (bpf_native_unwinder.py), by bpf_get_stack(), and of
+Python (bpf_python_unwinder.py).
 
-In: Program.stacks.  Out: code that puts the frames and, before them, their number where the clauses look.
-Always: what the kernel can not record is a stack without frames.
+- A stack that the kernel cannot record has no frames.
 """
 
 from __future__ import annotations
@@ -35,18 +35,24 @@ from .bpf_native_unwinder import AT_END, RETURNED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+
+    from pydtrace.bpf.program_builder import Code
+
+    from ..linker import CallSites
+    from ..passes.function_copies import Function
+    from .bpf_native_unwinder import Unwind
+    from .bpf_python_unwinder import Walk
 
 _USER_STACK = 1 << 8
 
 
 def emit(
-    g: Any,
+    g: Code,
     stacks: Mapping[str, tuple[int, int]],
     wanted: Iterable[str],
-    walks: Mapping[str, Any],
-    unwinds: Mapping[str, Any],
-    calls: list[tuple[int, Any]],
+    walks: Mapping[str, Walk],
+    unwinds: Mapping[str, Unwind],
+    calls: CallSites,
     place: int = 0,
 ) -> None:
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk};
@@ -74,19 +80,19 @@ def emit(
             g.place(walked)
 
 
-def _call(g: Any, which: Any, calls: list[tuple[int, Any]]) -> None:
+def _call(g: Code, which: Function, calls: CallSites) -> None:
     g.emit(mov(R1, R7))
     calls.append((len(g.insns), which))
     g.emit(call_sub(0))
 
 
 def _native(
-    g: Any,
+    g: Code,
     whose: str,
     offset: int,
     frames: int,
-    unwinds: Mapping[str, Any],
-    calls: list[tuple[int, Any]],
+    unwinds: Mapping[str, Unwind],
+    calls: CallSites,
     place: int,
 ) -> None:
     some, done, walked = Label(), Label(), Label()

@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""What the walks of stacks (bpf_python_unwinder.py, bpf_native_unwinder.py) and the tracer say to each other.
+"""The maps between the unwinders in the kernel and the tracer: requests, answers, and stacks to
+name.
 
-In: the engine's maps, whoever knows interpreters (driver/python_frame_names.py) and machine code (driver/unwind_table_loader.py).  Out: the maps of processes
-and of tables filled as they are asked for, and each stack shown to who can name it, while its process lives.
-Always: nothing here reads a process; what a process makes last costs the tracer no time.
+- Nothing here reads a process.
+- The resolvers (driver/python_frame_names.py, driver/unwind_table_loader.py) work in their own
+  threads, so a slow process does not delay the tracer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    # offsets in task_struct of mm, of self_exec_id, and of what pthread_self() is, None where threads are known by their ids
+    TaskOffsets = tuple[int, int, int | None]
+    from ..probes.raw_tracepoints import Kernel
 
 _PROCESSES, _STACKS, _RING = 4096, 1 << 16, 1 << 19
 MAPS = [
@@ -66,7 +71,7 @@ def empty_tables(definition: p.MapDef) -> int:
         os.close(none)
 
 
-def task(raw_kernel: Any) -> tuple[int, int, int | None]:
+def task(raw_kernel: Kernel) -> TaskOffsets:
     """(offset of a task's mm, of the number of its execs, of pthread_self()) in the kernel's task.  Raises EngineError where this kernel
     does not tell."""
     member = raw_kernel.member
