@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 # What the extension is built from; Python files need no rebuild, .venv sees src/ itself.
 SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d include/*.h c/*/*.[ch] c/bpf/helpers/*.[ch] c/generators/*.py \
-	src/py*/*.pyx src/py*/*.px[di] src/pyusdt/native/*.[ch] src/pyusdt/*.in)
+	src/py*/*.pyx src/py*/*.px[di] src/pyusdt/_core_c/*.[ch] src/pyusdt/_core_c/vm/*.[ch] src/pyusdt/*.in)
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 # A test that hangs is one that fails, by its name.

@@ -109,7 +109,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
         glob("c/**/*.h", recursive=True)
         + glob("include/*")
         + glob("src/pyusdt/include/*")
-        + glob("src/pyusdt/native/*.h")
+        + glob("src/pyusdt/_core_c/**/*.h", recursive=True)
         + glob("src/py*/*.p[xy][di]")
     )
     common = {
@@ -118,7 +118,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
         "extra_compile_args": compile_args,
         "extra_link_args": link_args,
     }
-    ours = sorted(glob("src/pyusdt/native/*.c"))
+    ours = sorted(glob("src/pyusdt/_core_c/**/*.c", recursive=True))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
     if way:
         compile_args += way.compile_args

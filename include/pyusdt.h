@@ -328,7 +328,7 @@ int pyusdt_flight(char *path, size_t size);
 #define PYUSDT_FLOAT 0x30u  /* its bits, as an unsigned integer; 4, 8 */
 #define PYUSDT_STRING 0x48u /* the address of NUL-terminated text */
 #define PYUSDT_TERM \
-    0x58u /* the address of an Erlang term, as long as `length` says: c/shared/term.h */
+    0x58u /* the address of an Erlang term, as long as `length` says: c/shared/term_format.h */
 
 struct pyusdt_probe_def {
     const char *name; /* D's */

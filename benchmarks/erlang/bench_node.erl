@@ -24,7 +24,7 @@ answer(["instrument"]) ->
     ok = pyusdt_instrument:enable(),
     0;
 answer(["wanted"]) ->
-    case pyusdt_requests:is_wanted() of true -> 1; false -> 0 end;
+    case pyusdt_http_requests:is_wanted() of true -> 1; false -> 0 end;
 answer(["dbg", What]) ->
     dbg(list_to_atom(What)),
     0;

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/acting.h"
-#include "shared/hook.h"
+#include "shared/fsuid.h"
+#include "shared/test_hook.h"
 #include "discovery/proc_handle.h"
 
 #define NOBODYS_GROUP 65534 /* where nothing is made */

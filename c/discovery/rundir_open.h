@@ -3,7 +3,7 @@
  *
  * In:  what the tracer's own user names; or a user's number; or a process, as /proc shows it.
  * Out: a descriptor of a directory that is its owner's alone. All that is done there goes by this descriptor, and root does it
- *      as the owner (shared/acting.h).
+ *      as the owner (shared/fsuid.h).
  * Always: no path that a process shows is opened, but for one of the tracer's own user in the tracer's own namespaces, who
  * could do himself whatever he makes the tracer do. Of everybody else the directory is /dev/shm/pyusdt-UID or
  * /tmp/pyusdt-UID, walked to name by name: no link, no mount upon it. `path` is for what is said, and never opened again.

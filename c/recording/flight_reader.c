@@ -17,7 +17,7 @@
 
 #include "session/build_version.h"
 #include "events/event_decode.h"
-#include "shared/guard.h"
+#include "shared/sigbus_guard.h"
 #include "shared/os.h"
 #include "recording/recording_file.h"
 

@@ -5,7 +5,7 @@
 #ifndef PYUSDT_RECORDING_RECORDING_FILE_H
 #define PYUSDT_RECORDING_RECORDING_FILE_H
 
-#include "shared/table.h"
+#include "shared/probe_table.h"
 #include "events/place_table.h"
 #include "recording/recording.h"
 

@@ -14,7 +14,7 @@
 #include "events/event_decode.h"
 #include "recording/flight_reader.h"
 #include "recording/recording.h"
-#include "shared/table.h"
+#include "shared/probe_table.h"
 
 #define BUFFER (1u << 18)
 #define BLOCK_MAX (1u << 21) /* the largest, a table */

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "events/event_decode.h"
-#include "shared/guard.h"
+#include "shared/sigbus_guard.h"
 #include "session/session_state.h"
 
 #define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */

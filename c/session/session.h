@@ -24,7 +24,7 @@
 
 #include "pyusdt.h"
 #include "shared/limits.h"
-#include "shared/probe.h"
+#include "shared/probe_info.h"
 #include "events/place_table.h"
 
 #pragma GCC visibility push(hidden)

@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-#include "shared/hook.h"
+#include "shared/test_hook.h"
 #include "shared/layout.h"
 #include "shared/rundir.h"
-#include "shared/slot.h"
-#include "shared/table.h"
+#include "shared/session_slot.h"
+#include "shared/probe_table.h"
 #include "discovery/rundir_open.h"
 #include "events/place_table.h"
 #include "session/session.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shared/guard.h"
+#include "shared/sigbus_guard.h"
 #include "shared/os.h"
 #include "session/session_state.h"
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/bell.h"
-#include "shared/guard.h"
+#include "shared/wakeup.h"
+#include "shared/sigbus_guard.h"
 #include "shared/os.h"
 #include "session/build_version.h"
 #include "discovery/rundir_iter.h"

@@ -14,7 +14,7 @@
 
 #include "pyusdt.h"
 #include "shared/limits.h"
-#include "shared/probe.h"
+#include "shared/probe_info.h"
 
 #define PYUSDT_CTL_MAGIC 0x316c746375737970ull     /* "pysuctl1", read as bytes */
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */

@@ -227,7 +227,7 @@ static inline int pyusdt_os_resize(int fd, uint64_t size)
 
 /* Every page of this part of the file now, and the file at least that long: 0, or -ENOSPC and the like. Where the file
  * system can not do it (ZFS), or the part lies within the file (macOS), a page that it lacks later is a SIGBUS, which
- * guard.c takes. */
+ * sigbus_guard.c takes. */
 int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size);
 
 /* Whether that makes pages within a file, too. */

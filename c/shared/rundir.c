@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/acting.h"
+#include "shared/fsuid.h"
 #include "shared/layout.h"
 #include "shared/os.h"
 

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shared/core.h"
-#include "shared/guard.h"
+#include "target/target.h"
+#include "shared/sigbus_guard.h"
 #include "shared/os.h"
 #include "target/spare_stack.h"
 

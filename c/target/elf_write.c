@@ -15,7 +15,7 @@
 
 #include "shared/error.h"
 #include "target/elf_types.h"
-#include "target/names.h"
+#include "target/provider_names.h"
 
 #define PAGE 0x10000u /* the largest page that any of the processors has */
 #define NAME_SIZE 128

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "shared/core.h"
+#include "target/target.h"
 
 static inline uint32_t pyusdt_capture_size(uint32_t length)
 {

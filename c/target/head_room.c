@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
-#include "shared/core.h"
+#include "target/target.h"
 #include "shared/os.h"
 
 #define FAR (1ull << 30)    /* a limit that is farther away leaves room for every program */

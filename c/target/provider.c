@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/cache.h"
+#include "target/provider_cache.h"
 #include "shared/error.h"
-#include "target/names.h"
+#include "target/provider_names.h"
 #include "target/sites.h"
 
 #define PUBLISH_TRIES 500

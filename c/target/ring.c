@@ -10,10 +10,10 @@
 #include <sched.h>
 #include <string.h>
 
-#include "shared/core.h"
+#include "target/target.h"
 #include "shared/os.h"
-#include "target/native.h"
-#include "target/count.h"
+#include "target/frame_pointers.h"
+#include "target/in_target_count.h"
 #include "target/encode.h"
 
 #define SLOW __attribute__((noinline, cold))

@@ -5,7 +5,7 @@
 #ifndef PYUSDT_SPARE_STACK_H
 #define PYUSDT_SPARE_STACK_H
 
-#include "shared/core.h"
+#include "target/target.h"
 
 #pragma GCC visibility push(hidden)
 

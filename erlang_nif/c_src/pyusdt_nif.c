@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 #include "atoms.h"
-#include "own.h"
+#include "app_providers.h"
 #include "pyusdt.h"
-#include "stack.h"
+#include "erlang_stack.h"
 #include "target/sites.h"
-#include "text.h"
+#include "iolist_text.h"
 #include "vm.h"
 
 #define OTP_LAST_NUMBER \

@@ -6,7 +6,7 @@
 #include "atoms.h"
 #include "vm_calls.h"
 #include "vm_events.h"
-#include "vm_kept.h"
+#include "vm_cache.h"
 #include "vm_mfa.h"
 
 #define BURSTS 10 /* in a second: so often the rate is looked at, at most */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "atoms.h"
-#include "vm_cut.h"
+#include "vm_truncate_term.h"
 
 #define P(probe) (UINT64_C(1) << PYUSDT_VM_##probe)
 #define HANDLES (P(GEN_SERVER_HANDLE_ENTRY) | P(GEN_SERVER_HANDLE_RETURN))

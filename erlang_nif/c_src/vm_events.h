@@ -6,7 +6,7 @@
 #ifndef PYUSDT_NIF_VM_EVENTS_H
 #define PYUSDT_NIF_VM_EVENTS_H
 
-#include "vm_kept.h"
+#include "vm_cache.h"
 #include "vm_state.h"
 #include "vm_text.h"
 

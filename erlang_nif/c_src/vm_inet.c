@@ -7,7 +7,7 @@
 
 #include "atoms.h"
 #include "vm_calls.h"
-#include "vm_kept.h"
+#include "vm_cache.h"
 
 /* arguments: s the socket, d data, i and p the peer's address and port, a both of them, - others */
 static const struct {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "vm_cut.h"
+#include "vm_truncate_term.h"
 #include "vm_mfa.h"
 
 #define KEPT_WHOS 16

@@ -6,7 +6,7 @@
 #include "vm.h"
 
 #include "atoms.h"
-#include "own.h"
+#include "app_providers.h"
 #include "vm_calls.h"
 #include "vm_events.h"
 

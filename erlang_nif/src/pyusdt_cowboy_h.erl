@@ -32,7 +32,7 @@ info(Stream, Info, #state{next = Next} = State) ->
 -spec terminate(term(), term(), #state{}) -> term().
 terminate(Stream, Reason, #state{next = Next, is_traced = IsTraced, status = Status, bytes = Bytes}) ->
     Result = apply_to(cowboy_stream, terminate, [Stream, Reason, Next]),
-    _ = IsTraced andalso harmless(cowboy_done, fun() -> pyusdt_requests:done({self(), Stream}, Status, Bytes) end),
+    _ = IsTraced andalso harmless(cowboy_done, fun() -> pyusdt_http_requests:done({self(), Stream}, Status, Bytes) end),
     Result.
 
 -spec early_error(term(), term(), map(), term(), map()) -> term().
@@ -43,12 +43,12 @@ early_error(Stream, Reason, Request, Response, Options) ->
 
 %% The probes, made with the first request where nobody has enabled a part.
 is_there() ->
-    pyusdt_names:is_made() orelse pyusdt_instrument:enable(#{parts => []}) =:= ok.
+    pyusdt_framework_probes:is_made() orelse pyusdt_instrument:enable(#{parts => []}) =:= ok.
 
 starts(Stream, #{method := Method, path := Path, headers := Headers} = Request, Options) ->
-    pyusdt_requests:is_wanted() andalso not is_websocket(Headers) andalso
-        pyusdt_requests:start({self(), Stream}, Method, found(Request, Options), Path,
-                              pyusdt_requests:traceparent(maps:get(<<"traceparent">>, Headers, <<>>))).
+    pyusdt_http_requests:is_wanted() andalso not is_websocket(Headers) andalso
+        pyusdt_http_requests:start({self(), Stream}, Method, found(Request, Options), Path,
+                              pyusdt_http_requests:traceparent(maps:get(<<"traceparent">>, Headers, <<>>))).
 
 is_websocket(#{<<"upgrade">> := Upgrade}) -> string:lowercase(Upgrade) =:= <<"websocket">>;
 is_websocket(_) -> false.

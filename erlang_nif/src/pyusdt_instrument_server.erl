@@ -61,8 +61,8 @@ init(Given) ->
         {ok, Options} ->
             process_flag(trap_exit, true),
             ?FAULTS = ets:new(?FAULTS, [named_table, public, {write_concurrency, true}]),
-            _ = pyusdt_requests:table(),
-            pyusdt_names:make(),
+            _ = pyusdt_http_requests:table(),
+            pyusdt_framework_probes:make(),
             _ = look_again(),
             {ok, #state{}, {continue, Options}};
         Error ->
@@ -102,7 +102,7 @@ handle_cast(_, State) ->
 -spec handle_info(term(), #state{}) -> {noreply, #state{}}.
 handle_info(look, #state{let_go = Let_go} = State) ->
     _ = look_again(),
-    {noreply, State#state{let_go = Let_go + pyusdt_requests:forget_the_dead()}};
+    {noreply, State#state{let_go = Let_go + pyusdt_http_requests:forget_the_dead()}};
 handle_info(_, State) ->
     {noreply, State}.
 

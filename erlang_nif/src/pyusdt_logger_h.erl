@@ -25,7 +25,7 @@ remove() ->
 
 -spec filter(logger:log_event(), term()) -> ignore | stop.
 filter(_Event, _) ->
-    case pyusdt_names:is_wanted(log, record) of
+    case pyusdt_framework_probes:is_wanted(log, record) of
         true -> ignore;
         false -> stop
     end.
@@ -37,7 +37,7 @@ log(Event, _Config) ->
 
 tell(#{level := Level, meta := Meta} = Event) ->
     Message = logger_formatter:format(Event, #{template => [msg], single_line => false, chars_limit => ?MOST}),
-    pyusdt_names:fire(log, record, [level(Level), name(Meta), unicode:characters_to_binary(Message)]).
+    pyusdt_framework_probes:fire(log, record, [level(Level), name(Meta), unicode:characters_to_binary(Message)]).
 
 name(#{mfa := {Module, _, _}}) -> pyusdt_instrument:shown(Module);
 name(#{domain := Domain}) -> lists:join($., [atom_to_binary(Each) || Each <- Domain]);

@@ -86,24 +86,24 @@ handle(Event, Measurements, Metadata, Part) ->
 
 told(telemetry, Event, Measurements, Metadata) ->
     Name = lists:join($., [atom_to_binary(Each) || Each <- Event]),
-    pyusdt_names:is_wanted(telemetry, event) andalso pyusdt_names:fire(telemetry, event, [Name, Measurements, Metadata]);
+    pyusdt_framework_probes:is_wanted(telemetry, event) andalso pyusdt_framework_probes:fire(telemetry, event, [Name, Measurements, Metadata]);
 told(phoenix, [phoenix, endpoint, start], _, #{conn := Conn}) ->
-    pyusdt_requests:is_wanted() andalso begins(Conn);
+    pyusdt_http_requests:is_wanted() andalso begins(Conn);
 told(phoenix, [phoenix, endpoint, stop], _, #{conn := Conn}) ->
     ends(Conn);
 told(phoenix, [phoenix, router_dispatch, start], _, #{conn := Conn, route := Route}) ->
-    pyusdt_requests:is_wanted() andalso (pyusdt_requests:route(around(Conn), Route) orelse pyusdt_requests:route(alone(), Route));
+    pyusdt_http_requests:is_wanted() andalso (pyusdt_http_requests:route(around(Conn), Route) orelse pyusdt_http_requests:route(alone(), Route));
 told(cowboy, [cowboy, request, start], _, #{req := #{pid := Pid, streamid := Stream} = Request}) ->
     #{method := Method, path := Path, headers := Headers} = Request,
-    pyusdt_requests:start({Pid, Stream}, Method, <<>>, Path,
-                          pyusdt_requests:traceparent(maps:get(<<"traceparent">>, Headers, <<>>)));
+    pyusdt_http_requests:start({Pid, Stream}, Method, <<>>, Path,
+                          pyusdt_http_requests:traceparent(maps:get(<<"traceparent">>, Headers, <<>>)));
 told(cowboy, [cowboy, request, _], #{resp_body_length := Bytes}, #{pid := Pid, streamid := Stream} = Metadata) ->
-    pyusdt_requests:done({Pid, Stream}, maps:get(resp_status, Metadata, -1), Bytes);
+    pyusdt_http_requests:done({Pid, Stream}, maps:get(resp_status, Metadata, -1), Bytes);
 told(ecto, [ecto, repo, init], _, #{opts := Options}) ->
     attach(query, [proplists:get_value(telemetry_prefix, Options) ++ [query]]);
 told(query, _, Measurements, #{query := Statement, result := Result}) ->
-    pyusdt_names:is_wanted(db, 'query-done') andalso
-        pyusdt_names:fire(db, 'query-done', [Statement, rows(Result), asked(Measurements), error_of(Result)]);
+    pyusdt_framework_probes:is_wanted(db, 'query-done') andalso
+        pyusdt_framework_probes:fire(db, 'query-done', [Statement, rows(Result), asked(Measurements), error_of(Result)]);
 told(broadway, [broadway, processor, message, What], Measurements, #{topology_name := Name} = Metadata) ->
     task(What, ?MESSAGE, shown(Name), Measurements, fun() -> is_message_done(Metadata) end);
 told(broadway, [broadway, batch_processor, What], Measurements, #{topology_name := Name, batch_info := #{batcher := Batcher}} = Metadata) ->
@@ -118,15 +118,15 @@ nanoseconds(Time) ->
 
 %% A request that cowboy answers is cowboy's: what Phoenix knows is its route.
 begins(#{method := Method, request_path := Path, req_headers := Headers} = Conn) ->
-    Traceparent = pyusdt_requests:traceparent(proplists:get_value(<<"traceparent">>, Headers, <<>>)),
+    Traceparent = pyusdt_http_requests:traceparent(proplists:get_value(<<"traceparent">>, Headers, <<>>)),
     _ = untag(), % of one before, which has not come to its end
-    pyusdt_requests:forget(alone()),
+    pyusdt_http_requests:forget(alone()),
     _ = Traceparent =/= <<>> andalso put(?TAG, {pyusdt:put_tag(Traceparent)}),
-    pyusdt_requests:is_known(around(Conn)) orelse pyusdt_requests:start(alone(), Method, <<>>, Path, Traceparent).
+    pyusdt_http_requests:is_known(around(Conn)) orelse pyusdt_http_requests:start(alone(), Method, <<>>, Path, Traceparent).
 
 ends(#{status := Status} = Conn) ->
     _ = untag(),
-    pyusdt_requests:is_known(alone()) andalso pyusdt_requests:done(alone(), Status, bytes(Conn)).
+    pyusdt_http_requests:is_known(alone()) andalso pyusdt_http_requests:done(alone(), Status, bytes(Conn)).
 
 untag() ->
     case erase(?TAG) of
@@ -161,13 +161,13 @@ asked(#{total_time := Time}) -> nanoseconds(Time).
 %% ---- Broadway ----
 
 task(start, Key, Name, _, _) ->
-    (pyusdt_names:is_wanted(task, start) orelse pyusdt_names:is_wanted(task, done)) andalso begin
+    (pyusdt_framework_probes:is_wanted(task, start) orelse pyusdt_framework_probes:is_wanted(task, done)) andalso begin
         put(Key, traced),
-        pyusdt_names:fire(task, start, [Name, <<>>, <<>>])
+        pyusdt_framework_probes:fire(task, start, [Name, <<>>, <<>>])
     end;
 task(What, Key, Name, #{duration := Duration}, IsDone) ->
     erase(Key) =:= traced andalso
-        pyusdt_names:fire(task, done, [Name, state(What =:= stop andalso IsDone()), nanoseconds(Duration), <<>>]).
+        pyusdt_framework_probes:fire(task, done, [Name, state(What =:= stop andalso IsDone()), nanoseconds(Duration), <<>>]).
 
 state(true) -> <<"SUCCESS">>;
 state(false) -> <<"FAILURE">>.
@@ -199,7 +199,7 @@ watched() ->
     end.
 
 is_probe_there() ->
-    case pyusdt_names:probe(telemetry, event) of
+    case pyusdt_framework_probes:probe(telemetry, event) of
         none -> false;
         Probe -> pyusdt_nif:telemetry_probe(pyusdt:reference(Probe))
     end.

@@ -2,7 +2,7 @@
 %%
 %% In:  `changed' from the core's watcher when tracers want something else, and a look five times a second while they want
 %% anything; what the emulator tells this process.
-%% Out: flags and patterns for them ({@link pyusdt_vm_arm}), and events of what it was told itself ({@link pyusdt_vm_told}).
+%% Out: flags and patterns for them ({@link pyusdt_vm_trace_set}), and events of what it was told itself ({@link pyusdt_vm_system_monitor}).
 %% Always: it is the only process that sets and takes away. It stops what goes over the limits of rate and time, and what
 %% another tool has cleared, until no tracer wants anything any more; and says so, in the log and by `info/0'.
 -module(pyusdt_vm_server).
@@ -18,7 +18,7 @@
 
 -record(state, {options :: pyusdt_vm:options(),
                 given :: [atom()],
-                armed :: pyusdt_vm_arm:armed(),
+                armed :: pyusdt_vm_trace_set:armed(),
                 wanted = [] :: [atom()],
                 since = 0 :: integer(),             % when it was armed, in milliseconds
                 looks = 0 :: non_neg_integer(),
@@ -27,7 +27,7 @@
                 changes = 0 :: non_neg_integer(),
                 code = 0 :: non_neg_integer(),      % a number for the code that is loaded
                 planned = none :: term(),           % what the plan was made for
-                told :: pyusdt_vm_told:told(),      % what this process is told of
+                told :: pyusdt_vm_system_monitor:told(),      % what this process is told of
                 refused = none :: none | string(),  % why it stays off until nobody wants anything
                 messages = [] :: [string()]}).
 
@@ -56,7 +56,7 @@ info() ->
 -spec init(term()) -> {ok, #state{}} | {stop, term()}.
 init(Given) ->
     case options(Given) of
-        {ok, Options} -> begin_with(Options, pyusdt_vm_plan:given(Options));
+        {ok, Options} -> begin_with(Options, pyusdt_vm_trace_plan:given(Options));
         {error, Reason} -> {stop, Reason}
     end.
 
@@ -64,7 +64,7 @@ begin_with(Options, Probes) ->
     process_flag(trap_exit, true),
     case pyusdt_nif:vm_define(Probes) of
         ok ->
-            State = #state{options = Options, given = Probes, armed = pyusdt_vm_arm:nothing(), told = pyusdt_vm_told:nothing()},
+            State = #state{options = Options, given = Probes, armed = pyusdt_vm_trace_set:nothing(), told = pyusdt_vm_system_monitor:nothing()},
             ok = pyusdt_nif:vm_control(false, 0),
             {ok, look_again(said(before_25_3(Probes), State#state{is_told = pyusdt_nif:vm_watch(true)}))};
         {error, Reason} ->
@@ -88,7 +88,7 @@ handle_info(look, #state{looks = Looks} = State) ->
 handle_info(changed, #state{changes = Changes} = State) ->
     {noreply, look_again(look(State#state{changes = Changes + 1}))};
 handle_info(Message, State) ->
-    ok = pyusdt_vm_told:message(Message),
+    ok = pyusdt_vm_system_monitor:message(Message),
     {noreply, State}.
 
 -spec terminate(term(), #state{}) -> ok.
@@ -146,27 +146,27 @@ look(State) ->
 tend(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_tend(),
     #state{told = Told} = On = on(pyusdt_nif:vm_wanted(), Tokens, with_code(State)),
-    checked(On#state{told = pyusdt_vm_told:look(Told)});
+    checked(On#state{told = pyusdt_vm_system_monitor:look(Told)});
 tend(State) ->
     _ = pyusdt_nif:vm_tend(),
     State#state{wanted = pyusdt_nif:vm_wanted()}.
 
 %% Code that was loaded since has no patterns yet.
 with_code(#state{looks = Looks} = State) when Looks rem ?LOOKS_A_SECOND =:= 0 ->
-    State#state{code = pyusdt_vm_plan:code()};
+    State#state{code = pyusdt_vm_trace_plan:code()};
 with_code(State) ->
     State.
 
 on(Wanted, Tokens, #state{changes = Changes, code = Code, planned = {Wanted, Tokens, Changes, Code}} = State) ->
     State;
 on(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code} = State) ->
-    Plan = pyusdt_vm_plan:plan(Wanted, Tokens, Options),
-    {Armed, Texts} = pyusdt_vm_arm:arm(Plan, number(maps:get(rate, Options)), Before),
+    Plan = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options),
+    {Armed, Texts} = pyusdt_vm_trace_set:arm(Plan, number(maps:get(rate, Options)), Before),
     Told = said((Texts ++ without_modules(Wanted, Options)) -- State#state.messages, State),
     told(Plan, Told#state{armed = Armed, wanted = Wanted, since = since(State), planned = {Wanted, Tokens, Changes, Code}}).
 
 told(Plan, #state{told = Before} = State) ->
-    {Told, Texts} = pyusdt_vm_told:change(Plan, Before),
+    {Told, Texts} = pyusdt_vm_system_monitor:change(Plan, Before),
     said(Texts, State#state{told = Told}).
 
 since(#state{wanted = []}) -> erlang:monotonic_time(millisecond);
@@ -176,11 +176,11 @@ number(infinity) -> 0;
 number(Rate) -> Rate.
 
 off(#state{armed = Armed} = State) ->
-    told(pyusdt_vm_plan:nothing(), State#state{armed = pyusdt_vm_arm:disarm(Armed)}).
+    told(pyusdt_vm_trace_plan:nothing(), State#state{armed = pyusdt_vm_trace_set:disarm(Armed)}).
 
 without_modules(Wanted, #{functions := []}) ->
     [text("~s of no module: name one in the clause, or modules in the option functions", [Probe])
-     || Probe <- pyusdt_vm_plan:open(Wanted)];
+     || Probe <- pyusdt_vm_trace_plan:open(Wanted)];
 without_modules(_, _) ->
     [].
 
@@ -197,7 +197,7 @@ limit(#state{armed = Armed, looks = Looks} = State) ->
         {Events, Microseconds} ->
             text("switched off: ~b events in ~b us on one scheduler are more than the option rate allows", [Events, Microseconds]);
         false ->
-            case Looks rem ?LOOKS_A_SECOND =:= 0 andalso not pyusdt_vm_arm:is_ours(Armed) of
+            case Looks rem ?LOOKS_A_SECOND =:= 0 andalso not pyusdt_vm_trace_set:is_ours(Armed) of
                 true -> "switched off: another tool has cleared what was traced";
                 false -> time_limit(State)
             end

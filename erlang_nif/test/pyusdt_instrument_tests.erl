@@ -44,15 +44,15 @@ what_fails_is_counted() ->
 requests_are_off() ->
     ok = pyusdt_instrument:enable(#{parts => []}),
     Key = {self(), 1},
-    ?assertEqual(false, pyusdt_requests:start(Key, <<"GET">>, <<>>, <<"/">>, <<>>)),
-    ?assertEqual({false, false, false}, {pyusdt_requests:is_known(Key), pyusdt_requests:route(Key, <<"/">>), pyusdt_requests:done(Key, 200, 0)}),
+    ?assertEqual(false, pyusdt_http_requests:start(Key, <<"GET">>, <<>>, <<"/">>, <<>>)),
+    ?assertEqual({false, false, false}, {pyusdt_http_requests:is_known(Key), pyusdt_http_requests:route(Key, <<"/">>), pyusdt_http_requests:done(Key, 200, 0)}),
     ?assertEqual(stop, pyusdt_logger_h:filter(#{level => info, msg => {string, "a"}, meta => #{}}, [])).
 
 %% No request waits for the server: what it could not make once it can not make again.
 probes_that_can_not_be_had() ->
     ok = pyusdt_instrument:enable(#{parts => []}),
     ok = pyusdt_instrument:disable(),
-    Start = {pyusdt_names, http, 'request-start'},
+    Start = {pyusdt_framework_probes, http, 'request-start'},
     Probe = persistent_term:get(Start),
     true = persistent_term:erase(Start),
     ok = stand_in(cowboy_stream, "init(_, _, _) -> {[], next}."),
@@ -71,12 +71,12 @@ stand_in(Module, Text) ->
 
 traceparent_test_() ->
     Known = <<"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01">>,
-    [?_assertEqual(Wanted, pyusdt_requests:traceparent(Given))
+    [?_assertEqual(Wanted, pyusdt_http_requests:traceparent(Given))
      || {Given, Wanted} <- [{Known, Known}, {<<Known/binary, "-later">>, Known}, {<<>>, <<>>}, {<<"x", Known/binary>>, <<>>},
                             {string:uppercase(Known), <<>>}, {binary:part(Known, 0, 54), <<>>}, {17, <<>>}]].
 
 status_test_() ->
-    [?_assertEqual(Wanted, pyusdt_requests:status(Given))
+    [?_assertEqual(Wanted, pyusdt_http_requests:status(Given))
      || {Given, Wanted} <- [{200, 200}, {<<"404 Not Found">>, 404}, {undefined, -1}, {nil, -1}]].
 
 %% As Python's: a script that asks for level >= 30 gets warnings of both.

@@ -4,13 +4,13 @@
 -include_lib("eunit/include/eunit.hrl").
 
 plan(Probes) ->
-    pyusdt_vm_plan:plan(Probes, [], #{functions => [], long => 100, large => 10000000}).
+    pyusdt_vm_trace_plan:plan(Probes, [], #{functions => [], long => 100, large => 10000000}).
 
 %% Every probe that is given comes from a flag, a pattern, or what the controlling process is told.
 every_probe_has_a_source_test() ->
-    Nothing = pyusdt_vm_plan:nothing(),
+    Nothing = pyusdt_vm_trace_plan:nothing(),
     Of_functions = ['local-function-entry', 'function-return', 'bif-entry', 'bif-return', 'nif-entry', 'nif-return'],
-    ?assertEqual(Of_functions, [Probe || Probe <- pyusdt_vm_plan:given(#{unsafe => true}), plan([Probe]) =:= Nothing]).
+    ?assertEqual(Of_functions, [Probe || Probe <- pyusdt_vm_trace_plan:given(#{unsafe => true}), plan([Probe]) =:= Nothing]).
 
 the_fewest_flags_test() ->
     ?assertMatch(#{flags := [{processes, procs}], patterns := P} when map_size(P) =:= 0,
@@ -23,9 +23,9 @@ other_code_is_noticed_test_() ->
     {timeout, 60, fun other_code_is_noticed/0}.
 
 other_code_is_noticed() ->
-    Before = pyusdt_vm_plan:code(),
-    ?assertEqual(Before, pyusdt_vm_plan:code()),
+    Before = pyusdt_vm_trace_plan:code(),
+    ?assertEqual(Before, pyusdt_vm_trace_plan:code()),
     {ok, fresh, Binary} = compile:forms([{attribute, 1, module, fresh}]),
     {module, fresh} = code:load_binary(fresh, "fresh", Binary),
-    ?assertNotEqual(Before, pyusdt_vm_plan:code()),
+    ?assertNotEqual(Before, pyusdt_vm_trace_plan:code()),
     true = code:delete(fresh).

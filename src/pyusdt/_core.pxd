@@ -1,4 +1,4 @@
-# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h, native/remarks.h, native/stack.h, native/vm.h).
+# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (_core_c/module_methods.h, _core_c/fire.h, _core_c/remarks.h, _core_c/python_stack.h, _core_c/vm/python_provider.h).
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
@@ -9,20 +9,20 @@ cdef extern from "pyusdt.h" nogil:
         PYUSDT_REMARK_LACK
     int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, pyusdt_remark kind)
 
-cdef extern from "native/remarks.h":
+cdef extern from "_core_c/remarks.h":
     enum:
         PYUSDT_FRAMEWORK_LACK
 
-cdef extern from "native/fire.h":
+cdef extern from "_core_c/fire.h":
     int pyusdt_set_strict(int on)
 
-cdef extern from "native/fast.h":
+cdef extern from "_core_c/module_methods.h":
     int pyusdt_fast_add(object module) except -1
     int pyusdt_fast_publish(const char *module_name)
     int pyusdt_fast_available()
 
-cdef extern from "native/stack.h":
+cdef extern from "_core_c/python_stack.h":
     void pyusdt_stack_start()
 
-cdef extern from "native/vm.h":
+cdef extern from "_core_c/vm/python_provider.h":
     int pyusdt_vm_add(object module) except -1

@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil, binding=False, embedsignature=True, embedsignature.format=clinic
 """The probes of this process: what C has for Python, and the control file.
 
-What fires, and the tags, come from native/fast.c.
+What fires, and the tags, come from _core_c/module_methods.c.
 """
 
 import os

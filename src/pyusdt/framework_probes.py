@@ -2,7 +2,7 @@
 
 In: a provider's name without its process id.  Out: its probes.  Always: they are the same in every process that has them, so a script
 knows their arguments before a program runs (engine/probe_signatures.py).  docs/make_names.py makes Erlang's table
-(erlang_nif/src/pyusdt_names.hrl) and that of docs/guide/frameworks.md of it.  A duration is in nanoseconds; a text that is not known
+(erlang_nif/src/pyusdt_framework_probes.hrl) and that of docs/guide/frameworks.md of it.  A duration is in nanoseconds; a text that is not known
 is "", a number that is not known -1.
 """
 

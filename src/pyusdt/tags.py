@@ -2,7 +2,7 @@
 
 Always: a tag belongs to the context (contextvars), so asyncio tasks, asyncio.to_thread and copy_context()
 inherit it and other threads do not; it is encoded once, when put, and read only while a tracer listens.
-put_tag() and get_tag() are in native/fast.c; how spread_tag() carries a tag further is in _tag_propagation.py.  This module is
+put_tag() and get_tag() are in _core_c/module_methods.c; how spread_tag() carries a tag further is in _tag_propagation.py.  This module is
 loaded when one of its names is used, _tag_propagation.py with the first spread_tag().
 """
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/core.h"
+#include "target/target.h"
 #include "target/sites.h"
 
 static int held[2];

@@ -34,7 +34,7 @@
 
 #include "hook_kill.h"
 #include "pyusdt.h"
-#include "shared/core.h"
+#include "target/target.h"
 #include "shared/os.h"
 #include "traced.h"
 

@@ -56,7 +56,7 @@ def elf_main(tmp_path_factory):
             f"-I{ROOT}/c",
             HERE / "elf_main.c",
             ROOT / "c/target/elf_write.c",
-            ROOT / "c/target/names.c",
+            ROOT / "c/target/provider_names.c",
             ROOT / "c/shared/glob.c",
             "-o",
             program,

@@ -17,7 +17,7 @@ EVENTS = (
     'END { printf("end\\n"); }'
 )
 PYDTRACE = [sys.executable, "-c", "from pydtrace.cli.pydtrace.main import main; main()"]
-PLACES = [1, 3, 4, 5, 6]  # of c/shared/hook.h, on the recorder's path
+PLACES = [1, 3, 4, 5, 6]  # of c/shared/test_hook.h, on the recorder's path
 
 
 def checksum(thread, sequence):

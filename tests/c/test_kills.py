@@ -1,4 +1,4 @@
-"""SIGKILL between every two shared stores, of the target and of the tracer (the hooks of c/shared/hook.h).
+"""SIGKILL between every two shared stores, of the target and of the tracer (the hooks of c/shared/test_hook.h).
 
 After each: the survivor goes on, nothing hangs, the account holds, and no file stays behind once a tracer has been there.
 """

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "pyusdt.h"
-#include "shared/bell.h"
-#include "shared/core.h"
+#include "shared/wakeup.h"
+#include "target/target.h"
 
 enum { PROBES = 4, OTHER = 3 };
 

@@ -87,7 +87,7 @@ def compile_extension(root: str, library: str, module: str, folders: list[str]) 
     core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
     if module == "pyusdt/_core":
         core += [
-            *glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c"),
+            *glob.glob(f"{harness.ROOT}/src/pyusdt/_core_c/**/*.c", recursive=True),
             f"{harness.ROOT}/c/pystack/cpython_offsets.c",
         ]
     includes = [

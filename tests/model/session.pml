@@ -86,7 +86,7 @@ inline slot_close()
 
 inline slot_open()
 {
-    atomic { !lock -> lock = true }; /* c/target/control.c waits a bounded time only; then the event is lost, and counted */
+    atomic { !lock -> lock = true }; /* c/target/publish.c waits a bounded time only; then the event is lost, and counted */
     w = wanted;
     if
     :: w == NONE -> undo(NONE) /* a stray bit */

@@ -18,7 +18,7 @@ def test_the_page():
 
 
 def test_erlangs_table():
-    assert text("erlang_nif", "src", "pyusdt_names.hrl") == MADE["header"](), (
+    assert text("erlang_nif", "src", "pyusdt_framework_probes.hrl") == MADE["header"](), (
         "run docs/make_names.py"
     )
 

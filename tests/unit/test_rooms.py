@@ -258,10 +258,10 @@ C = {
     "recording": ("events", "session", "shared"),
     "consumer": ("bpf", "events", "format", "generated", "recording", "session", "shared"),
     "kernel": ("generated", "shared"),
-    "native": ("shared", "pystack", "target"),
+    "_core_c": ("shared", "pystack", "target"),
     "nif": ("shared", "target"),
 }
-C_FOLDERS = {"native": SOURCES / "pyusdt" / "native", "nif": TOP / "erlang_nif" / "c_src"}
+C_FOLDERS = {"_core_c": SOURCES / "pyusdt" / "_core_c", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _DEFINED = re.compile(
     r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bpf/helpers/term_show.h"
-#include "shared/term.h"
+#include "shared/term_format.h"
 
 struct step {
     const char *text; /* NULL: number */

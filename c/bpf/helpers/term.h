@@ -1,6 +1,6 @@
 /* Terms of Erlang as text.
  *
- * In:      a term argument's bytes (shared/term.h), from a process that may write anything there; a path into it.
+ * In:      a term argument's bytes (shared/term_format.h), from a process that may write anything there; a path into it.
  * Out:     the text that Erlang's ~0tp prints, with `...` where something was cut; or one element of it.
  * Always:  nothing outside [term, term + size) is read; the work is bounded by its size. */
 #ifndef PYUSDT_HELPERS_TERM_H

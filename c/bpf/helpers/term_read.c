@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "shared/term.h"
+#include "shared/term_format.h"
 
 static bool take(struct pyusdt_term_reader *r, unsigned bytes, uint64_t *value)
 {

@@ -43,7 +43,7 @@ TYPES = frozenset(
         STRING,
         TERM,
     ]
-)  # c/target/names.c
+)  # c/target/provider_names.c
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
 _WORDS = {int: INTEGER, str: STRING, TERM: TERM}  # of framework_probes.py
 _LONGEST = 904  # PYUSDT_SIGNATURE_SIZE

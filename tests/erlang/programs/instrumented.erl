@@ -137,7 +137,7 @@ on_and_off(_) ->
     io:format("there~n"),
     Conn = conn(<<"GET">>, <<"/early">>, 200, <<"abc">>),
     telemetry:execute([phoenix, endpoint, start], #{}, #{conn => Conn}),
-    (fun Wait() -> pyusdt_requests:is_wanted() orelse begin timer:sleep(10), Wait() end end)(),
+    (fun Wait() -> pyusdt_http_requests:is_wanted() orelse begin timer:sleep(10), Wait() end end)(),
     telemetry:execute([phoenix, endpoint, stop], #{}, #{conn => Conn}),
     page(7, fun() -> ok end),
     {Pid, Ref} = spawn_monitor(fun() -> telemetry:execute([phoenix, endpoint, start], #{}, #{conn => Conn}) end),
@@ -195,7 +195,7 @@ cowboy([N]) ->
     halt().
 
 none_left() ->
-    ets:info(pyusdt_requests, size) =:= 0 orelse begin timer:sleep(10), none_left() end.
+    ets:info(pyusdt_http_requests, size) =:= 0 orelse begin timer:sleep(10), none_left() end.
 
 asked(Port, Path, Headers) ->
     {ok, Socket} = gen_tcp:connect("localhost", Port, [binary, {active, false}]),

@@ -20,7 +20,7 @@ from pydtrace.engine import EngineError
 from pydtrace.engine.kernel.kernel_errors import CAPABILITIES, effective
 from pydtrace.symbols import elf
 
-_WATCHER = "pyusdt-watch"  # the thread, as c/target/watch.c names it
+_WATCHER = "pyusdt-watch"  # the thread, as c/target/watcher.c names it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

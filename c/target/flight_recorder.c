@@ -1,0 +1,327 @@
+/*
+ * The flight recorder: the last events of this process in a file of its own, for whoever comes when it is dead.
+ *
+ * In:  PYUSDT_FLIGHT=SIZE in the environment, when the process publishes itself; SIZE in bytes, k, m or g.
+ * Out: <pid>-<starttime>-<instance>.flight in the run directory (layout.h), whose rings keep the last SIZE of events.
+ * Always: it is in memory, or there is none; at most KEPT files of dead processes are left beside a new one.
+ *
+ * A ring has SIZE bytes; there are as many as threads that fire at the same instant. So of the last SIZE bytes of all
+ * events none is missing: in its ring there are fewer bytes that are younger.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "target/target.h"
+#include "shared/sigbus_guard.h"
+#include "shared/os.h"
+
+#define KEPT 7       /* and the new one: eight */
+#define SWEPT_MAX 64 /* at once; the next process goes on */
+
+/* ---- what is asked for ---- */
+
+/* 1, and the size of a ring, which is a power of two; 0; -EINVAL for what can not be read. */
+static int asked_for(uint64_t *ring)
+{
+    static const char units[] = "kmg";
+    const char *text = pyusdt_os_has_more_rights() ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
+    uint64_t size = 0;
+
+    if (!text || !*text || strcmp(text, "0") == 0)
+        return 0;
+    for (; *text >= '0' && *text <= '9' && size <= PYUSDT_RING_MAX; text++)
+        size = size * 10 + (uint64_t)(*text - '0');
+    unit = *text ? strchr(units, *text | 0x20) : NULL;
+    if (size == 0 || (*text && (!unit || text[1])))
+        return -EINVAL;
+    if (unit)
+        size <<= 10 * (unit - units + 1);
+    for (*ring = PYUSDT_RING_MIN; *ring < PYUSDT_RING_MAX && *ring < size;)
+        *ring *= 2;
+    return 1;
+}
+
+/* Of each event's stack, native ones beside them; 0: none. */
+static uint32_t frames_asked_for(void)
+{
+    const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
+    long frames = text ? atol(text) : 0;
+
+    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) |
+                            PYUSDT_WANT_NATIVES
+                      : 0;
+}
+
+/* ---- the files of the dead ---- */
+
+struct dead {
+    int dir;
+    unsigned n;
+    struct pyusdt_identity who[SWEPT_MAX];
+};
+
+static int collect(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct dead *dead = arg;
+    struct pyusdt_ctl_header header;
+    uint64_t size;
+    int fd;
+
+    if (name->kind != PYUSDT_FILE_FLIGHT || pyusdt_alive(&name->who))
+        return 0;
+    fd = pyusdt_file_open(dead->dir, text, O_RDONLY, &size);
+    if (fd < 0)
+        return 0;
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        header.magic != PYUSDT_FLIGHT_MAGIC ||
+        header.pidns ==
+            pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
+        dead->who[dead->n++] = name->who;
+    close(fd);
+    return dead->n == SWEPT_MAX;
+}
+
+/* The oldest go, by when their processes started. */
+static void sweep(int dir)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT};
+    struct dead dead = {.dir = dir};
+    char text[PYUSDT_NAME_SIZE];
+
+    pyusdt_rundir_each(dir, collect, &dead);
+    while (dead.n > KEPT) {
+        unsigned oldest = 0;
+        for (unsigned i = 1; i < dead.n; i++)
+            if (dead.who[i].starttime < dead.who[oldest].starttime)
+                oldest = i;
+        name.who = dead.who[oldest];
+        pyusdt_name_format(&name, text);
+        pyusdt_rundir_unlink(dir, text);
+        dead.who[oldest] = dead.who[--dead.n];
+    }
+}
+
+/* ---- our own ---- */
+
+static void own_name(char *text)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT, .who = pyusdt_core.who};
+    pyusdt_name_format(&name, text);
+}
+
+static int open_file(int dir, int flags)
+{
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+
+    own_name(text);
+    if (!(flags & O_CREAT))
+        return pyusdt_file_open(dir, text, flags, &size);
+    pyusdt_rundir_unlink(dir, text); /* of a dead namesake, or of our own without success */
+    return pyusdt_file_make(dir, text, PYUSDT_CTL_WORDS);
+}
+
+static void remove_file(int dir)
+{
+    char text[PYUSDT_NAME_SIZE];
+
+    own_name(text);
+    pyusdt_rundir_unlink(dir, text);
+}
+
+static void describe(struct pyusdt_ctl_header *flight)
+{
+    struct pyusdt_flight_info *info = (void *)((char *)flight + PYUSDT_CTL_SLOTS);
+    struct timespec wall;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    info->begun = pyusdt_now();
+    info->wall = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - info->begun;
+    info->order = PYUSDT_FLIGHT_ORDER;
+    info->uid = (uint32_t)geteuid();
+    gethostname(info->host, sizeof info->host - 1);
+    pyusdt_ctl_fill(flight);
+}
+
+static int make_demand(struct pyusdt_slot *slot)
+{
+    struct pyusdt_demand *demand = atomic_load(&slot->demand);
+
+    if (!demand)
+        demand = mmap(NULL, PYUSDT_MAX_PROBES * sizeof *demand, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (demand == MAP_FAILED)
+        return -ENOMEM;
+    memset(demand, 0, pyusdt_core.table.nprobes * sizeof *demand);
+    atomic_store(&slot->demand, demand);
+    pyusdt_demand_all(demand, 0, frames_asked_for());
+    return 0;
+}
+
+static int make(int fd, uint64_t ring_size)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
+    struct pyusdt_ctl_header *flight;
+    struct pyusdt_area *area;
+    int r = pyusdt_own_table_allocate(fd);
+
+    if (r == 0)
+        r = pyusdt_places_allocate(fd);
+    if (r == 0)
+        r = pyusdt_os_allocate(fd, PYUSDT_FLIGHT_AREA, PYUSDT_FLIGHT_RINGS - PYUSDT_FLIGHT_AREA);
+    if (r == 0)
+        r = make_demand(slot);
+    if (r != 0)
+        return r;
+    flight = pyusdt_guard_map(NULL, PYUSDT_FLIGHT_RINGS, PROT_READ | PROT_WRITE, fd);
+    if (!flight)
+        return -ENOMEM;
+    describe(flight);
+    area = (void *)((char *)flight + PYUSDT_FLIGHT_AREA);
+    area->version = PYUSDT_LAYOUT_VERSION;
+    area->nprobes = PYUSDT_MAX_PROBES;
+    area->ring_size = slot->size = ring_size;
+    atomic_store(&slot->area, area);
+    atomic_store(&slot->max_rings, PYUSDT_RINGS_MAX);
+    atomic_store(&slot->generation, 1);
+    pyusdt_core.flight = flight;
+    return 0;
+}
+
+/* Ring k, behind the others. The file says how many there are when it is usable. */
+int pyusdt_flight_ring(int dir, uint32_t k)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
+    struct pyusdt_ring *ring = &slot->ring[k];
+    uint64_t at = PYUSDT_FLIGHT_RINGS + k * slot->size;
+    int fd, r = k > 0 ? pyusdt_head_room_take(dir, slot->size)
+                      : 0; /* the first is what the program's user asked for */
+
+    if (r == 0)
+        r = pyusdt_head_room_map(2 * slot->size);
+    fd = r != 0 ? r : open_file(dir, O_RDWR);
+    if (fd < 0)
+        return fd;
+    r = pyusdt_os_allocate(fd, at, slot->size);
+    if (r == 0)
+        ring->data =
+            pyusdt_guard_map_twice(NULL, slot->size, PROT_READ | PROT_WRITE, fd, (off_t)at);
+    close(fd);
+    if (r != 0 || !ring->data)
+        return r ? r : -ENOMEM;
+    pyusdt_os_populate(ring->data, slot->size);
+    ring->reserved = 2 * slot->size;
+    ring->head = ring->tail = 0;
+    atomic_store(&atomic_load(&slot->area)->rings, k + 1);
+    atomic_store_explicit(&slot->nrings, k + 1, memory_order_release);
+    return 0;
+}
+
+static int start(int dir, uint64_t ring_size)
+{
+    int fd, r;
+
+    if (!pyusdt_os_is_memory(dir))
+        return -ENOTSUP;
+    sweep(dir);
+    fd = open_file(dir, O_CREAT);
+    if (fd < 0)
+        return fd;
+    r = make(fd, ring_size);
+    close(fd);
+    if (r == 0)
+        r = pyusdt_flight_ring(dir, 0);
+    if (r == 0) {
+        PYUSDT_HOOK(14);
+        atomic_store(&pyusdt_core.flight->magic, PYUSDT_FLIGHT_MAGIC);
+        return 0;
+    }
+    remove_file(dir);
+    pyusdt_flight_forget();
+    return r;
+}
+
+/* Goes on in the file of before, which other threads may be writing to, if it has the same probes. */
+static int resume(void)
+{
+    const struct pyusdt_table *table = &pyusdt_core.table;
+    struct pyusdt_ctl_header *flight = pyusdt_core.flight;
+    const char *bytes = (const char *)flight;
+
+    if (flight->ndescs != table->ndescs || flight->strings_size != table->strings_size ||
+        memcmp(bytes + PYUSDT_CTL_DESCS, table->descs, table->ndescs * sizeof *table->descs) != 0 ||
+        memcmp(bytes + PYUSDT_CTL_STRINGS, table->strings, table->strings_size) != 0) {
+        pyusdt_core.flight = NULL;
+        return -EEXIST;
+    }
+    atomic_store(&flight->state, PYUSDT_CTL_LIVE);
+    pyusdt_places_changed();
+    return 0;
+}
+
+bool pyusdt_flight_is_wanted(void)
+{
+    uint64_t ring_size;
+
+    return asked_for(&ring_size) != 0;
+}
+
+int pyusdt_flight_start(int dir)
+{
+    uint64_t ring_size = 0;
+    int r = asked_for(&ring_size);
+
+    if (r != 1)
+        return r;
+    return pyusdt_core.flight ? resume() : start(dir, ring_size);
+}
+
+/* What there is no room for is not recorded: its demand stays 0. */
+void pyusdt_flight_grow(uint32_t first)
+{
+    int dir = pyusdt_core.flight ? pyusdt_rundir_open(pyusdt_core.rundir, NULL) : -1;
+    int fd = dir < 0 ? -1 : open_file(dir, O_RDWR);
+
+    if (fd >= 0 && pyusdt_own_table_allocate(fd) == 0) {
+        pyusdt_own_table_show(pyusdt_core.flight);
+        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first,
+                          frames_asked_for());
+    }
+    if (fd >= 0)
+        close(fd);
+    if (dir >= 0)
+        close(dir);
+}
+
+void pyusdt_flight_forget(void)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
+    struct pyusdt_demand *demand = atomic_load(&slot->demand);
+    struct pyusdt_ctl_header *flight = pyusdt_core.flight;
+
+    pyusdt_core.flight = NULL;
+    for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
+        pyusdt_area_unmap_ring(&slot->ring[k]);
+    memset(slot, 0, sizeof *slot);
+    atomic_store(&slot->demand, demand);
+    if (flight)
+        pyusdt_guard_unmap(flight, PYUSDT_FLIGHT_RINGS);
+}
+
+int pyusdt_flight(char *path, size_t size)
+{
+    char text[PYUSDT_NAME_SIZE];
+
+    if (!pyusdt_core.flight)
+        return pyusdt_core.flight_error;
+    own_name(text);
+    return (size_t)snprintf(path, size, "%s/%s", pyusdt_core.rundir, text) < size ? 1
+                                                                                  : -ENAMETOOLONG;
+}

@@ -1,0 +1,156 @@
+/* Native frames: see frame_pointers.h.
+ *
+ * A frame is two words, the caller's frame and where the caller goes on; each frame lies above the one that it calls. They are read
+ * where memory is known to be readable: of a thread's own stack, from some page on to its end, that stays so while the thread lives,
+ * and is asked for once. Elsewhere (a coroutine's stack, a signal handler's) the kernel is asked of each page from the innermost
+ * frame's on, just before it is read.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "target/frame_pointers.h"
+
+#include "target/target.h"
+#include "target/code_address.h"
+
+int pyusdt_native_inner;
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__)
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE ((uintptr_t)4096)
+#define FARTHEST (8ull << 20) /* bytes from one frame to the next */
+#define ASKED 64              /* pages of a stack at one firing */
+
+/* A thread keeps the first page from which on its stack can be read, and in the lower bits: */
+#define KEPT_FIRST 1u /* it is the first thread's */
+#define KEPT_END 2u   /* below lies nothing that can be read */
+
+static uintptr_t plain(uintptr_t address)
+{
+#if defined(__aarch64__)
+    register uintptr_t link __asm__("x30") = address;
+    __asm__("hint #7" : "+r"(link)); /* xpaclri: without its signature */
+    return link;
+#else
+    return address;
+#endif
+}
+
+/* Where the kernel has put the program's arguments. The C library looks through its whole list for that. */
+static uintptr_t arguments(void)
+{
+    static uintptr_t found;
+    uintptr_t at = __atomic_load_n(&found, __ATOMIC_RELAXED);
+
+    if (at == 0)
+        __atomic_store_n(&found, at = getauxval(AT_RANDOM), __ATOMIC_RELAXED);
+    return at;
+}
+
+/* Where a thread's stack ends: what is its own lies above. The first thread's ends where the kernel has put its arguments. */
+static uintptr_t end_of_stack(uintptr_t from, uintptr_t *kind)
+{
+    uintptr_t own;
+
+#if defined(__aarch64__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(own));
+#else
+    __asm__("mov %%fs:0, %0" : "=r"(own));
+#endif
+    *kind = own > from ? 0 : KEPT_FIRST;
+    return own > from ? own : arguments();
+}
+
+/* The kernel reads the mask before it finds that there is nothing to be done with it. */
+static bool is_readable(uintptr_t page)
+{
+    int error = errno;
+    bool readable = syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EFAULT;
+
+    errno = error;
+    return readable;
+}
+
+/* Whether all from `from` to `end` is the thread's own stack. It is not, if what can be read below `end` ends before. The first
+ * thread's own data lie far from its stack, between other memory: what is below them is never its stack. */
+static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
+{
+    uintptr_t kept, first;
+
+    if (!pyusdt_core.has_native_key || from >= end || end - from > FARTHEST ||
+        (kind == 0 && pyusdt_self_tid() == pyusdt_core.who.pid))
+        return false;
+    kept = (uintptr_t)pthread_getspecific(pyusdt_core.native_key);
+    first = kept != 0 ? kept & ~(PAGE - 1) : end & ~(PAGE - 1);
+    if (kept != 0 && (kept & KEPT_FIRST) != kind)
+        return false; /* a forked child's first thread, which was another in its parent */
+    if (from >= first || (kept & KEPT_END) != 0)
+        return from >= first;
+    for (unsigned i = 0; i < ASKED && from < first && (kind & KEPT_END) == 0; i++) {
+        if (is_readable(first - PAGE))
+            first -= PAGE;
+        else
+            kind |= KEPT_END;
+    }
+    return pthread_setspecific(pyusdt_core.native_key, (void *)(first | kind)) == 0 &&
+           from >= first;
+}
+
+/* *readable: the last page that is known to be; first: the page of the innermost frame. A stack that is not the thread's own goes on
+ * without a gap, so that a chain that is broken leads to no memory that another thread may give back meanwhile. */
+static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t first,
+                       uintptr_t *readable)
+{
+    if (to % 16 != 0 || to <= from || to - from > FARTHEST || to > end - 16)
+        return false;
+    if (own)
+        return true;
+    if (to / PAGE - first > ASKED)
+        return false;
+    for (; *readable < to / PAGE; ++*readable)
+        if (!is_readable((*readable + 1) * PAGE))
+            return false;
+    return true;
+}
+
+/* A frame is 16 bytes; it lies in one page. Its bytes may be anything, also another's redzone. */
+__attribute__((noinline, no_sanitize("address"))) uint32_t
+pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
+{
+    const uintptr_t first = (uintptr_t)frame / PAGE;
+    uintptr_t readable = first, kind, end = end_of_stack((uintptr_t)frame, &kind), next;
+    bool own = is_own((uintptr_t)frame, end, kind);
+    uint64_t inner =
+        pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_native_take) >> 32 : 0;
+    uint32_t n = 0;
+
+    *more = false;
+    for (;; frame = (const uintptr_t *)next) {
+        uint64_t word = pyusdt_code_word(plain(frame[1]));
+        if (word == PYUSDT_NO_CODE)
+            return n;
+        if (inner == 0 || word >> 32 != inner) {
+            inner = 0; /* from here on */
+            if (n == most) {
+                *more = true;
+                return n;
+            }
+            words[n++] = word;
+        }
+        next = frame[0];
+        if (!may_follow((uintptr_t)frame, next, end, own, first, &readable))
+            return n;
+    }
+}
+#else
+uint32_t pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
+{
+    (void)frame, (void)words, (void)most;
+    *more = false;
+    return 0;
+}
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Which sessions want a probe at a place: the patterns of their descriptions for its module and function, and the question.
+ *
+ * In:  what a session file wants, when the session is served (session_join.c).
+ * Out: pyusdt_place_wanted() of pyusdt.h, and whether a session only counts there.
+ * Always: in doubt a session is among those that want it, since its tracer compares again: no memory for patterns, no lock,
+ * a session that can not be served (whose loss is counted).
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "target/target.h"
+#include "target/spare_stack.h"
+
+#define PATTERNS_START 64u
+#define PATTERNS_MAX 65536u /* of one session: 17 MB */
+
+static bool grow(struct pyusdt_patterns *patterns)
+{
+    uint32_t room = patterns->room ? 2 * patterns->room : PATTERNS_START;
+    struct pyusdt_pattern *old = patterns->pattern, *larger;
+
+    if (room > PATTERNS_MAX)
+        return false;
+    larger = mmap(NULL, room * sizeof *larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
+    if (larger == MAP_FAILED)
+        return false;
+    if (old)
+        memcpy(larger, old, patterns->n * sizeof *larger);
+    /* A fork may come between any two of these; the child finds memory that is there. */
+    __atomic_store_n(&patterns->pattern, larger, __ATOMIC_RELEASE);
+    __atomic_store_n(&patterns->room, room, __ATOMIC_RELEASE);
+    if (old)
+        munmap(old, room / 2 * sizeof *old);
+    return true;
+}
+
+void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
+                         const struct pyusdt_want *want)
+{
+    struct pyusdt_pattern *pattern;
+
+    if (patterns->n == patterns->room && !grow(patterns)) {
+        patterns->all = true;
+        return;
+    }
+    pattern = &patterns->pattern[patterns->n++];
+    pattern->probe = probe;
+    pattern->counts = want->counts != 0;
+    memcpy(pattern->module, want->module, sizeof pattern->module);
+    memcpy(pattern->function, want->function, sizeof pattern->function);
+}
+
+static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module,
+                    const char *function)
+{
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+        if (pattern->probe == probe && pyusdt_glob(pattern->module, module) &&
+            pyusdt_glob(pattern->function, function))
+            return true;
+    }
+    return patterns->all;
+}
+
+/* Whether how often it fires there is all that is wanted. In doubt not: an event is right for everybody. */
+bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe,
+                           const char *module, const char *function)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+        if (pattern->probe != probe || !pyusdt_glob(pattern->module, module) ||
+            !pyusdt_glob(pattern->function, function))
+            continue;
+        if (!pattern->counts)
+            return false;
+        any = true;
+    }
+    return any && !patterns->all;
+}
+
+/* Of these sessions those that want it, or are not served. Under the lock. */
+static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
+                          const char *function)
+{
+    uint64_t wanted = 0;
+
+    for (uint64_t word = sessions; word != 0; word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        uint64_t generation = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        if (generation != 0 && (generation != atomic_load(&slot->generation) ||
+                                matches(&slot->patterns, probe, module, function)))
+            wanted |= 1ull << number;
+    }
+    return wanted;
+}
+
+struct question {
+    unsigned probe;
+    const char *module, *function;
+    uint64_t sessions;
+};
+
+static void find_out(void *arg)
+{
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1];
+    struct question *question = arg;
+
+    pyusdt_place_name(module, sizeof module, question->module);
+    pyusdt_place_name(function, sizeof function, question->function);
+    question->sessions = wanted_by(question->sessions, question->probe, module, function);
+}
+
+uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function)
+{
+    struct question question = {probe, module, function, 0};
+
+    if (pyusdt_demand_at(probe, ~0ull) == 0) /* sessions that are new are served now */
+        return 0;
+    question.sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    pyusdt_spare_stack_call_locked(true, find_out, &question);
+    return pyusdt_core.flight ? question.sessions | 1ull << PYUSDT_FLIGHT_SLOT : question.sessions;
+}
+
+/* ---- a name that was meant ---- */
+
+#define NEAR_MAX 40 /* characters of names that are compared */
+
+static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
+{
+    a = a < b ? a : b;
+    return a < c ? a : c;
+}
+
+/* How many characters are to be inserted, removed or changed, or exchanged with the next one (Damerau and Levenshtein's distance of
+ * optimal string alignment). Of names of NEAR_MAX characters at most. */
+static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_t m)
+{
+    uint32_t rows[3][NEAR_MAX + 1];
+
+    for (uint32_t k = 0; k <= m; k++)
+        rows[0][k] = k;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+        row[0] = i;
+        for (uint32_t k = 1; k <= m; k++) {
+            row[k] = smallest(before[k] + 1, row[k - 1] + 1,
+                              before[k - 1] + (one[i - 1] != other[k - 1]));
+            bool exchanges =
+                i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1];
+            if (exchanges && two_before[k - 2] + 1 < row[k])
+                row[k] = two_before[k - 2] + 1;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+/* Whether the name is another than was asked for, and one that was meant: nearly the same, or the same within a class. */
+static bool is_near(const char *asked, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    size_t n = strlen(asked), m;
+
+    if (n < 3 || n > NEAR_MAX || asked[strcspn(asked, "*?[\\")] || strcmp(asked, name) == 0)
+        return false;
+    if (dot && !strchr(asked, '.'))
+        name = dot + 1;
+    m = strlen(name);
+    return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 &&
+           distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+}
+
+bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
+                          size_t size)
+{
+    bool found = false;
+
+    if (!pyusdt_core_lock(true))
+        return false;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+         word != 0; word &= word - 1) {
+        const struct pyusdt_patterns *patterns = &pyusdt_core.slot[__builtin_ctzll(word)].patterns;
+        for (uint32_t i = 0; i < patterns->n && !found; i++) {
+            const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+            found =
+                pattern->probe == probe &&
+                ((pyusdt_glob(pattern->module, module) && is_near(pattern->function, function)) ||
+                 (pyusdt_glob(pattern->function, function) && is_near(pattern->module, module)));
+            if (found)
+                snprintf(asked, size, "%s:%s", pattern->module, pattern->function);
+        }
+    }
+    pyusdt_core_unlock();
+    return found;
+}

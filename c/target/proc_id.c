@@ -1,0 +1,90 @@
+/* Who fires: see proc_id.h.
+ *
+ * Each thread keeps its text with the number of the process that it was made in (the epoch).  The epoch stands in a
+ * page that is empty again in a forked or cloned child, so a child finds 0 and takes a number of its own.  Where the
+ * kernel does not wipe pages, the process id is asked each time. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "target/proc_id.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shared/os.h"
+
+static _Atomic(_Atomic uint32_t *) epoch_page;
+static atomic_uint
+    last_epoch; /* copied into children: no child takes a number that an ancestor had */
+
+/* The page with this process's epoch, or NULL where there is none to be had. */
+static _Atomic uint32_t *map_epoch_page(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    _Atomic uint32_t *none = NULL;
+
+    if (page == MAP_FAILED)
+        return NULL;
+    if (!pyusdt_os_wipe_on_fork(page, size) ||
+        !atomic_compare_exchange_strong(&epoch_page, &none, (_Atomic uint32_t *)page))
+        munmap(page, size); /* no such kernel, or another thread was faster */
+    return atomic_load(&epoch_page);
+}
+
+static uint32_t current_epoch(void)
+{
+    _Atomic uint32_t *page = atomic_load_explicit(&epoch_page, memory_order_acquire);
+    uint32_t epoch;
+
+    if (page == NULL && (page = map_epoch_page()) == NULL)
+        return (uint32_t)getpid();
+    epoch = atomic_load_explicit(page, memory_order_relaxed);
+    if (epoch == 0) {
+        uint32_t mine = atomic_fetch_add(&last_epoch, 1) + 1;
+        if (atomic_compare_exchange_strong(page, &epoch, mine))
+            epoch = mine;
+    }
+    return epoch;
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    char digits[20];
+    int n = 0;
+
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (n > 0)
+        *at++ = digits[--n];
+    return at;
+}
+
+const char *pyusdt_who(uint32_t *length)
+{
+    static _Thread_local struct {
+        _Atomic uint32_t
+            epoch; /* stored last, so that a signal handler finds the text whole or not at all */
+        uint32_t length;
+        char text[PYUSDT_WHO_SIZE];
+    } who;
+    uint32_t epoch = current_epoch();
+
+    if (atomic_load_explicit(&who.epoch, memory_order_relaxed) != epoch) {
+        char *at = who.text;
+        *at++ = '<';
+        at = put_number(at, (uint64_t)getpid());
+        *at++ = '.';
+        at = put_number(at, pyusdt_os_tid());
+        *at++ = '>';
+        *at = '\0';
+        who.length = (uint32_t)(at - who.text);
+        atomic_signal_fence(memory_order_release);
+        atomic_store_explicit(&who.epoch, epoch, memory_order_relaxed);
+    }
+    *length = who.length;
+    return who.text;
+}

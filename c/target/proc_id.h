@@ -1,0 +1,15 @@
+/* Who fires: the text "<pid.tid>" of the calling thread.
+ *
+ * Always:  right after fork and raw clone too (a page that the kernel wipes in the child tells); no system call but
+ *          the first time in a thread; safe in signal handlers. */
+#ifndef PYUSDT_PROC_ID_H
+#define PYUSDT_PROC_ID_H
+
+#include <stdint.h>
+
+#define PYUSDT_WHO_SIZE 32 /* "<2147483647.2147483647>" and its NUL, rounded up */
+
+/* The text, NUL-terminated, valid until the thread ends or forks; *length is its bytes. */
+const char *pyusdt_who(uint32_t *length) __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,545 @@
+/*
+ * The target's slow paths for a session: joining it, its demand table, opening it, and undoing it when its tracer is dead. Its
+ * area and rings are area.c's. The session file is only ever pread(), in pieces, and believed in nothing but what it asks for.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "target/target.h"
+#include "shared/sigbus_guard.h"
+#include "shared/os.h"
+#include "target/encode.h"
+#include "target/spare_stack.h"
+
+/* ---- reading a session file ---- */
+
+struct session_file {
+    int fd;
+    unsigned slot;
+    struct pyusdt_session_header header;
+};
+
+static bool header_is_sane(const struct pyusdt_session_header *header)
+{
+    return header->magic == PYUSDT_SESSION_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
+           header->state == PYUSDT_SESSION_STARTED && header->generation != 0 &&
+           header->want_size == sizeof(struct pyusdt_want) && header->nwants <= PYUSDT_WANTS_MAX &&
+           header->bufsize >= PYUSDT_RING_MIN && header->bufsize <= PYUSDT_RING_MAX &&
+           (header->bufsize & (header->bufsize - 1)) == 0 && header->max_rings >= 1 &&
+           header->max_rings <= PYUSDT_RINGS_MAX;
+}
+
+static int session_file_open(int dir, unsigned number, struct session_file *file)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = number};
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+
+    pyusdt_name_format(&name, text);
+    file->slot = number;
+    file->fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
+    if (file->fd < 0)
+        return file->fd;
+    if (pread(file->fd, &file->header, sizeof file->header, 0) == (ssize_t)sizeof file->header &&
+        header_is_sane(&file->header))
+        return 0;
+    close(file->fd);
+    return -ENOENT;
+}
+
+/* A tracer that takes the slot over rewrites the file: what was read is good if the generation still is the same. */
+static bool session_file_unchanged(const struct session_file *file)
+{
+    struct pyusdt_session_header now;
+    return pread(file->fd, &now, sizeof now, 0) == (ssize_t)sizeof now &&
+           now.generation == file->header.generation && now.state == PYUSDT_SESSION_STARTED;
+}
+
+/* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
+static int session_file_match_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn,
+                                 void *arg,
+                                 void (*begin)(void *arg, const struct pyusdt_want *want))
+{
+    struct pyusdt_table table = pyusdt_core.table;
+    struct pyusdt_want want;
+
+    table.pid = pid;
+    for (uint32_t i = 0; i < file->header.nwants; i++) {
+        off_t at = (off_t)(sizeof file->header + (uint64_t)i * sizeof want);
+        if (pread(file->fd, &want, sizeof want, at) != (ssize_t)sizeof want)
+            return -EIO;
+        want.provider[PYUSDT_GLOB_SIZE - 1] = want.module[PYUSDT_GLOB_SIZE - 1] = '\0';
+        want.function[PYUSDT_GLOB_SIZE - 1] = want.name[PYUSDT_GLOB_SIZE - 1] = '\0';
+        if (begin)
+            begin(arg, &want);
+        pyusdt_table_match(&table, &want, fn, arg);
+    }
+    return session_file_unchanged(file) ? 0 : -EAGAIN;
+}
+
+/* The same of this process: what is wanted goes by the tracer's names. */
+static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
+                              void (*begin)(void *arg, const struct pyusdt_want *want))
+{
+    uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
+
+    return session_file_match_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg,
+                                 begin);
+}
+
+/* ---- joining: the enable words ---- */
+
+static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    (void)desc;
+    atomic_fetch_or(&pyusdt_core.words[probe], 1ull << *(const unsigned *)arg);
+    PYUSDT_HOOK(21);
+    return 0;
+}
+
+static bool invites_us(const struct pyusdt_session_header *header)
+{
+    if (header->comm[0] && strncmp(header->comm, pyusdt_core.ctl->comm, sizeof header->comm) != 0)
+        return false;
+    if (header->flags & PYUSDT_SESSION_ALL)
+        return true;
+    for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
+        if (header->pids[i] == pyusdt_core.who.pid ||
+            (header->flags & PYUSDT_SESSION_CHILDREN &&
+             pyusdt_is_ancestor(pyusdt_core.ctl->ancestors, header->pids[i])))
+            return true;
+    return false;
+}
+
+static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    (void)probe, (void)desc;
+    return *(uint32_t *)arg = 1;
+}
+
+/* Whether it wants what forked children fire: probes of processes of any number. */
+static uint32_t wants_children(const struct session_file *file)
+{
+    uint32_t wants = 0;
+
+    if (file->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN))
+        session_file_match_as(0, file, note_probe, &wants, NULL);
+    return wants;
+}
+
+static int join(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    int dir = *(const int *)arg;
+    unsigned number = name->slot;
+    uint64_t nobody = 0;
+    struct session_file file;
+
+    (void)text;
+    if (name->kind != PYUSDT_FILE_SESSION || session_file_open(dir, number, &file) != 0)
+        return 0;
+    /* Without the flock: only where the session, or another in its place, has not attached us already. */
+    if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
+        atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody,
+                                       file.header.generation)) {
+        PYUSDT_HOOK(20);
+        atomic_store(&pyusdt_ctl_slot(number)->child_error, 0);
+        atomic_store(&pyusdt_ctl_slot(number)->children, wants_children(&file));
+        session_file_match(&file, enable_probe, &number, NULL);
+    }
+    close(file.fd);
+    return 0;
+}
+
+int pyusdt_sessions_join(int dir)
+{
+    return pyusdt_rundir_each(dir, join, &dir);
+}
+
+/* ---- demand ---- */
+
+struct demand_build {
+    struct pyusdt_demand *demand;
+    struct pyusdt_slot *of; /* NULL: the flight recorder's, which wants everything */
+    const struct pyusdt_want *want;
+    uint32_t first; /* those before are left alone */
+    unsigned slot;  /* for enable_new_probe() */
+};
+
+static void demand_begin(void *arg, const struct pyusdt_want *want)
+{
+    ((struct demand_build *)arg)->want = want;
+}
+
+/* As many frames as any of its wants says. Returns what it adds to the mask. */
+static uint32_t demand_stack(struct pyusdt_demand *demand, uint32_t frames)
+{
+    if ((frames & ~PYUSDT_WANT_NATIVES) == 0)
+        return 0;
+    demand->natives |= (frames & PYUSDT_WANT_NATIVES) != 0;
+    frames &= ~PYUSDT_WANT_NATIVES;
+    frames = frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES;
+    if (demand->frames < frames)
+        demand->frames = frames;
+    return PYUSDT_DEMAND_STACK;
+}
+
+static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    struct demand_build *build = arg;
+    struct pyusdt_demand *demand = &build->demand[probe];
+    uint32_t args = build->want->args & ((1u << desc->nargs) - 1);
+    uint32_t mask =
+        atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE;
+
+    if (probe < build->first)
+        return 0;
+    if (desc->kind == PYUSDT_DESC_PLACES && build->of) {
+        pyusdt_patterns_add(&build->of->patterns, probe, build->want);
+        if (build->want->counts && demand->row == 0)
+            demand->row = pyusdt_counts_row(build->of, probe);
+    }
+    for (uint32_t i = 0; i < desc->nargs; i++) {
+        uint16_t bytes =
+            build->want->bytes[i] < PYUSDT_MAX_STRING ? build->want->bytes[i] : PYUSDT_MAX_STRING;
+        if (!(args & desc->strings & 1u << i) || bytes == 0)
+            continue;
+        if (demand->bytes[i] == 0)
+            demand->index[demand->ncaptures++] = (uint8_t)i;
+        if (demand->bytes[i] < bytes)
+            demand->bytes[i] = bytes;
+    }
+    mask |= demand_stack(demand, build->want->frames);
+    demand->nargs = (uint8_t)pyusdt_args_count(PYUSDT_EVENT_ARGS(mask));
+    demand->most = pyusdt_event_most(demand);
+    atomic_store_explicit(
+        &demand->mask, mask,
+        memory_order_release); /* last: who sees it writes as much as the others say */
+    return 0;
+}
+
+static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
+{
+    struct demand_build build = {.demand = atomic_load(&slot->demand), .of = slot};
+    size_t size = PYUSDT_MAX_PROBES *
+                  sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
+
+    if (!build.demand) {
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return -ENOMEM;
+        build.demand = memory;
+        atomic_store(&slot->demand, build.demand);
+    }
+    for (uint32_t i = 0; i < pyusdt_core.table.nprobes;
+         i++) { /* pyusdt_demand() looks at masks at any time */
+        atomic_store_explicit(&build.demand[i].mask, 0, memory_order_relaxed);
+        atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
+        build.demand[i].nargs = build.demand[i].ncaptures = 0;
+        build.demand[i].frames = 0;
+        build.demand[i].natives = false;
+        memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
+    }
+    slot->patterns.n = 0;
+    slot->patterns.all = false;
+    pyusdt_counts_begin(slot);
+    return session_file_match(file, demand_probe, &build, demand_begin);
+}
+
+void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first, uint32_t frames)
+{
+    struct pyusdt_want want = {.args = (1u << PYUSDT_MAX_ARGS) - 1, .frames = frames};
+    struct demand_build build = {.demand = demand, .want = &want, .first = first};
+
+    for (unsigned i = 0; i < PYUSDT_MAX_ARGS; i++)
+        want.bytes[i] = PYUSDT_MAX_STRING;
+    pyusdt_table_match(&pyusdt_core.table, &want, demand_probe, &build);
+}
+
+static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    struct demand_build *build = arg;
+    return probe < build->first ? 0 : enable_probe(&build->slot, probe, desc);
+}
+
+/* Under the lock, so no session is opened or closed meanwhile. One that comes now reads the whole table. */
+void pyusdt_sessions_grow(uint32_t first)
+{
+    int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
+
+    for (unsigned number = 0; dir >= 0 && number < PYUSDT_MAX_SESSIONS; number++) {
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        struct demand_build build = {.first = first, .slot = number, .of = slot};
+        struct session_file file;
+
+        if (wanted == 0 || session_file_open(dir, number, &file) != 0)
+            continue;
+        build.demand = atomic_load(&slot->demand);
+        if (file.header.generation == wanted && pyusdt_session_alive(dir, number, wanted) &&
+            (slot->opened != wanted ||
+             session_file_match(&file, demand_probe, &build, demand_begin) == 0))
+            session_file_match(&file, enable_new_probe, &build, demand_begin); /* the bits last */
+        if (slot->opened == wanted)
+            pyusdt_counts_show(slot);
+        close(file.fd);
+    }
+    if (dir >= 0)
+        close(dir);
+    pyusdt_places_changed();
+}
+
+/* ---- undoing ---- */
+
+/* Holds every ring, so that nobody is inside, now or later: nobody gives them back. false: somebody is. */
+static bool hold_rings(struct pyusdt_slot *slot)
+{
+    struct pyusdt_area *area = atomic_load(&slot->area);
+    uint32_t n = atomic_load(&slot->nrings), held = 0;
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t none = 0;
+        held += atomic_compare_exchange_strong(&area->line[k].busy, &none, PYUSDT_RING_CLOSED) ||
+                none == PYUSDT_RING_CLOSED ||
+                pyusdt_ring_take_from_dead(&area->line[k], PYUSDT_RING_CLOSED);
+    }
+    return held == n;
+}
+
+/* The rings' addresses back to the system, and, where nobody reads them any more, their memory. false: a thread is still inside
+ * one, and looks after it when it leaves. */
+static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
+{
+    atomic_store(&slot->generation, 0);
+    if (!hold_rings(slot)) {
+        atomic_store(&slot->next_check, 0);
+        return false;
+    }
+    for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++) {
+        if (discard && slot->ring[k].data) /* a forked child may have it mapped, too */
+            pyusdt_os_discard(slot->ring[k].data, slot->ring[k].reserved);
+        pyusdt_area_unmap_ring(&slot->ring[k]);
+    }
+    return true;
+}
+
+/*
+ * The slot's last session is gone: its rings' memory and addresses back to the system, its files removed. The area's addresses
+ * stay, for the next. false: a thread is still inside a ring; it is called again. Under the lock.
+ */
+static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
+{
+    char text[PYUSDT_NAME_SIZE];
+    uint32_t n = atomic_load(&slot->nrings);
+
+    if (slot->opened == 0)
+        return true;
+    if (!unmap_rings(slot, true))
+        return false;
+    for (uint32_t k = 0; k < n; k++) {
+        pyusdt_area_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
+        pyusdt_rundir_unlink(dir, text);
+    }
+    pyusdt_counts_discard(slot);
+    pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_rundir_unlink(dir, text);
+    atomic_store(&slot->nrings, 0);
+    slot->opened = 0;
+    pyusdt_places_changed();
+    return true;
+}
+
+/* What is in the files stays there for the session to read: this process goes elsewhere. */
+bool pyusdt_slot_leave(struct pyusdt_slot *slot)
+{
+    if (slot->opened == 0)
+        return true;
+    if (!unmap_rings(slot, false))
+        return false;
+    atomic_store(&slot->nrings, 0);
+    slot->opened = 0;
+    return true;
+}
+
+/* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
+static int slot_abandon(int dir, unsigned number, uint64_t generation)
+{
+    struct pyusdt_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words,
+                               pyusdt_core.table.nprobes, number};
+    return pyusdt_bits_undo(&bits, dir, generation);
+}
+
+static void check(void *arg)
+{
+    struct pyusdt_slot *slot = arg;
+    unsigned number = (unsigned)(slot - pyusdt_core.slot);
+    int dir = pyusdt_core_rundir();
+
+    if (dir >= 0 && slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
+        slot_abandon(dir, number, slot->opened);
+        slot_close(slot, dir, number);
+    }
+    if (dir >= 0)
+        close(dir);
+}
+
+/* Called by producers when next_check is past. One of them does the work, the others go on. */
+void pyusdt_slot_check(unsigned number, uint64_t now)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint64_t due = atomic_load(&slot->next_check);
+
+    if (now >= due &&
+        atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
+        pyusdt_spare_stack_call_locked(true, check, slot);
+}
+
+/* Where nobody fires, no producer finds that out. */
+void pyusdt_sessions_check(void)
+{
+    int dir = -1;
+
+    if (!pyusdt_core_lock(false))
+        return;
+    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++) {
+        uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        uint64_t opened = pyusdt_core.slot[number].opened;
+        if ((wanted == 0 && opened == 0) || (dir < 0 && (dir = pyusdt_core_rundir()) < 0) ||
+            pyusdt_session_alive(dir, number, wanted != 0 ? wanted : opened))
+            continue;
+        slot_abandon(dir, number, wanted);
+        if (wanted == 0 || opened == wanted)
+            slot_close(&pyusdt_core.slot[number], dir, number);
+    }
+    if (dir >= 0)
+        close(dir);
+    pyusdt_core_unlock();
+}
+
+/* ---- opening ---- */
+
+static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t wanted)
+{
+    struct session_file file;
+    int r = session_file_open(dir, number, &file);
+
+    if (r != 0 || file.header.generation != wanted || !pyusdt_session_alive(dir, number, wanted)) {
+        if (r == 0)
+            close(file.fd);
+        if (r == -EMFILE || r == -ENFILE || r == -EACCES)
+            return r;
+        return slot_abandon(dir, number, wanted);
+    }
+    slot->opened = wanted;
+    slot->size = file.header.bufsize;
+    slot->room = file.header.keep_bytes;
+    pyusdt_head_room_forget();
+    slot->barrier = (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() &&
+                    pyusdt_os_barrier_join();
+    atomic_store(&slot->max_rings, file.header.max_rings);
+    r = make_demand(slot, &file);
+    if (r == 0)
+        r = pyusdt_area_make(slot, dir, number, &file.header);
+    if (r == 0)
+        r = pyusdt_area_ring(slot, dir, number, wanted, 0);
+    if (r == 0) {
+        struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
+        atomic_store(&slot->next_check, pyusdt_now() + PYUSDT_CHECK_NS);
+        atomic_store(&shared->state, PYUSDT_SLOT_READY);
+        PYUSDT_HOOK(25);
+        atomic_store(&shared->ready, wanted); /* the tracer may look for the area */
+        atomic_store(&slot->generation, wanted);
+        pyusdt_places_changed();
+    } else {
+        slot_close(slot, dir, number);
+    }
+    close(file.fd);
+    return r;
+}
+
+/* What slot_open() does once it has the lock. */
+static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
+{
+    int dir = pyusdt_core_rundir(), r;
+
+    if (dir < 0)
+        return dir;
+    if (wanted == 0) {
+        r = slot_abandon(
+            dir, number,
+            0); /* a stray bit: it was set when its session was dead already, or pyusdt_let_go() */
+        if (r == 0)
+            slot_close(slot, dir, number);
+        else
+            unmap_rings(slot, false); /* the session still reads them */
+    } else
+        r = slot_close(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
+    close(dir);
+    return r;
+}
+
+struct opening {
+    unsigned number;
+    bool open;
+};
+
+static void open_slot(void *arg)
+{
+    struct opening *opening = arg;
+    unsigned number = opening->number;
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
+    uint64_t wanted = atomic_load(&shared->wanted), now = pyusdt_now();
+    int r;
+
+    if (wanted == 0 || wanted != atomic_load(&slot->generation)) {
+        r = serve(slot, number, wanted);
+        if (r != 0 && wanted != 0) {
+            atomic_store(&shared->error, r);
+            atomic_store(&shared->state, PYUSDT_SLOT_FAILED);
+        }
+        if (r != -EBUSY && (r != 0 || wanted == 0)) {
+            atomic_store(&slot->refused, wanted);
+            atomic_store(&slot->retry_at, now + PYUSDT_CHECK_NS);
+        }
+    }
+    opening->open = wanted != 0 && wanted == atomic_load(&slot->generation);
+}
+
+bool pyusdt_slot_open(unsigned number)
+{
+    const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    struct opening opening = {number, false};
+
+    if (atomic_load(&pyusdt_ctl_slot(number)->wanted) == atomic_load(&slot->refused) &&
+        pyusdt_now() < atomic_load(&slot->retry_at))
+        return false;
+    pyusdt_spare_stack_call_locked(true, open_slot, &opening);
+    return opening.open;
+}
+
+void pyusdt_let_go(void)
+{
+    for (unsigned number = 0; pyusdt_core.ctl && number < PYUSDT_MAX_SESSIONS; number++) {
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        if (slot->opened == 0 || atomic_load(&pyusdt_ctl_slot(number)->wanted) != 0)
+            continue;
+        atomic_store(&slot->retry_at, 0); /* the session has just gone: now it can be done */
+        pyusdt_slot_open(number);
+    }
+}
+
+void pyusdt_slot_lost(unsigned number, uint64_t wanted)
+{
+    struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
+    uint64_t tag = PYUSDT_FAILED_TAG(wanted), old = atomic_load(&shared->failed), new;
+
+    if (wanted == 0 || atomic_load(&shared->wanted) != wanted)
+        return; /* nobody to tell */
+    do
+        new = PYUSDT_FAILED_TAG(old) == tag ? old + 1 : tag | 1;
+    while (!atomic_compare_exchange_weak(&shared->failed, &old, new));
+}

@@ -1,0 +1,205 @@
+/*
+ * The target's probe table: a private copy, which everything here works on, and the control file's, which is for others.
+ *
+ * In:  descriptions of probes, at publishing and later.
+ * Out: both tables, which only grow; sessions that are served already have what they want of new probes.
+ * Always: called under the lock of the slow paths. Who reads the control file's table finds it whole, or `changes` odd or
+ * other than before. A failure leaves both as they were.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "target/target.h"
+#include "shared/os.h"
+
+static uint32_t put_string(char *strings, uint32_t *used, const char *string)
+{
+    uint32_t at = *used, length = (uint32_t)strlen(string) + 1;
+    memcpy(strings + at, string, length);
+    *used += length;
+    return at;
+}
+
+static const char *signature_of(const struct pyusdt_probe_desc *probe)
+{
+    return probe->signature ? probe->signature : "";
+}
+
+/* The bytes of a table of that size, in one mapping. */
+static size_t table_bytes(uint32_t ndescs, uint32_t strings_size)
+{
+    return ndescs * sizeof(struct pyusdt_ctl_desc) + strings_size;
+}
+
+static void discard(const struct pyusdt_table *table)
+{
+    if (table->descs)
+        munmap((void *)(uintptr_t)table->descs, table_bytes(table->ndescs, table->strings_size));
+}
+
+/* `old` with more behind it, in memory of its own. */
+static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc *given, unsigned n,
+                  struct pyusdt_table *new)
+{
+    uint64_t probes = old->nprobes,
+             size = old->strings_size ? old->strings_size : 1; /* offset 0: the empty string */
+    uint32_t used = (uint32_t)size;
+    struct pyusdt_ctl_desc *descs;
+    char *strings;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (given[i].nargs > PYUSDT_MAX_ARGS || given[i].strings >> PYUSDT_MAX_ARGS != 0 ||
+            given[i].count > PYUSDT_MAX_PROBES || (given[i].places && given[i].count > 1))
+            return -EINVAL;
+        probes += given[i].count ? given[i].count : 1;
+        size += strlen(given[i].provider) + strlen(given[i].module) + strlen(given[i].function) +
+                strlen(given[i].name) + strlen(signature_of(&given[i])) + 5;
+    }
+    if (probes == 0)
+        return -EINVAL;
+    if (probes > PYUSDT_NO_PROBE || size > PYUSDT_STRINGS_MAX)
+        return old->nprobes ? -ENOSPC : -EINVAL;
+    descs = mmap(NULL, table_bytes(old->ndescs + n, (uint32_t)size), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (descs == MAP_FAILED)
+        return -ENOMEM;
+    strings = (char *)(descs + old->ndescs + n);
+    if (old->descs) {
+        memcpy(descs, old->descs, old->ndescs * sizeof *descs);
+        memcpy(strings, old->strings, old->strings_size);
+    }
+    *new = (struct pyusdt_table){
+        .descs = descs, .strings = strings, .ndescs = old->ndescs + n, .pid = old->pid};
+    for (unsigned i = 0; i < n; i++)
+        descs[old->ndescs + i] = (struct pyusdt_ctl_desc){
+            .provider = put_string(strings, &used, given[i].provider),
+            .module = put_string(strings, &used, given[i].module),
+            .function = put_string(strings, &used, given[i].function),
+            .name = put_string(strings, &used, given[i].name),
+            .count = given[i].count ? given[i].count : 1,
+            .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY
+                    : given[i].places  ? PYUSDT_DESC_PLACES
+                                       : PYUSDT_DESC_PLAIN,
+            .strings = given[i].strings,
+            .nargs = given[i].nargs,
+            .signature = put_string(strings, &used, signature_of(&given[i])),
+        };
+    new->strings_size = used;
+    new->nprobes = (uint32_t)probes;
+    return 0;
+}
+
+static bool begins_with(const struct pyusdt_table *whole, const struct pyusdt_table *part)
+{
+    return whole->ndescs >= part->ndescs && whole->strings_size >= part->strings_size &&
+           memcmp(whole->descs, part->descs, part->ndescs * sizeof *part->descs) == 0 &&
+           memcmp(whole->strings, part->strings, part->strings_size) == 0;
+}
+
+/* Where the same was published before (a NIF that is loaded again), the probes that were made since then keep their numbers:
+ * who made them has them still. */
+int pyusdt_own_table_set(const struct pyusdt_probe_desc *given, unsigned n)
+{
+    const struct pyusdt_table none = {0};
+    struct pyusdt_table table;
+    int r = extend(&none, given, n, &table);
+
+    if (r != 0)
+        return r;
+    if (begins_with(&pyusdt_core.table, &table)) {
+        discard(&table);
+        return 0;
+    }
+    discard(&pyusdt_core.table);
+    pyusdt_core.table = table;
+    return 0;
+}
+
+/* ---- the control file's ---- */
+
+/* Every page that the table needs; the rest of the file is a hole. */
+static int allocate(int fd, const struct pyusdt_table *table)
+{
+    const struct {
+        uint64_t at, size;
+    } parts[] = {
+        {PYUSDT_CTL_WORDS, table->nprobes * sizeof(uint64_t)},
+        {PYUSDT_CTL_DESCS, table->ndescs * sizeof(struct pyusdt_ctl_desc)},
+        {PYUSDT_CTL_STRINGS, table->strings_size},
+    };
+
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        int r = pyusdt_os_allocate(fd, parts[i].at, parts[i].size);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int pyusdt_own_table_allocate(int fd)
+{
+    return allocate(fd, &pyusdt_core.table);
+}
+
+void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl)
+{
+    const struct pyusdt_table *table = &pyusdt_core.table;
+
+    atomic_fetch_add(&ctl->changes, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    memcpy((char *)ctl + PYUSDT_CTL_DESCS, table->descs,
+           table->ndescs * sizeof(struct pyusdt_ctl_desc));
+    memcpy((char *)ctl + PYUSDT_CTL_STRINGS, table->strings, table->strings_size);
+    ctl->ndescs = table->ndescs;
+    ctl->strings_size = table->strings_size;
+    atomic_store(&ctl->nprobes, table->nprobes);
+    PYUSDT_HOOK(13);
+    atomic_fetch_add(&ctl->changes, 1);
+}
+
+/* ---- growing ---- */
+
+static int allocate_for(const struct pyusdt_table *table)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = pyusdt_core.who};
+    int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL), fd, r;
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+
+    if (dir < 0)
+        return dir;
+    pyusdt_name_format(&name, text);
+    fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+    close(dir);
+    if (fd < 0)
+        return fd;
+    r = size == PYUSDT_CTL_SIZE ? allocate(fd, table) : -EIO;
+    close(fd);
+    return r;
+}
+
+int pyusdt_own_table_grow(const struct pyusdt_probe_desc *given, unsigned n)
+{
+    struct pyusdt_table old = pyusdt_core.table, table;
+    int r = extend(&old, given, n, &table);
+
+    if (r != 0)
+        return r;
+    r = allocate_for(&table);
+    if (r != 0) {
+        discard(&table);
+        return r;
+    }
+    /* Sessions that look at the control file from here on find the new probes; those that did before, we find. */
+    pyusdt_core.table = table;
+    pyusdt_own_table_show(pyusdt_core.ctl);
+    pyusdt_flight_grow(old.nprobes);
+    atomic_thread_fence(memory_order_seq_cst);
+    pyusdt_sessions_grow(old.nprobes);
+    discard(&old);
+    return 0;
+}

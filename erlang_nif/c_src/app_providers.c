@@ -1,0 +1,350 @@
+/* Probes of the application's own: see app_providers.h. */
+#include "app_providers.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "atoms.h"
+#include "pyusdt.h"
+#include "term_encode.h"
+#include "iolist_text.h"
+
+#define NAME_ROOM 256 /* more than a name can have: the core says what is wrong with it */
+
+struct own {
+    struct pyusdt_probe_site site;
+    unsigned nargs;
+    uint8_t type[PYUSDT_MAX_ARGS];
+};
+
+static ErlNifResourceType *own_type;
+
+int pyusdt_own_load(ErlNifEnv *env)
+{
+    const ErlNifResourceFlags flags = ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER;
+
+    own_type = enif_open_resource_type(env, NULL, "probe", NULL, flags, NULL);
+    return own_type != NULL;
+}
+
+/* ---- defining ---- */
+
+/* A binary as a C string. */
+static bool read_name(ErlNifEnv *env, ERL_NIF_TERM term, char *name, size_t size)
+{
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size ||
+        memchr(binary.data, 0, binary.size))
+        return false;
+    memcpy(name, binary.data, binary.size);
+    name[binary.size] = '\0';
+    return true;
+}
+
+/* What the arguments are called, beside the probe that points there. */
+struct names {
+    char text[PYUSDT_MAX_ARGS][NAME_ROOM];
+};
+
+/* A type, or {Type, Name}.  False: neither. */
+static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe_def *probe,
+                          struct names *names)
+{
+    const ERL_NIF_TERM *pair;
+    unsigned i = probe->nargs, type;
+    int size;
+
+    if (enif_get_tuple(env, term, &size, &pair)) {
+        if (size != 2 || !read_name(env, pair[1], names->text[i], NAME_ROOM))
+            return false;
+        probe->argument[i] = names->text[i];
+        term = pair[0];
+    }
+    if (!enif_get_uint(env, term, &type) || type > UINT8_MAX)
+        return false;
+    probe->type[i] = (uint8_t)type;
+    probe->nargs++;
+    return true;
+}
+
+/* NULL, or what is wrong with them. */
+static const char *read_arguments(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe,
+                                  struct names *names)
+{
+    ERL_NIF_TERM head;
+
+    while (enif_get_list_cell(env, list, &head, &list)) {
+        if (probe->nargs == PYUSDT_MAX_ARGS)
+            return "a probe has at most twelve arguments";
+        if (!read_argument(env, head, probe, names))
+            return "an argument is a type, or a type with a name that is text of less than 256 bytes without a NUL";
+    }
+    return enif_is_empty_list(env, list) ? NULL : "the arguments are a list";
+}
+
+static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
+{
+    ERL_NIF_TERM term;
+    size_t size = strlen(text);
+
+    memcpy(enif_make_new_binary(env, size, &term), text, size);
+    return term;
+}
+
+static ERL_NIF_TERM failure(ErlNifEnv *env, const char *reason, const char *message)
+{
+    return enif_make_tuple3(env, pyusdt_atoms.error, enif_make_atom(env, reason),
+                            make_binary(env, message));
+}
+
+static ERL_NIF_TERM no_name(ErlNifEnv *env)
+{
+    return failure(env, "badarg", "a name of hundreds of bytes, or with a NUL in it");
+}
+
+/* check(Provider): ok, or {error, badarg, Message} */
+ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char provider[NAME_ROOM];
+    struct pyusdt_error why;
+
+    (void)argc;
+    if (!read_name(env, argv[0], provider, sizeof provider))
+        return no_name(env);
+    return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok
+                                                      : failure(env, "badarg", why.message);
+}
+
+/* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
+ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char provider[NAME_ROOM], name[NAME_ROOM], path[4096];
+    struct pyusdt_probe_def probe = {.name = name};
+    struct pyusdt_probe_site site;
+    struct names names;
+    struct pyusdt_error why;
+    const char *wrong;
+    ERL_NIF_TERM term;
+    struct own *own;
+    int r;
+
+    (void)argc;
+    if (!read_name(env, argv[0], provider, sizeof provider) ||
+        !read_name(env, argv[1], name, sizeof name))
+        return no_name(env);
+    wrong = read_arguments(env, argv[2], &probe, &names);
+    if (wrong)
+        return failure(env, "badarg", wrong);
+    r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
+    if (r < 0)
+        return failure(env,
+                       r == -EEXIST   ? "eexist"
+                       : r == -ENOMEM ? "enomem"
+                                      : "badarg",
+                       why.message);
+    own = enif_alloc_resource(own_type, sizeof *own);
+    own->site = site;
+    own->nargs = probe.nargs;
+    memcpy(own->type, probe.type, sizeof own->type);
+    term = enif_make_resource(env, own);
+    enif_release_resource(own);
+    return enif_make_tuple4(env, pyusdt_atoms.ok, term, make_binary(env, site.entry ? path : ""),
+                            make_binary(env, why.message));
+}
+
+/* ---- values ---- */
+
+/* Modulo 2^bits; of more than 64 bits, and what is no integer: 0.  true and false are 1 and 0. */
+static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+{
+    ErlNifSInt64 value = 0;
+    ErlNifUInt64 large;
+
+    if (!enif_get_int64(env, term, &value))
+        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large
+                                                   : enif_is_identical(term, pyusdt_atoms.yes);
+    return pyusdt_integer_bits((uint64_t)value, type);
+}
+
+/* The bits; what is no number is NaN. */
+static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+{
+    double value = NAN;
+    ErlNifSInt64 integer;
+
+    if (!enif_get_double(env, term, &value) && enif_get_int64(env, term, &integer))
+        value = (double)integer;
+    return pyusdt_float_bits(value, type);
+}
+
+/* ---- one event ---- */
+
+union area {
+    struct pyusdt_nif_text text;
+    struct pyusdt_term term;
+};
+
+static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type,
+                      ERL_NIF_TERM term, union area *area)
+{
+    switch (type & PYUSDT_KIND) {
+    case PYUSDT_STRING &PYUSDT_KIND:
+        pyusdt_nif_text_set(env, &area->text, term);
+        pyusdt_firing_text(firing, i, area->text.address, area->text.length);
+        break;
+    case PYUSDT_TERM &PYUSDT_KIND:
+        pyusdt_term_set(env, &area->term, term);
+        pyusdt_firing_text(firing, i, area->term.bytes, area->term.length);
+        break;
+    case PYUSDT_FLOAT:
+        firing->args.value[i] = float_value(env, term, type);
+        break;
+    default:
+        firing->args.value[i] = integer_value(env, term, type);
+    }
+}
+
+/* `undefined` and what is not given is absent, but for a term, which may be that atom. */
+static bool is_absent(unsigned type, ERL_NIF_TERM term)
+{
+    return type != PYUSDT_TERM && enif_is_identical(term, pyusdt_atoms.undefined);
+}
+
+/* The large frame.  False: more values than arguments. */
+static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_firing *firing,
+                        ERL_NIF_TERM list)
+{
+    union area areas[PYUSDT_MAX_ARGS];
+    ERL_NIF_TERM term;
+
+    pyusdt_firing_no_more(firing, 0);
+    for (unsigned i = 0; enif_get_list_cell(env, list, &term, &list); i++) {
+        if (i == own->nargs)
+            return false;
+        if (pyusdt_firing_reads(firing, i) && !is_absent(own->type[i], term))
+            set_value(env, firing, i, own->type[i], term, &areas[i]);
+    }
+    pyusdt_firing_offer_at(firing, &own->site);
+    return true;
+}
+
+/* A probe that was made by a library which has been purged meanwhile is a reference still, and off. */
+static ERL_NIF_TERM not_ours(ErlNifEnv *env, ERL_NIF_TERM term)
+{
+    return enif_is_ref(env, term) ? pyusdt_atoms.no : enif_make_badarg(env);
+}
+
+static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
+{
+    void *own;
+    return enif_get_resource(env, term, own_type, &own) ? own : NULL;
+}
+
+/* fire_own(Probe, Values) */
+ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    const struct own *own = probe_of(env, argv[0]);
+    struct pyusdt_firing firing;
+
+    (void)argc;
+    if (!enif_is_list(env, argv[1]))
+        return enif_make_badarg(env);
+    if (!own)
+        return not_ours(env, argv[0]);
+    if (!pyusdt_firing_begin_at(&firing, &own->site))
+        return pyusdt_atoms.no;
+    return fire_values(env, own, &firing, argv[1]) ? pyusdt_atoms.yes : pyusdt_atoms.badarg;
+}
+
+/* enabled_own(Probe) */
+ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    const struct own *own = probe_of(env, argv[0]);
+
+    (void)argc;
+    if (!own)
+        return not_ours(env, argv[0]);
+    return pyusdt_site_enabled(&own->site) ? pyusdt_atoms.yes : pyusdt_atoms.no;
+}
+
+/* ---- telemetry:::event, by a tracer ---- */
+
+#define NAME_BYTES (PYUSDT_MAX_STRING + 1)
+
+static const struct pyusdt_probe_site *_Atomic event_site; /* of the core's own memory: it stays */
+
+/* telemetry_probe(Probe): false, and it is none of this library. */
+ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    static struct pyusdt_probe_site site;
+    const struct own *own = probe_of(env, argv[0]);
+
+    (void)argc;
+    if (!own || own->nargs != 3)
+        return pyusdt_atoms.no;
+    if (!atomic_load(&event_site)) {
+        site = own->site;
+        atomic_store(&event_site, &site);
+    }
+    return pyusdt_atoms.yes;
+}
+
+bool pyusdt_telemetry_is_wanted(void)
+{
+    const struct pyusdt_probe_site *site = atomic_load(&event_site);
+    return site && pyusdt_site_enabled(site);
+}
+
+/* A list of atoms as text, with dots between them; what does not fit is left out. */
+static uint32_t write_name(ErlNifEnv *env, ERL_NIF_TERM list, char text[NAME_BYTES])
+{
+    ERL_NIF_TERM head;
+    size_t at = 0;
+
+    text[0] = '\0';
+    while (enif_get_list_cell(env, list, &head, &list)) {
+        char word[256];
+        int n = enif_get_atom(env, head, word, sizeof word, ERL_NIF_LATIN1);
+        if (n == 0)
+            n = (int)sizeof "?", strcpy(word, "?");
+        if (at + (size_t)n + 1 >= NAME_BYTES)
+            break;
+        if (at > 0)
+            text[at++] = '.';
+        memcpy(text + at, word, (size_t)n);
+        at += (size_t)n - 1;
+    }
+    return pyusdt_text_length(text, at);
+}
+
+void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
+{
+    const struct pyusdt_probe_site *site = atomic_load(&event_site);
+    ERL_NIF_TERM name, measurements, metadata, arguments;
+    union area areas[2];
+    struct pyusdt_firing firing;
+    char text[NAME_BYTES];
+    const ERL_NIF_TERM *mfa;
+    int size;
+
+    if (!site || !enif_get_tuple(env, call, &size, &mfa) || size != 3)
+        return;
+    arguments = mfa[2];
+    if (!enif_get_list_cell(env, arguments, &name, &arguments) ||
+        !enif_get_list_cell(env, arguments, &measurements, &arguments) ||
+        !enif_get_list_cell(env, arguments, &metadata, &arguments) ||
+        !pyusdt_firing_begin_at(&firing, site))
+        return;
+    pyusdt_firing_no_more(&firing, 0);
+    if (pyusdt_firing_reads(&firing, 0))
+        pyusdt_firing_text(&firing, 0, text, write_name(env, name, text));
+    if (pyusdt_firing_reads(&firing, 1))
+        set_value(env, &firing, 1, PYUSDT_TERM, measurements, &areas[0]);
+    if (pyusdt_firing_reads(&firing, 2))
+        set_value(env, &firing, 2, PYUSDT_TERM, metadata, &areas[1]);
+    pyusdt_firing_offer_at(&firing, site);
+}

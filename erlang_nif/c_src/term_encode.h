@@ -1,0 +1,30 @@
+/* Erlang terms as term arguments of an event (c/shared/term_format.h).
+ *
+ * In:      any term.
+ * Out:     its External Term Format, at most PYUSDT_MAX_STRING bytes of it, in memory of the caller's.
+ * Always:  the work is bounded, however large the term is; what is left out is marked, and never looks like a whole:
+ *          what lies behind the limits, integers of more than 64 bits, bit strings, and lists within PYUSDT_TERM_DEPTH
+ *          others.  A function is carried as its text. */
+#ifndef PYUSDT_NIF_TERM_ENCODE_H
+#define PYUSDT_NIF_TERM_ENCODE_H
+
+#include <erl_nif.h>
+#include <stdint.h>
+
+#include "pyusdt.h"
+
+#define PYUSDT_TERM_STEPS 8192 /* list cells that are looked at, at most */
+#define PYUSDT_TERM_DEPTH 32   /* terms that are open at once, at most */
+
+#pragma GCC visibility push(hidden)
+
+struct pyusdt_term {
+    uint32_t length;
+    uint8_t bytes[PYUSDT_MAX_STRING + 1]; /* a NUL behind them */
+};
+
+void pyusdt_term_set(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,59 @@
+/* What the tracer keeps between two trace events, by the process or port that both are of.
+ *
+ * In:      entries, whose first member is the key: a pid or port of this node, an immediate term.
+ * Out:     copies of them.
+ * Always:  bounded: an entry may take another's place, which is then as if it had never been kept. While a table is empty,
+ *          asking it takes no lock. */
+#ifndef PYUSDT_NIF_VM_CACHE_H
+#define PYUSDT_NIF_VM_CACHE_H
+
+#include <erl_nif.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+enum { PYUSDT_VM_KEPT = 1024, PYUSDT_VM_PORT_NAME = 64, PYUSDT_VM_PEER = 64 };
+
+struct pyusdt_vm_kept {
+    char *name; /* of its lock */
+    size_t size;
+    void *entries;
+    ErlNifMutex *lock; /* held for a copy of one entry */
+    atomic_uint used;
+};
+
+#define PYUSDT_VM_KEPT_TABLE(of, type) \
+    {(char *)(of), sizeof(type), (type[PYUSDT_VM_KEPT]){{0}}, NULL, 0}
+
+bool pyusdt_vm_kept_load(struct pyusdt_vm_kept *kept); /* false: no memory */
+void pyusdt_vm_kept_put(struct pyusdt_vm_kept *kept, const void *entry);
+bool pyusdt_vm_kept_find(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry);
+bool pyusdt_vm_kept_take(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key,
+                         void *entry); /* it is kept no longer */
+
+/* Names and owners of ports, which their later trace events do not tell. */
+struct pyusdt_vm_port {
+    ERL_NIF_TERM port, owner;
+    char name[PYUSDT_VM_PORT_NAME];
+};
+
+/* Where a port's connection goes to. */
+struct pyusdt_vm_peer {
+    ERL_NIF_TERM port;
+    char peer[PYUSDT_VM_PEER];
+};
+
+/* A process that is suspended since a port is busy. */
+struct pyusdt_vm_blocked {
+    ERL_NIF_TERM process, port;
+    ERL_NIF_TERM here, there; /* nodes, where it is a port of the distribution; else `undefined` */
+};
+
+extern struct pyusdt_vm_kept pyusdt_vm_ports, pyusdt_vm_peers, pyusdt_vm_blocked;
+
+struct pyusdt_vm_port pyusdt_vm_port_of(ERL_NIF_TERM port); /* owner 0, name "": unknown */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,47 @@
+%% @doc The probes of pyusdt_instrument, as src/pyusdt/framework_probes.py has them for Python and for Erlang.
+%%
+%% In:  a provider and a probe of the table.
+%% Out: events.
+%% Always: a probe is made once in a node; before it is made it is off, and so is one that the program has with other arguments.
+-module(pyusdt_framework_probes).
+
+-export([make/0, is_made/0, is_wanted/2, fire/3, probe/2]).
+
+-include("pyusdt_framework_probes.hrl").
+
+%% @doc Make all of them. It writes files the first time.
+-spec make() -> ok.
+make() ->
+    maps:foreach(fun make/2, ?PROBES),
+    persistent_term:put(?MODULE, made).
+
+%% @doc Whether that was done, be it that some can not be had.
+-spec is_made() -> boolean().
+is_made() ->
+    persistent_term:get(?MODULE, none) =:= made.
+
+make(Provider, Probes) ->
+    Own = pyusdt:provider(atom_to_list(Provider)),
+    lists:foreach(fun({Name, Arguments}) ->
+        pyusdt_instrument:harmless(Provider, fun() ->
+            persistent_term:put({?MODULE, Provider, Name}, pyusdt:probe(Own, atom_to_list(Name), Arguments))
+        end)
+    end, Probes).
+
+-spec probe(atom(), atom()) -> pyusdt:probe() | none.
+probe(Provider, Name) ->
+    persistent_term:get({?MODULE, Provider, Name}, none).
+
+-spec is_wanted(atom(), atom()) -> boolean().
+is_wanted(Provider, Name) ->
+    case probe(Provider, Name) of
+        none -> false;
+        Probe -> pyusdt:enabled(Probe) =:= true
+    end.
+
+-spec fire(atom(), atom(), [term()]) -> pyusdt:answer().
+fire(Provider, Name, Values) ->
+    case probe(Provider, Name) of
+        none -> false;
+        Probe -> pyusdt:fire(Probe, Values)
+    end.

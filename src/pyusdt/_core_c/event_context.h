@@ -1,0 +1,43 @@
+/* What an event tells besides its caller's arguments: the tag and the asyncio task or greenlet, of one interpreter.
+ *
+ * In:      the context variable that tags.py keeps the tag in.
+ * Out:     strong references to the tag (bytes), and to the task's number and name, or NULL where there is none.
+ * Always:  no exception is left pending; asyncio and greenlet are looked for among the loaded modules, never imported. */
+#ifndef PYUSDT_CORE_EVENT_CONTEXT_H
+#define PYUSDT_CORE_EVENT_CONTEXT_H
+
+#include <Python.h>
+
+/* One interpreter's; every callable of _core_c/module_methods.c has it as its self. */
+struct pyusdt_context {
+    PyObject_HEAD PyObject *tag_variable; /* contextvars.ContextVar: bytes or None */
+    PyTypeObject *probe_type;             /* what probe() makes */
+    PyTypeObject *wrapped_type;           /* what Probe.wrap() makes */
+    PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
+    PyObject *current_task;
+    PyObject *current_greenlet; /* greenlet.getcurrent, once it is loaded; else NULL */
+    PyObject *modules; /* the dict of loaded modules, the same as long as the interpreter lives */
+    Py_ssize_t
+        modules_seen; /* how many modules were loaded when asyncio or greenlet was not among them */
+    PyObject *events_name, *tasks_name, *get_name, *greenlet_name; /* interned */
+    PyObject *task_numbers;                                        /* dict: task_numbers.c */
+};
+
+/* The asyncio task or the greenlet that fires; both NULL: the thread itself does. */
+struct pyusdt_task {
+    PyObject *number; /* bytes: digits */
+    PyObject *name;   /* what its get_name() gave, or a greenlet's `name`; or NULL */
+};
+
+/* The type of contexts; new reference, or NULL with an exception. */
+PyTypeObject *pyusdt_context_type(void);
+
+struct pyusdt_context *pyusdt_context_new(PyTypeObject *type);
+
+PyObject *pyusdt_context_tag(struct pyusdt_context *context);
+void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task);
+/* New reference to what a module has, if it is loaded, or NULL; no exception is left. */
+PyObject *pyusdt_loaded_attribute(PyObject *module_name, const char *attribute);
+void pyusdt_task_release(struct pyusdt_task *task);
+
+#endif

@@ -1,0 +1,48 @@
+/* One event of a user-trace probe, from Python's arguments to the site and the rings.
+ *
+ * In:      the probe's index and the caller's values, each in its place.
+ * Out:     True if the event was offered to somebody, else False.
+ * Always:  an exception is raised in strict mode only; one that is pending stays as it is.  Nobody listening: nothing
+ *          is converted.  Else only what somebody reads is. */
+#ifndef PYUSDT_CORE_FIRE_H
+#define PYUSDT_CORE_FIRE_H
+
+#include <Python.h>
+
+#include "_core_c/event_context.h"
+#include "target/sites.h"
+
+/* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others
+ * fire. */
+extern int pyusdt_strict_flag __attribute__((visibility("hidden")));
+
+static inline int pyusdt_is_strict(void)
+{
+    return __atomic_load_n(&pyusdt_strict_flag, __ATOMIC_RELAXED);
+}
+
+/* Returns what was set before. */
+static inline int pyusdt_set_strict(int on)
+{
+    return __atomic_exchange_n(&pyusdt_strict_flag, on, __ATOMIC_RELAXED);
+}
+
+/* The test before everything else: is there anything to do for a call of this probe? */
+static inline int pyusdt_has_work(unsigned probe)
+{
+    return __builtin_expect(pyusdt_enabled(probe) || pyusdt_is_strict(), 0);
+}
+
+/* The general and the numbered probes, with the arguments of p(): up to four integers, then up to four strings.  None
+ * counts as what it stands among.  A fifth string is dropped, or an exception in strict mode. */
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args,
+                            Py_ssize_t nargs);
+
+/* The same with each value in its place.  tag: NULL for the context's.  values: NULL for absent ones. */
+PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
+                       PyObject *const values[PYUSDT_VALUES]);
+
+/* user_trace-s1. */
+PyObject *pyusdt_offer_message(PyObject *message);
+
+#endif

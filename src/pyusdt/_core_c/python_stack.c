@@ -1,0 +1,238 @@
+/* The Python stack of a firing: see _core_c/python_stack.h. */
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/python_stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "_core_c/convert.h"
+#include "_core_c/vm/python_provider.h"
+#include "pyusdt.h"
+#include "pystack/cpython_offsets.h"
+
+#define TRIES 16 /* for a place's number, which the core may have no room or no time for */
+
+/* What is remembered with a code object's place (_core_c/vm/code_entries.c). */
+struct known {
+    uint32_t place; /* 0: it has no number yet */
+    uint32_t tries;
+    uint32_t units;  /* of code */
+    uint32_t line[]; /* of each of them that a stack has had: line + 1; 0: not asked for yet */
+};
+
+static struct pyusdt_python_layout layout;
+static int started;
+
+/* ---- a function ---- */
+
+static uint32_t units_of(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return (uint32_t)Py_SIZE(code);
+#else
+    return (uint32_t)(PyBytes_GET_SIZE(code->co_code) / 2);
+#endif
+}
+
+/* Another thread that does the same is as good. */
+static struct known *known_add(struct pyusdt_vm_place *place, PyCodeObject *code)
+{
+    uint32_t units = units_of(code);
+    struct known *known = calloc(1, sizeof *known + units * sizeof known->line[0]);
+    void *there = NULL;
+
+    if (known == NULL)
+        return NULL;
+    known->units = units;
+    if (__atomic_compare_exchange_n(&place->stack, &there, known, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return known;
+    free(known);
+    return there;
+}
+
+static struct known *known_of(PyCodeObject *code)
+{
+    struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
+    struct known *known = place != NULL ? __atomic_load_n(&place->stack, __ATOMIC_ACQUIRE) : NULL;
+
+    return known != NULL || place == NULL ? known : known_add(place, code);
+}
+
+static PyObject *name_of(const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return code->co_qualname;
+#else
+    return code->co_name;
+#endif
+}
+
+/* Names are written here, once; no module, which only the frame's variables know. */
+__attribute__((noinline, cold)) static uint32_t place_ask(struct known *known, PyCodeObject *code)
+{
+    struct pyusdt_text_source sources[2];
+    struct pyusdt_string strings[2];
+
+    if (known->tries++ >= TRIES)
+        return 0;
+    pyusdt_text_source_open(&sources[0], name_of(code));
+    pyusdt_text_source_open(&sources[1], code->co_filename);
+    for (int i = 0; i < 2; i++)
+        pyusdt_string_set(&strings[i], &sources[i]);
+    known->place = pyusdt_place("", strings[0].address != NULL ? strings[0].address : "",
+                                strings[1].address != NULL ? strings[1].address : "",
+                                (uint32_t)code->co_firstlineno);
+    for (int i = 0; i < 2; i++)
+        pyusdt_text_source_close(&sources[i]);
+    return known->place;
+}
+
+__attribute__((noinline, cold)) static uint32_t line_ask(struct known *known, PyCodeObject *code,
+                                                         uint32_t unit)
+{
+    int line = PyCode_Addr2Line(code, (int)(2 * unit));
+
+    known->line[unit] = line > 0 ? (uint32_t)line + 1 : 1;
+    return known->line[unit] - 1;
+}
+
+/* unit: where in the code; before its beginning: the function has not begun. */
+static uint64_t frame_of(PyCodeObject *code, int64_t unit)
+{
+    struct known *known = known_of(code);
+    uint32_t place, line = 0;
+
+    if (known == NULL)
+        return pyusdt_frame(0, 0);
+    place = known->place != 0 ? known->place : place_ask(known, code);
+    if (unit < 0)
+        line = (uint32_t)code->co_firstlineno;
+    else if (unit < known->units)
+        line =
+            known->line[unit] != 0 ? known->line[unit] - 1 : line_ask(known, code, (uint32_t)unit);
+    return pyusdt_frame(place, line);
+}
+
+/* ---- the chain of frames ---- */
+
+static inline char *pointer_at(const char *address, uint32_t offset)
+{
+    char *value;
+
+    memcpy(&value, address + offset, sizeof value);
+    return value;
+}
+
+static const char *innermost(const PyThreadState *thread)
+{
+    if (layout.thread_cframe)
+        return pointer_at(pointer_at((const char *)thread, layout.thread_cframe),
+                          layout.cframe_frame);
+    return pointer_at((const char *)thread, layout.thread_frame);
+}
+
+/* The code that a frame runs; NULL: it is no function's. */
+static PyCodeObject *code_of(const char *frame)
+{
+    uintptr_t code = (uintptr_t)pointer_at(frame, layout.frame_code);
+
+    if (layout.frame_owner != 0 &&
+        (unsigned char)frame[layout.frame_owner] >= PYUSDT_PYTHON_NO_CODE)
+        return NULL;
+#if PY_VERSION_HEX >= 0x030e0000
+    code &= ~(uintptr_t)3;
+#endif
+    return code != 0 && PyCode_Check((PyObject *)code) ? (PyCodeObject *)code : NULL;
+}
+
+static int64_t unit_of(const char *frame, const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return (pointer_at(frame, layout.frame_instr) - (const char *)code -
+            (int64_t)layout.code_instructions) >>
+           1;
+#else
+    int index;
+
+    (void)code;
+    memcpy(&index, frame + layout.frame_instr, sizeof index);
+    return PY_VERSION_HEX >= 0x030a0000 ? index : index >> 1;
+#endif
+}
+
+/* The thread that runs in this interpreter, if that is the one that asks. */
+static PyThreadState *own_thread(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    PyThreadState *thread = PyThreadState_GetUnchecked();
+#else
+    PyThreadState *thread = _PyThreadState_UncheckedGet();
+#endif
+    return thread != NULL && thread->thread_id == PyThread_get_thread_ident() &&
+                   thread->interp == PyInterpreterState_Main()
+               ? thread
+               : NULL;
+}
+
+/* Whether C called the interpreter for it; from 3.12 on a frame of no function says so. */
+static int is_entry(const char *frame)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    (void)frame;
+    return 0;
+#elif PY_VERSION_HEX >= 0x030b0000
+    return frame[layout.frame_entry] != 0;
+#else
+    (void)frame;
+    return 1; /* always */
+#endif
+}
+
+static uint32_t take(uint64_t *words, uint32_t most)
+{
+    PyThreadState *thread = own_thread();
+    uint32_t n = 0;
+
+    for (const char *frame = thread != NULL ? innermost(thread) : NULL; frame != NULL;
+         frame = pointer_at(frame, layout.frame_previous)) {
+        PyCodeObject *code = code_of(frame);
+        if (code == NULL) {
+            if (n > 0)
+                words[n - 1] |=
+                    PYUSDT_FRAME_ENTRY; /* what C put there when it called the interpreter */
+            continue;
+        }
+        if (n == most) {
+            words[n++] = PYUSDT_FRAME_MORE;
+            break;
+        }
+        words[n++] =
+            frame_of(code, unit_of(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
+    }
+    return n;
+}
+
+/* ---- beginning ---- */
+
+/* Whether this interpreter is one that the table knows. */
+static int learn_layout(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    extern const uint64_t _PyRuntime[PYUSDT_PYTHON_WORDS];
+    return pyusdt_python_layout_told(_PyRuntime, &layout) == 0;
+#elif defined(Py_TRACE_REFS)
+    return 0; /* objects have other heads */
+#else
+    return pyusdt_python_layout(PY_MINOR_VERSION, &layout) == 0;
+#endif
+}
+
+void pyusdt_stack_start(void)
+{
+    if (PyInterpreterState_Get() != PyInterpreterState_Main() || started || !learn_layout())
+        return;
+    started = 1;
+    pyusdt_native_inner = 1;
+    pyusdt_stack_taker = take;
+}

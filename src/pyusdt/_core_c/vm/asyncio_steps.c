@@ -1,0 +1,358 @@
+/* asyncio's tasks: created, running, suspended, done.  See _core_c/vm/python_provider.h.
+ *
+ * A task runs in steps, each of them a call of the event loop's Handle._run; so a step is seen once, whatever chain of coroutines it
+ * resumes, and the same in every version of CPython.  Loops that are not asyncio's own (uvloop) have other handles: what they run
+ * is not seen, and that is said.  No attribute is read by the program's code: names and states are those of asyncio's own class. */
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/vm/python_provider.h"
+
+#include <string.h>
+
+#include "_core_c/convert.h"
+#include "_core_c/saved_exception.h"
+#include "_core_c/vm/function_patch.h"
+
+#define STEP_PROBES \
+    (PYUSDT_VM_BIT(PYUSDT_VM_TASK_RUN) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_SUSPEND) | \
+     PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
+#define CREATE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_TASK_CREATE) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
+#define TEXTS 4
+#define DEEPEST 200 /* of a chain of awaits that is looked through */
+
+enum how { RETURNED, RAISED, CANCELLED };
+
+/* ---- looking, without running the program's code ---- */
+
+/* An attribute as object.__getattribute__ finds it; new reference, or NULL. */
+static PyObject *look(PyObject *object, const char *name)
+{
+    PyObject *string = PyUnicode_InternFromString(name);
+    PyObject *value = string != NULL ? PyObject_GenericGetAttr(object, string) : NULL;
+
+    Py_XDECREF(string);
+    if (value == NULL)
+        PyErr_Clear();
+    return value;
+}
+
+/* What a method of C gives, or, where asyncio is the one in Python, what the attribute is; new reference, or NULL. */
+static PyObject *ask(PyObject *task, const char *method, const char *name)
+{
+    PyObject *function = look(task, method), *value = NULL;
+
+    if (function == NULL || !PyCFunction_Check(function)) {
+        value = look(task, name);
+    } else {
+        value = PyObject_CallNoArgs(function);
+        if (value == NULL)
+            PyErr_Clear();
+    }
+    Py_XDECREF(function);
+    return value;
+}
+
+static int is_coroutine(PyObject *object)
+{
+    return object != NULL && (PyCoro_CheckExact(object) || PyGen_CheckExact(object));
+}
+
+/* What a coroutine waits for itself; new reference, or NULL. */
+static PyObject *inner(PyObject *coroutine)
+{
+    PyObject *next = look(coroutine, PyCoro_CheckExact(coroutine) ? "cr_await" : "gi_yieldfrom");
+
+    if (next != NULL && !is_coroutine(next))
+        Py_CLEAR(next);
+    return next;
+}
+
+/* The innermost of the coroutines that a coroutine waits for; new reference. */
+static PyObject *innermost(PyObject *coroutine)
+{
+    PyObject *next;
+
+    Py_INCREF(coroutine);
+    for (int depth = 0; depth < DEEPEST && (next = inner(coroutine)) != NULL; depth++) {
+        Py_DECREF(coroutine);
+        coroutine = next;
+    }
+    return coroutine;
+}
+
+/* Its qualified name; of what is not Python's own coroutine, its type's.  New reference, or NULL. */
+static PyObject *name_of(PyObject *coroutine)
+{
+    if (coroutine == NULL)
+        return NULL;
+    return is_coroutine(coroutine) ? look(coroutine, "__qualname__")
+                                   : PyUnicode_FromString(Py_TYPE(coroutine)->tp_name);
+}
+
+/* ---- asyncio's class ---- */
+
+static PyTypeObject *task_type; /* asyncio.Task, or NULL until it is loaded */
+
+static PyObject *loaded(const char *name)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+
+    return modules != NULL ? PyDict_GetItemString(modules, name) : NULL;
+}
+
+static void find_type(void)
+{
+    PyObject *tasks = loaded("asyncio.tasks");
+    PyObject *type = tasks != NULL && PyModule_Check(tasks)
+                         ? PyDict_GetItemString(PyModule_GetDict(tasks), "Task")
+                         : NULL;
+
+    if (task_type == NULL && type != NULL && PyType_Check(type))
+        task_type = (PyTypeObject *)Py_NewRef(type);
+}
+
+/* The task whose step a handle's callback is; new reference, or NULL: it is another callback. */
+static PyObject *task_of(PyObject *handle)
+{
+    PyObject *callback = look(handle, "_callback"), *task = NULL;
+
+    if (callback == NULL)
+        return NULL;
+    if (PyMethod_Check(callback) || PyCFunction_Check(callback))
+        Py_XINCREF(task = PyMethod_Check(callback) ? PyMethod_GET_SELF(callback)
+                                                   : PyCFunction_GET_SELF(callback));
+    else if (strstr(Py_TYPE(callback)->tp_name, "TaskStepMethWrapper") != NULL)
+        task = look(callback, "__self__");
+    Py_DECREF(callback);
+    if (task != NULL && (task_type == NULL || !PyObject_TypeCheck(task, task_type)))
+        Py_CLEAR(task);
+    return task;
+}
+
+static int is_pending(PyObject *task)
+{
+    PyObject *state = look(task, "_state");
+    int pending = state != NULL && PyUnicode_Check(state) &&
+                  PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
+
+    Py_XDECREF(state);
+    return pending;
+}
+
+/* Its exception, without asyncio's taking note that somebody has asked for it; new reference, or NULL. */
+static PyObject *exception_of(PyObject *task)
+{
+    PyObject *exception = look(task, "_exception");
+
+    if (exception != NULL && !PyExceptionInstance_Check(exception))
+        Py_CLEAR(exception);
+    return exception;
+}
+
+static enum how how_done(PyObject *task, PyObject *exception)
+{
+    PyObject *state = look(task, "_state");
+    int cancelled = state != NULL && PyUnicode_Check(state) &&
+                    PyUnicode_CompareWithASCIIString(state, "CANCELLED") == 0;
+
+    Py_XDECREF(state);
+    return cancelled ? CANCELLED : exception != NULL ? RAISED : RETURNED;
+}
+
+/* How many wait for it, or have asked to be told of its end. */
+static uint64_t count_waiters(PyObject *task)
+{
+    PyObject *callbacks = look(task, "_callbacks");
+    uint64_t n =
+        callbacks != NULL && PyList_Check(callbacks) ? (uint64_t)PyList_GET_SIZE(callbacks) : 0;
+
+    Py_XDECREF(callbacks);
+    return n;
+}
+
+/* ---- events ---- */
+
+/* arg1 to arg4 where they are texts (owned; NULL: an empty one), arg3 and arg5 of task-done. */
+struct told {
+    PyObject *texts[TEXTS];
+    uint64_t how, waiters;
+};
+
+/* The large frame, for the texts. */
+__attribute__((noinline)) static void offer(struct pyusdt_firing *firing,
+                                            enum pyusdt_pyvm_probe probe, PyObject *task,
+                                            const struct told *told)
+{
+    struct pyusdt_text_source sources[TEXTS];
+    struct pyusdt_string strings[TEXTS];
+
+    pyusdt_firing_no_more(firing, 0);
+    firing->args.value[0] = (uintptr_t)task;
+    for (int i = 0; i < TEXTS; i++) {
+        PyObject *text = told->texts[i];
+        pyusdt_text_source_open(&sources[i], text != NULL && PyUnicode_Check(text) ? text : NULL);
+        pyusdt_string_set(&strings[i], &sources[i]);
+        pyusdt_firing_text(firing, (unsigned)i + 1, text != NULL ? strings[i].address : "",
+                           text != NULL ? strings[i].length : 0);
+    }
+    if (probe == PYUSDT_VM_TASK_DONE) {
+        firing->args.value[3] = told->how;
+        firing->args.length[3] = 0;
+        firing->args.value[5] = told->waiters;
+    }
+    pyusdt_vm_offer(firing, probe);
+    for (int i = 0; i < TEXTS; i++)
+        pyusdt_text_source_close(&sources[i]);
+}
+
+static void told_close(struct told *told)
+{
+    for (int i = 0; i < TEXTS; i++)
+        Py_XDECREF(told->texts[i]);
+}
+
+/* What the task waits for: the name of a task, or the type of another future; new reference, or NULL: nothing, it only lets others
+ * run. */
+static PyObject *waits_for(PyObject *task)
+{
+    PyObject *future = look(task, "_fut_waiter"), *name = NULL;
+
+    if (future != NULL && PyObject_TypeCheck(future, task_type))
+        name = ask(future, "get_name", "_name");
+    else if (future != NULL && future != Py_None)
+        name = PyUnicode_FromString(Py_TYPE(future)->tp_name);
+    Py_XDECREF(future);
+    return name;
+}
+
+static void tell_suspended(struct told *told, PyObject *task, PyObject *coroutine)
+{
+    PyObject *waits = is_coroutine(coroutine) ? innermost(coroutine) : NULL;
+
+    told->texts[2] = name_of(waits);
+    told->texts[3] = waits_for(task);
+    Py_XDECREF(waits);
+}
+
+static void tell_done(struct told *told, PyObject *task)
+{
+    PyObject *exception = exception_of(task);
+
+    told->how = how_done(task, exception);
+    told->texts[3] = exception != NULL ? PyUnicode_FromString(Py_TYPE(exception)->tp_name) : NULL;
+    Py_XDECREF(exception);
+}
+
+static void fire(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t waiters)
+{
+    struct told told = {.waiters = waiters};
+    struct pyusdt_firing firing;
+    PyObject *coroutine;
+
+    if (!pyusdt_vm_begin(&firing, probe))
+        return;
+    coroutine = ask(task, "get_coro", "_coro");
+    told.texts[0] = ask(task, "get_name", "_name");
+    told.texts[1] = name_of(coroutine);
+    if (probe == PYUSDT_VM_TASK_SUSPEND)
+        tell_suspended(&told, task, coroutine);
+    else if (probe == PYUSDT_VM_TASK_DONE)
+        tell_done(&told, task);
+    PyErr_Clear(); /* no memory for a text: an empty one */
+    offer(&firing, probe, task, &told);
+    told_close(&told);
+    Py_XDECREF(coroutine);
+}
+
+/* ---- what the event loop calls ---- */
+
+/* Handle._run: (self) */
+static PyObject *runs(PyObject *before, PyObject *const *args, Py_ssize_t n)
+{
+    struct pyusdt_pending pending = {0};
+    PyObject *task = n > 0 ? task_of(args[0]) : NULL, *result;
+    uint64_t waiters = 0;
+
+    if (task != NULL) {
+        waiters =
+            count_waiters(task); /* its end takes them away, and nobody else runs until then */
+        fire(PYUSDT_VM_TASK_RUN, task, 0);
+    }
+    result = PyObject_Vectorcall(before, args, (size_t)n, NULL);
+    if (task == NULL)
+        return result;
+    pyusdt_pending_save(&pending);
+    fire(is_pending(task) ? PYUSDT_VM_TASK_SUSPEND : PYUSDT_VM_TASK_DONE, task, waiters);
+    Py_DECREF(task);
+    pyusdt_pending_restore(&pending);
+    return result;
+}
+
+/* BaseEventLoop.create_task: (self, coroutine, *, name, …) -> task; one that begins eagerly may have ended by then. */
+static PyObject *creates(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    PyObject *task = PyObject_Vectorcall(before, args, (size_t)n, names);
+
+    if (task == NULL || task_type == NULL || !PyObject_TypeCheck(task, task_type))
+        return task;
+    fire(PYUSDT_VM_TASK_CREATE, task, 0);
+    if (!is_pending(task))
+        fire(PYUSDT_VM_TASK_DONE, task, 0);
+    return task;
+}
+
+static struct pyusdt_vm_hook run_hook = {"asyncio.events",
+                                         "Handle",
+                                         "_run",
+                                         {"_run", PYUSDT_VM_FASTCALL(runs), METH_FASTCALL, NULL},
+                                         NULL,
+                                         NULL};
+static struct pyusdt_vm_hook create_hook = {
+    "asyncio.base_events",
+    "BaseEventLoop",
+    "create_task",
+    {"create_task", PYUSDT_VM_FASTCALL(creates), METH_FASTCALL | METH_KEYWORDS, NULL},
+    NULL,
+    NULL};
+
+/* ---- setting them ---- */
+
+static uint32_t now_wanted;
+
+static int are_set(void)
+{
+    return ((now_wanted & STEP_PROBES) == 0 || run_hook.ours != NULL) &&
+           ((now_wanted & CREATE_PROBES) == 0 || create_hook.ours != NULL);
+}
+
+static int foreign_loop; /* uvloop is there */
+
+int pyusdt_vm_tasks_await(void)
+{
+    return !are_set() || (now_wanted != 0 && !foreign_loop);
+}
+
+static void look_for_foreign_loop(void)
+{
+    foreign_loop = now_wanted != 0 && loaded("uvloop") != NULL;
+    pyusdt_vm_lack(
+        PYUSDT_VM_LACK_TASKS, STEP_PROBES | CREATE_PROBES,
+        foreign_loop
+            ? "uvloop is loaded, whose event loop tells nothing of its tasks: only those of asyncio's own loops are seen"
+            : NULL);
+}
+
+void pyusdt_vm_tasks_loaded(void)
+{
+    find_type();
+    look_for_foreign_loop();
+    if (now_wanted != 0 && task_type == NULL)
+        return; /* asyncio is about to be loaded, and not all of it is there */
+    pyusdt_vm_hook_set(&run_hook, (now_wanted & STEP_PROBES) != 0);
+    pyusdt_vm_hook_set(&create_hook, (now_wanted & CREATE_PROBES) != 0);
+}
+
+void pyusdt_vm_tasks_set(uint32_t wanted)
+{
+    now_wanted = wanted & (STEP_PROBES | CREATE_PROBES);
+    pyusdt_vm_tasks_loaded();
+}

@@ -1,0 +1,175 @@
+/* A code object's place, which lives as long as it does: see _core_c/vm/python_provider.h.
+ *
+ * From CPython 3.12 on in a table of ours, by the code's address; a watcher tells when code goes.  Entries are added by one atomic
+ * step, are never moved and never freed, only used again, so finding one takes no lock: code that runs is alive, and its entry with
+ * it.  Before, in the code object itself (co_extra), under the GIL.  (Without the GIL two threads that set a code's extra at the same
+ * time free what the other has, in CPython 3.13 and 3.14.) */
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/vm/python_provider.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS];
+static int watcher = -1;
+
+/* The entry of the code, or behind all of them NULL. */
+static struct pyusdt_vm_entry *find(struct pyusdt_vm_entry *entry, const PyCodeObject *code)
+{
+    while (entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) != code)
+        entry = entry->next;
+    return entry;
+}
+
+/* Nobody uses it: its code was not running. */
+static void forget(struct pyusdt_vm_entry *entry)
+{
+    free(entry->place.texts);
+    free(entry->place.stack);
+    Py_XDECREF(entry->place.module);
+    memset(&entry->place, 0, sizeof entry->place);
+    __atomic_store_n(&entry->code, NULL, __ATOMIC_RELEASE);
+}
+
+static int code_event(PyCodeEvent event, PyCodeObject *code)
+{
+    struct pyusdt_vm_entry *entry = event == PY_CODE_EVENT_DESTROY
+                                        ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE)
+                                        : NULL;
+
+    while ((entry = find(entry, code)) != NULL) /* two, where two threads have met it first */
+        forget(entry);
+    return 0;
+}
+
+/* An entry that is free, or one more.  NULL: no memory. */
+static struct pyusdt_vm_entry *add(PyCodeObject *code)
+{
+    struct pyusdt_vm_entry **bucket = pyusdt_vm_bucket(code), *entry;
+
+    for (entry = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
+        PyCodeObject *nobody = NULL;
+        if (__atomic_compare_exchange_n(&entry->code, &nobody, code, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return entry;
+    }
+    entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    entry->code = code;
+    entry->next = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(bucket, &entry->next, entry, 1, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
+    return entry;
+}
+
+void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module)
+{
+    PyObject *none = NULL;
+
+    if (module == NULL || !PyUnicode_Check(module) ||
+        __atomic_load_n(&place->module, __ATOMIC_ACQUIRE) != NULL)
+        return;
+    Py_INCREF(module);
+    if (!__atomic_compare_exchange_n(&place->module, &none, module, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        Py_DECREF(module);
+}
+
+/* With the GIL: no code goes meanwhile but by what fn does. */
+void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place),
+                         void *arg)
+{
+    for (size_t i = 0; i < sizeof pyusdt_vm_buckets / sizeof pyusdt_vm_buckets[0]; i++)
+        for (struct pyusdt_vm_entry *entry =
+                 __atomic_load_n(&pyusdt_vm_buckets[i], __ATOMIC_ACQUIRE);
+             entry != NULL; entry = entry->next) {
+            PyCodeObject *code = __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE);
+            if (code != NULL)
+                fn(arg, code, &entry->place);
+        }
+}
+
+/* Who takes stacks does not start us before: most programs never need it. */
+static int is_started(void)
+{
+    if (watcher >= 0 || pyusdt_vm_code_start() == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
+{
+    struct pyusdt_vm_entry *entry =
+        find(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
+
+    if (entry == NULL && is_started())
+        entry = add(code);
+    return entry != NULL ? &entry->place : NULL;
+}
+
+int pyusdt_vm_code_start(void)
+{
+    if (watcher < 0)
+        watcher = PyCode_AddWatcher(code_event);
+    return watcher < 0 ? -1 : 0;
+}
+
+#else
+
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#define PyUnstable_Code_GetExtra _PyCode_GetExtra
+#define PyUnstable_Code_SetExtra _PyCode_SetExtra
+
+static Py_ssize_t extra = -1;
+
+static void place_free(void *pointer)
+{
+    struct pyusdt_vm_place *place = pointer;
+
+    if (place == NULL)
+        return;
+    free(place->texts);
+    free(place->stack);
+    free(place);
+}
+
+int pyusdt_vm_code_start(void)
+{
+    if (extra < 0)
+        extra = PyUnstable_Eval_RequestCodeExtraIndex(place_free);
+    if (extra >= 0)
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "no room in code objects: too many tools have asked the interpreter for some");
+    return -1;
+}
+
+static struct pyusdt_vm_place *place_add(PyCodeObject *code)
+{
+    struct pyusdt_vm_place *place = calloc(1, sizeof *place);
+
+    if (place == NULL || PyUnstable_Code_SetExtra((PyObject *)code, extra, place) == 0)
+        return place;
+    PyErr_Clear();
+    free(place);
+    return NULL;
+}
+
+struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
+{
+    void *place = NULL;
+
+    if (pyusdt_vm_code_start() < 0 ||
+        PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    return place != NULL ? place : place_add(code);
+}
+
+#endif

@@ -1,0 +1,245 @@
+/* Functions' events by a frame hook (PEP 523), before CPython 3.12: see _core_c/vm/python_provider.h.
+ *
+ * In:      the frames that the interpreter is about to run, while the hook is in.
+ * Out:     function-entry and function-return; a frame that nobody wants costs the look at its code's place.
+ * Always:  a hook of another tool stays where it is: then, and where a thread's stack of C gets short, there is no hook, and profile
+ *          functions (profile_trace.c) do the same at a higher price.  CPython 3.11 runs calls of Python code without the stack of C unless
+ *          there is a hook: a program that recurses must not notice.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "_core_c/vm/python_provider.h"
+
+#if PY_VERSION_HEX < 0x030c0000
+
+#include <frameobject.h>
+#include <opcode.h>
+
+#if PY_VERSION_HEX >= 0x030b0000
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+typedef _PyInterpreterFrame frame_type;
+#else
+typedef PyFrameObject frame_type;
+#endif
+
+#include "_core_c/saved_exception.h"
+#include "shared/os.h"
+
+#define THREADS 64 /* whose stacks are remembered */
+#define SHARE 4    /* hooked calls use a quarter of a thread's stack, not more */
+
+static int on; /* else the hook, where somebody calls it still, does nothing */
+
+/* ---- how deep it is ---- */
+
+static struct bounds {
+    uint64_t thread; /* ids are not used twice */
+    char *floor, *top;
+} bounds[THREADS];
+
+static void measure(struct bounds *each, uint64_t thread)
+{
+    size_t size = 0;
+    char *lowest = pyusdt_os_stack(&size);
+
+    *each = (struct bounds){thread, lowest + size - size / SHARE, lowest + size};
+}
+
+/* Where the stack can not be found out, and on one that is not the thread's own, it always is. */
+static int is_deep(const PyThreadState *thread)
+{
+    struct bounds *each = &bounds[thread->id % THREADS];
+    const char *here = __builtin_frame_address(0);
+
+    if (each->thread != thread->id)
+        measure(each, thread->id);
+    return here < each->floor || here >= each->top;
+}
+
+/* ---- frames ---- */
+
+#if PY_VERSION_HEX >= 0x030b0000
+
+/* Of the instruction that ran last. */
+static int offset_of(const frame_type *frame)
+{
+    return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
+}
+
+/* The call of a generator function makes the generator, whose frame is another, and runs when it is asked for something. */
+static int only_makes_generator(const frame_type *frame)
+{
+    return pyusdt_vm_is_generator(frame->f_code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
+}
+
+static int is_resumed(const frame_type *frame)
+{
+    return pyusdt_vm_is_generator(frame->f_code) &&
+           _Py_OPCODE(*frame->prev_instr) != RETURN_GENERATOR;
+}
+
+static int has_yielded(const frame_type *frame)
+{
+    return _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE;
+}
+
+/* The frame is on the thread's stack for as long as an event is made: before and after it runs it is not. */
+static frame_type *put_on_stack(PyThreadState *thread, frame_type *frame)
+{
+    frame_type *before = frame->previous;
+
+    frame->previous = thread->cframe->current_frame;
+    thread->cframe->current_frame = frame;
+    return before;
+}
+
+static void take_from_stack(PyThreadState *thread, frame_type *frame, frame_type *before)
+{
+    thread->cframe->current_frame = frame->previous;
+    frame->previous = before;
+}
+
+#else
+
+static int offset_of(const frame_type *frame)
+{
+    return frame->f_lasti < 0 ? -1 : frame->f_lasti * 2;
+}
+
+static int only_makes_generator(const frame_type *Py_UNUSED(frame))
+{
+    return 0;
+}
+
+static int is_resumed(const frame_type *frame)
+{
+    return pyusdt_vm_is_generator(frame->f_code) && frame->f_lasti >= 0;
+}
+
+static int has_yielded(const frame_type *frame)
+{
+    return frame->f_state == FRAME_SUSPENDED;
+}
+
+static frame_type *put_on_stack(PyThreadState *thread, frame_type *frame)
+{
+    frame_type *before = thread->frame;
+
+    thread->frame = frame;
+    return before;
+}
+
+static void take_from_stack(PyThreadState *thread, frame_type *Py_UNUSED(frame), frame_type *before)
+{
+    thread->frame = before;
+}
+
+#endif
+
+/* ---- events ---- */
+
+static enum pyusdt_vm_how how_entered(const frame_type *frame, int thrown)
+{
+    return thrown ? PYUSDT_VM_THROW : is_resumed(frame) ? PYUSDT_VM_RESUME : PYUSDT_VM_CALL;
+}
+
+static enum pyusdt_vm_left how_left(const frame_type *frame, PyCodeObject *code, PyObject *result)
+{
+    if (result == NULL)
+        return PYUSDT_VM_UNWOUND;
+    return pyusdt_vm_is_generator(code) && has_yielded(frame) ? PYUSDT_VM_YIELDED
+                                                              : PYUSDT_VM_RETURNED;
+}
+
+/* Whether somebody wants to know when it ends. */
+static int enters(PyThreadState *thread, frame_type *frame, int thrown)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = frame->f_code};
+    struct pyusdt_pyvm_event end = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = frame->f_code};
+    struct pyusdt_pending pending = {0};
+    frame_type *before;
+    int wanted;
+
+    if (thrown)
+        pyusdt_pending_save(&pending);
+    before = put_on_stack(thread, frame);
+    if (pyusdt_vm_wants(&event)) {
+        event.how = how_entered(frame, thrown);
+        event.offset = offset_of(frame);
+        event.line = event.how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
+        pyusdt_vm_fire_code(&event);
+    }
+    end.place = event.place;
+    wanted = pyusdt_vm_wants(&end);
+    take_from_stack(thread, frame, before);
+    pyusdt_pending_restore(&pending);
+    return wanted;
+}
+
+static void leaves(PyThreadState *thread, frame_type *frame, PyCodeObject *code, PyObject *result)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
+    struct pyusdt_pending pending = {0};
+    frame_type *before;
+
+    pyusdt_pending_save(&pending);
+    before = put_on_stack(thread, frame);
+    if (pyusdt_vm_wants(&event)) {
+        event.how = how_left(frame, code, result);
+        event.offset = offset_of(frame);
+        pyusdt_vm_fire_code(&event);
+    }
+    take_from_stack(thread, frame, before);
+    pyusdt_pending_restore(&pending);
+}
+
+/* ---- the hook ---- */
+
+static PyObject *runs(PyThreadState *thread, frame_type *frame, int thrown);
+
+/* For all threads, since there is one hook.  An exception that is thrown into the frame stays. */
+static void fall_back(void)
+{
+    struct pyusdt_pending pending = {0};
+
+    pyusdt_pending_save(&pending);
+    pyusdt_vm_frames_set(0);
+    pyusdt_vm_by_profile();
+    pyusdt_pending_restore(&pending);
+}
+
+static PyObject *runs(PyThreadState *thread, frame_type *frame, int thrown)
+{
+    PyCodeObject *code = frame->f_code;
+    PyObject *result;
+
+    if (on && is_deep(thread))
+        fall_back();
+    if (!on || only_makes_generator(frame) || !enters(thread, frame, thrown))
+        return _PyEval_EvalFrameDefault(thread, frame, thrown);
+    Py_INCREF(code);
+    result = _PyEval_EvalFrameDefault(thread, frame, thrown);
+    if (on) /* else the profile function has told of it, or nobody wants it any more */
+        leaves(thread, frame, code, result);
+    Py_DECREF(code);
+    return result;
+}
+
+int pyusdt_vm_frames_set(int wanted)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    _PyFrameEvalFunction there = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+
+    on = wanted && (there == runs || there == _PyEval_EvalFrameDefault);
+    if (on && there != runs)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, runs);
+    else if (!on && there == runs)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    return on;
+}
+
+#else
+typedef int pyusdt_vm_no_frames; /* a file has to have something in it */
+#endif

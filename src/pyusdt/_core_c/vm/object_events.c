@@ -1,0 +1,66 @@
+/* Objects that begin and end, by PyRefTracer, from CPython 3.13 on (their end from 3.14 on).  See _core_c/vm/python_provider.h.
+ *
+ * The interpreter calls in the middle of making or of freeing an object: nothing of Python's is called here, only the type is read.
+ * The interpreter has one such function: that of another tool is left where it is. */
+#include "_core_c/vm/python_provider.h"
+
+#include <string.h>
+
+#include "pyusdt.h"
+
+#define MEMORY_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) | PYUSDT_VM_BIT(PYUSDT_VM_FREE))
+
+#if PY_VERSION_HEX >= 0x030d0000
+
+static uint32_t now_wanted;
+
+static void fire(enum pyusdt_pyvm_probe probe, PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    struct pyusdt_firing firing;
+
+    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_vm_begin(&firing, probe))
+        return;
+    pyusdt_firing_no_more(&firing, 0);
+    pyusdt_firing_text(&firing, 0, type->tp_name,
+                       pyusdt_text_length(type->tp_name, strlen(type->tp_name)));
+    firing.args.value[1] = (uint64_t)type->tp_basicsize;
+    firing.args.value[2] = (uintptr_t)object;
+    pyusdt_vm_offer(&firing, probe);
+}
+
+/* object: NULL where another takes this function's place (3.15) */
+static int tells(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
+{
+    if (object == NULL)
+        return 0;
+    if (event == PyRefTracer_CREATE)
+        fire(PYUSDT_VM_ALLOC, object);
+    else if (event == PyRefTracer_DESTROY)
+        fire(PYUSDT_VM_FREE, object);
+    return 0;
+}
+
+void pyusdt_vm_memory_set(uint32_t wanted)
+{
+    PyRefTracer there = PyRefTracer_GetTracer(NULL);
+    int other = there != NULL && there != tells;
+
+    now_wanted = wanted & MEMORY_PROBES;
+    pyusdt_vm_lack(
+        PYUSDT_VM_LACK_MEMORY, MEMORY_PROBES,
+        other && now_wanted != 0
+            ? "another tool traces the interpreter's objects: there are no events of alloc and free"
+            : NULL);
+    if (!other && (there == tells) != (now_wanted != 0) &&
+        PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
+        PyErr_Clear();
+}
+
+#else
+
+void pyusdt_vm_memory_set(uint32_t Py_UNUSED(wanted))
+{
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* Code's events by a profile and a trace function of C, before CPython 3.12: see _core_c/vm/python_provider.h.
+ *
+ * Functions and calls of C come by the profile function, lines and exceptions by the trace function; each is set in every thread
+ * that has none of another tool, and in those that begin later (pyusdt_vm_code_thread).  Functions alone come by the frame hook where
+ * there can be one (frame_hook.c): the interpreter runs each instruction slower while there is a profile function.  There is nothing
+ * here that tells of an exception that is handled. */
+#include "_core_c/vm/python_provider.h"
+
+#if PY_VERSION_HEX < 0x030c0000
+
+#include <frameobject.h>
+#include <opcode.h>
+
+#define BY_PROFILE (PYUSDT_VM_FUNCTIONS | PYUSDT_VM_C_FUNCTIONS)
+#define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
+
+static uint32_t now_wanted; /* as last set */
+static int by_frames;       /* the frame hook is in: no profile function is needed */
+static int
+    without_frames; /* until nobody wants functions: the hook was too much for a thread's stack of C */
+
+/* ---- frames ---- */
+
+/* Of the instruction that runs, in bytes; -1: the frame has not begun. */
+static int offset_of(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return PyFrame_GetLasti(frame);
+#else
+    return frame->f_lasti < 0 ? -1 : frame->f_lasti * 2;
+#endif
+}
+
+/* The function is entered: for the first time?  A generator of 3.11 has run the instructions that make it by then. */
+static enum pyusdt_vm_how how_entered(PyFrameObject *frame, PyCodeObject *code)
+{
+    if (!pyusdt_vm_is_generator(code))
+        return PYUSDT_VM_CALL;
+#if PY_VERSION_HEX >= 0x030b0000
+    const _Py_CODEUNIT *resume = _PyCode_CODE(code) + offset_of(frame) / 2;
+    return offset_of(frame) < 0 || _Py_OPARG(*resume) == 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+#else
+    return offset_of(frame) < 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+#endif
+}
+
+static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+{
+    if (result == NULL)
+        return PYUSDT_VM_UNWOUND;
+    if (!pyusdt_vm_is_generator(code))
+        return PYUSDT_VM_RETURNED;
+#if PY_VERSION_HEX >= 0x030b0000
+    return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED
+                                                                               : PYUSDT_VM_RETURNED;
+#else
+    return frame->f_state == FRAME_SUSPENDED ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
+#endif
+}
+
+/* ---- what the interpreter calls ---- */
+
+static void entered(PyFrameObject *frame, PyCodeObject *code)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = code};
+
+    if (!pyusdt_vm_wants(&event))
+        return;
+    event.how = how_entered(frame, code);
+    event.offset = offset_of(frame);
+    event.line = event.how == PYUSDT_VM_CALL ? code->co_firstlineno : 0;
+    pyusdt_vm_fire_code(&event);
+}
+
+static void left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
+
+    if (!pyusdt_vm_wants(&event))
+        return;
+    event.how = how_left(frame, code, result);
+    event.offset = offset_of(frame);
+    pyusdt_vm_fire_code(&event);
+}
+
+static int wants(enum pyusdt_pyvm_probe probe)
+{
+    return (now_wanted & PYUSDT_VM_BIT(probe)) != 0;
+}
+
+static void called(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code, int offset,
+                   enum pyusdt_vm_left how)
+{
+    if (wants(probe))
+        pyusdt_vm_fire_call(probe, callable, code, offset, how);
+}
+
+static int profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+
+    (void)self;
+    if (what == PyTrace_CALL && wants(PYUSDT_VM_FUNCTION_ENTRY))
+        entered(frame, code);
+    else if (what == PyTrace_RETURN && wants(PYUSDT_VM_FUNCTION_RETURN))
+        left(frame, code, arg);
+    else if (what == PyTrace_C_CALL)
+        called(PYUSDT_VM_C_FUNCTION_ENTRY, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+    else if (what == PyTrace_C_RETURN)
+        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+    else if (what == PyTrace_C_EXCEPTION)
+        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_UNWOUND);
+    Py_DECREF(code);
+    return 0;
+}
+
+/* info: (type, value, traceback), the value made or not: what is not made yet, nobody has caught as an object. */
+static void raised(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
+{
+    struct pyusdt_pyvm_event event = {
+        .probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = offset_of(frame)};
+
+    if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 ||
+        !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
+        return;
+    event.exception = PyTuple_GET_ITEM(info, 1);
+    if (pyusdt_vm_wants(&event) &&
+        PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
+        pyusdt_vm_is_new(PyTuple_GET_ITEM(info, 2), code, event.offset))
+        pyusdt_vm_fire_code(&event);
+}
+
+static void line(PyFrameObject *frame, PyCodeObject *code)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = code};
+
+    if (!pyusdt_vm_wants(&event))
+        return;
+    event.line = PyFrame_GetLineNumber(frame);
+    pyusdt_vm_fire_code(&event);
+}
+
+static int trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+
+    (void)self;
+    if (what == PyTrace_LINE && wants(PYUSDT_VM_LINE))
+        line(frame, code);
+    else if (what == PyTrace_EXCEPTION && wants(PYUSDT_VM_EXCEPTION_RAISE))
+        raised(frame, code, arg);
+    Py_DECREF(code);
+    return 0;
+}
+
+/* ---- in which threads ---- */
+
+struct others { /* tools that have a function of theirs where ours should be */
+    int profilers, tracers;
+};
+
+/* The ids of threads that have had functions of ours: where one is gone, another tool has come and gone since. */
+static struct {
+    uint64_t profiled, traced; /* and 1; 0: none */
+} had[64];
+
+static int has_lost(uint64_t *id_had, uint64_t id, int wanted, int is_empty)
+{
+    int lost = wanted && is_empty && *id_had == id + 1;
+
+    *id_had = wanted ? id + 1 : 0;
+    return lost;
+}
+
+static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *others)
+{
+    int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
+    uint64_t id = PyThreadState_GetID(thread);
+
+    others->profilers |=
+        has_lost(&had[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
+    others->tracers |= has_lost(&had[id % 64].traced, id, traces, thread->c_tracefunc == NULL);
+    if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
+        others->profilers |= profiles;
+    else if (profiles != (thread->c_profilefunc == profile) &&
+             _PyEval_SetProfile(thread, profiles ? profile : NULL, NULL) < 0)
+        PyErr_Clear();
+    if (thread->c_tracefunc != NULL && thread->c_tracefunc != trace)
+        others->tracers |= traces;
+    else if (traces != (thread->c_tracefunc == trace) &&
+             _PyEval_SetTrace(thread, traces ? trace : NULL, NULL) < 0)
+        PyErr_Clear();
+}
+
+void pyusdt_vm_code_thread(void)
+{
+    struct others others = {0, 0};
+
+    thread_set(PyThreadState_Get(), now_wanted, &others);
+}
+
+static int can_use_frames(uint32_t wanted)
+{
+    if ((wanted & PYUSDT_VM_FUNCTIONS) == 0)
+        without_frames = 0;
+    return (wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0 &&
+           !without_frames;
+}
+
+static struct others threads_set(void)
+{
+    struct others others = {0, 0};
+    PyThreadState *each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+
+    for (; each != NULL; each = PyThreadState_Next(each))
+        thread_set(each, now_wanted, &others);
+    return others;
+}
+
+/* The hook does not come back in the middle: a frame that has begun and has not told of it yet would be seen by neither. */
+void pyusdt_vm_by_profile(void)
+{
+    by_frames = 0;
+    without_frames = 1;
+    threads_set();
+}
+
+/* Both at once are one remark. */
+static void tell_of(const struct others *others)
+{
+    if (others->profilers && others->tracers)
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_PROFILE | BY_TRACE,
+            "another profiler (sys.setprofile) and a debugger or coverage (sys.settrace) are at work: there are no events of "
+            "functions, lines and exceptions in their threads");
+    else if (others->profilers)
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_PROFILE,
+            "another profiler (sys.setprofile) is at work: there are no events of functions in its threads");
+    else
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_CODE, BY_TRACE,
+            others->tracers
+                ? "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions "
+                  "in its threads"
+                : NULL);
+}
+
+void pyusdt_vm_code_set(uint32_t wanted, int refresh)
+{
+    struct others others;
+
+    (void)refresh; /* each event asks its place */
+    now_wanted = wanted;
+    by_frames = pyusdt_vm_frames_set(can_use_frames(wanted));
+    others = threads_set();
+    tell_of(&others);
+}
+
+static int are_profiled(void)
+{
+    return (now_wanted & BY_PROFILE) != 0 && !by_frames;
+}
+
+int pyusdt_vm_code_must_look(void)
+{
+    return (now_wanted & BY_TRACE) != 0 || are_profiled();
+}
+
+/* One that came and went between two looks has left the place empty. */
+void pyusdt_vm_code_end(void)
+{
+    const PyThreadState *thread = PyThreadState_Get();
+    struct others others = {are_profiled() && thread->c_profilefunc != profile,
+                            (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != trace};
+
+    if (others.profilers || others.tracers)
+        tell_of(&others);
+}
+
+#else
+typedef int pyusdt_vm_no_trace; /* a file has to have something in it */
+#endif

@@ -1,0 +1,575 @@
+/* The provider `python`: its probes, and when which of its parts are on.  See _core_c/vm/python_provider.h.
+ *
+ * The core's watcher calls when somebody begins or ends to trace; its thread takes the GIL then, and sets what is wanted.  It
+ * stands still around os.fork() (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
+ * ends before the interpreter does.  A child of a fork() in C starts it again when its main thread runs
+ * Python code. */
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/vm/python_provider.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "shared/os.h"
+
+#define TEXT(n) (1u << (n))
+
+#define SITES \
+    "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
+
+/* file, function, line, and what comes behind */
+#define CODE (TEXT(0) | TEXT(1))
+
+/* since: the minor version of CPython that it is there from */
+static const struct {
+    const char *name;
+    uint32_t strings, nargs;
+    int since;
+} probes[PYUSDT_VM_PROBES] = {
+    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", CODE, 4, 10},
+    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", CODE, 4, 10},
+    [PYUSDT_VM_LINE] = {"line", CODE, 3, 10},
+    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", CODE | TEXT(3) | TEXT(4), 5, 10},
+    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", CODE | TEXT(3) | TEXT(4), 5, 12},
+    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", CODE, 3, 10},
+    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", CODE, 4, 10},
+    [PYUSDT_VM_GC_START] = {"gc-start", 0, 1, 10},
+    [PYUSDT_VM_GC_DONE] = {"gc-done", 0, 1, 10},
+    [PYUSDT_VM_IMPORT_START] = {"import-find-load-start", TEXT(0), 1, 10},
+    [PYUSDT_VM_IMPORT_DONE] = {"import-find-load-done", TEXT(0), 2, 10},
+    [PYUSDT_VM_THREAD_START] = {"thread-start", TEXT(0), 2, 10},
+    [PYUSDT_VM_THREAD_STOP] = {"thread-stop", TEXT(0), 2, 10},
+    [PYUSDT_VM_TASK_CREATE] = {"task-create", TEXT(1) | TEXT(2), 3, 10},
+    [PYUSDT_VM_TASK_RUN] = {"task-run", TEXT(1) | TEXT(2), 3, 10},
+    [PYUSDT_VM_TASK_SUSPEND] = {"task-suspend", TEXT(1) | TEXT(2) | TEXT(3) | TEXT(4), 5, 10},
+    [PYUSDT_VM_TASK_DONE] = {"task-done", TEXT(1) | TEXT(2) | TEXT(4), 6, 10},
+    [PYUSDT_VM_ALLOC] = {"alloc", TEXT(0), 3, 13},
+    [PYUSDT_VM_FREE] = {"free", TEXT(0), 3, 14},
+    [PYUSDT_VM_AUDIT] = {"audit", TEXT(0), 1, 10},
+};
+
+/* Of the process: the provider is published once. */
+unsigned pyusdt_vm_indexes[PYUSDT_VM_PROBES];
+static unsigned first, published;
+static struct pyusdt_probe_site sites[PYUSDT_VM_PROBES]; /* in the table's order */
+static char sites_path[4096];                            /* of their object; "": there is none */
+uint32_t pyusdt_vm_attached;
+
+/* Of the main interpreter. */
+static const char *lacks[PYUSDT_VM_LACK_PARTS]; /* what can not be had now, for a person; or NULL */
+static struct pyusdt_watch watch;
+static int enabled; /* by the program, which forks may interrupt */
+static int watching;
+static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
+static unsigned
+    leaves; /* of them those that do not end: the program has set seccomp filters for one thread */
+static int is_pending; /* start_again() */
+static __thread int is_forking, has_turn;
+
+/* ---- publishing ---- */
+
+static int can(enum pyusdt_pyvm_probe probe, int with_audit)
+{
+    return probes[probe].since <= PY_MINOR_VERSION && (probe != PYUSDT_VM_AUDIT || with_audit);
+}
+
+static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
+{
+    return (struct pyusdt_probe_desc){.provider = "python",
+                                      .module = "",
+                                      .function = "",
+                                      .name = probes[probe].name,
+                                      .strings = probes[probe].strings,
+                                      .nargs = probes[probe].nargs,
+                                      .places = probe < PYUSDT_VM_PLACE_PROBES};
+}
+
+/* The same for USDT tracers, which know of no places: their module is one more argument. */
+static struct pyusdt_probe_def definition(enum pyusdt_pyvm_probe probe)
+{
+    struct pyusdt_probe_def def = {.name = probes[probe].name, .nargs = probes[probe].nargs};
+
+    for (unsigned i = 0; i < def.nargs; i++)
+        def.type[i] = probes[probe].strings & TEXT(i) ? PYUSDT_STRING : PYUSDT_INT | 8;
+    if (probe < PYUSDT_VM_PLACE_PROBES)
+        def.type[def.nargs++] = PYUSDT_STRING;
+    return def;
+}
+
+/* Where there can be none (no cache for the object, no USDT on this system), the embedded engine has the probes all the same. */
+static void make_sites(const struct pyusdt_probe_def *defs)
+{
+    static const uint16_t nobody;
+    struct pyusdt_error why;
+
+    if (pyusdt_sites_define(SITES, defs, first, published, sites, sites_path, sizeof sites_path,
+                            &why) == 0)
+        return;
+    for (unsigned i = 0; i < published; i++)
+        sites[i] = (struct pyusdt_probe_site){.index = first + i, .semaphore = &nobody};
+}
+
+/* 0 or -1 with an exception. */
+static int publish(int with_audit)
+{
+    struct pyusdt_probe_desc table[PYUSDT_VM_PROBES];
+    struct pyusdt_probe_def defs[PYUSDT_VM_PROBES];
+    unsigned n = 0;
+    int r;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (can(probe, with_audit)) {
+            defs[n] = definition(probe);
+            table[n++] = description(probe);
+        }
+    r = pyusdt_publish_more(table, n);
+    if (r < 0) {
+        PyErr_Format(PyExc_OSError, "the provider python can not be published: %s", strerror(-r));
+        return -1;
+    }
+    first = (unsigned)r;
+    published = n;
+    make_sites(defs);
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (can(probe, with_audit))
+            pyusdt_vm_indexes[probe] = (unsigned)r++;
+    return 0;
+}
+
+/* ---- USDT tracers ---- */
+
+static const struct pyusdt_probe_site *site_of(enum pyusdt_pyvm_probe probe)
+{
+    return &sites[pyusdt_vm_indexes[probe] - first];
+}
+
+static uint32_t attached_now(void)
+{
+    uint32_t attached = 0;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (pyusdt_vm_indexes[probe] != 0 &&
+            __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
+            attached |= PYUSDT_VM_BIT(probe);
+    return attached;
+}
+
+int pyusdt_vm_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+{
+    return pyusdt_firing_begin(firing, pyusdt_vm_index(probe), pyusdt_vm_is_attached(probe));
+}
+
+void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+{
+    pyusdt_firing_offer_at(firing, site_of(probe));
+}
+
+void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module)
+{
+    void (*entry)(void) = site_of(probe)->entry;
+
+    firing->args.value[probes[probe].nargs] = (uintptr_t)module;
+    if (entry != NULL)
+        pyusdt_site_call(entry, firing->args.value);
+}
+
+/* ---- switching ---- */
+
+static uint32_t wanted_now(void)
+{
+    uint32_t wanted = 0;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (pyusdt_vm_indexes[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)) &&
+            pyusdt_demand_at(pyusdt_vm_index(probe), PYUSDT_VM_TRACERS) != 0)
+            wanted |= PYUSDT_VM_BIT(probe);
+    return wanted;
+}
+
+const char pyusdt_vm_code_names[] =
+    "function-entry function-return line exception-raise exception-handled c-function-entry c-function-return";
+
+/* The names of these probes with blanks between them. */
+static void names_of(uint32_t set, char *names, size_t size)
+{
+    size_t used = 0;
+
+    names[0] = '\0';
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if ((set & PYUSDT_VM_BIT(probe)) != 0 && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "",
+                                     probes[probe].name);
+}
+
+/* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
+void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t set, const char *why)
+{
+    static uint32_t untold; /* parts whose remark could not be set */
+    char names[PYUSDT_PLACE_FUNCTION + 1];
+    int is_new = lacks[part] != why;
+
+    if (!is_new && (untold & 1u << part) == 0)
+        return;
+    __atomic_store_n(&lacks[part], why, __ATOMIC_RELAXED);
+    names_of(set, names, sizeof names);
+    untold &= ~(1u << part);
+    if (pyusdt_remark_set(part, "python", names, why, PYUSDT_REMARK_LACK) != 0)
+        untold |= 1u << part;
+    if (is_new && why != NULL && (pyusdt_vm_attached & set) != 0)
+        PySys_WriteStderr("pyusdt: python: %s\n", why);
+}
+
+#define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)
+
+static uint32_t applied; /* the probes that are on */
+
+/* The newest interpreter is the first of all.  Needs no lock: nothing of an interpreter is read. */
+static int has_sub_interpreters(void)
+{
+    return PyInterpreterState_Head() != PyInterpreterState_Main();
+}
+
+/* One that has come stays reported while the probes are on, since what it ran was not seen. */
+static void report_sub_interpreters(void)
+{
+    if ((applied & CODE_PROBES) == 0)
+        pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES, NULL);
+    else if (has_sub_interpreters())
+        pyusdt_vm_lack(
+            PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES,
+            "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
+}
+
+/* On the watcher's thread. */
+static int must_look(void)
+{
+    int are_on = (__atomic_load_n(&applied, __ATOMIC_RELAXED) & CODE_PROBES) != 0;
+    int is_reported =
+        __atomic_load_n(&lacks[PYUSDT_VM_LACK_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
+
+    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_look();
+}
+
+/* With the GIL: what sessions want, and what USDT tracers do. */
+static void apply(uint32_t wanted, uint32_t attached)
+{
+    static uint32_t generation;
+    uint32_t now = pyusdt_places_generation();
+
+    __atomic_store_n(&pyusdt_vm_attached, attached, __ATOMIC_RELEASE);
+    wanted |= attached;
+    __atomic_store_n(&applied, wanted, __ATOMIC_RELAXED);
+    report_sub_interpreters();
+    pyusdt_vm_hooks_set(wanted);
+    pyusdt_vm_memory_set(wanted);
+    pyusdt_vm_code_set(wanted & CODE_PROBES, now != generation);
+    generation = now;
+}
+
+/* ---- the watcher's thread ---- */
+
+/* The thread keeps one PyThreadState from its first call to its end.  PyGILState_Ensure() allocates a new one, and PyGILState_Release()
+ * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
+ * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
+ * So both are done while the thread that starts or stops the watcher waits. */
+static PyThreadState *own_state;   /* of the watcher's thread */
+static _Atomic uint32_t has_begun; /* it has its state */
+
+/* Held by the watcher's thread while it waits for the GIL or has it, and around fork(). */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+enum { BEGIN_MS = 1000 }; /* how long the starter waits: a debugger may hold the thread */
+enum { TURN_S = 1 };      /* and a fork, for the same reason */
+
+static void changed(void *unused)
+{
+    PyGILState_STATE state;
+
+    (void)unused;
+    if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
+        return;
+    pthread_mutex_lock(&turn);
+    state = PyGILState_Ensure();
+    if (own_state == NULL)
+        PyGILState_Ensure();
+    own_state = PyGILState_GetThisThreadState();
+    atomic_store(&has_begun, 1);
+    pyusdt_os_word_wake(&has_begun);
+    apply(wanted_now(), attached_now());
+    PyGILState_Release(state);
+    pthread_mutex_unlock(&turn);
+}
+
+static void ended(void)
+{
+    PyGILState_STATE state;
+
+    if (own_state == NULL || !Py_IsInitialized())
+        return;
+    pthread_mutex_lock(&turn);
+    state = PyGILState_Ensure();
+    PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has kept */
+    own_state = NULL;
+    PyGILState_Release(state);
+    pthread_mutex_unlock(&turn);
+}
+
+/* ---- beginning and end ---- */
+
+static int watch_start(void)
+{
+    int r;
+
+    if (watching)
+        return 0;
+    watch = (struct pyusdt_watch){
+        .changed = changed, .n = published, .sites = sites, .must_look = must_look, .ended = ended};
+    atomic_store(&has_begun, 0);
+    __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
+    r = pyusdt_watch_start(&watch);
+    if (r < 0) {
+        __atomic_store_n(&watching, 0, __ATOMIC_RELEASE);
+        return r;
+    }
+    Py_BEGIN_ALLOW_THREADS if (atomic_load(&has_begun) == 0)
+        pyusdt_os_word_wait(&has_begun, 0, BEGIN_MS);
+    Py_END_ALLOW_THREADS return 0;
+}
+
+static void watch_stop(void)
+{
+    if (!__atomic_exchange_n(&watching, 0, __ATOMIC_ACQ_REL))
+        return;
+    Py_BEGIN_ALLOW_THREADS pyusdt_watch_stop(&watch);
+    Py_END_ALLOW_THREADS
+}
+
+/* A pending call: outside of fork(), which has counted the threads by then. */
+static int start_again(void *unused)
+{
+    (void)unused;
+    is_pending = 0;
+    if (enabled && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
+        watch_start();
+    return 0;
+}
+
+/* ---- fork() in C ---- */
+
+/* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
+ * but not its thread.  A pending call starts another; it runs with the first Python code of the child's main thread.  The parent adds
+ * it before the fork, because another thread may hold the lock of the pending calls at the fork, and nobody would release it in the
+ * child.  The same is true of the GIL's lock while the watcher waits for the GIL; so the fork takes `turn` first. */
+static void before_fork(void)
+{
+    PyThreadState *holder;
+    struct timespec end;
+
+    is_forking =
+        __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
+    if (!is_forking)
+        return;
+    if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) &&
+        Py_AddPendingCall(start_again, NULL) < 0)
+        is_pending = 0;
+    has_turn = pthread_mutex_trylock(&turn) == 0;
+    if (has_turn)
+        return;
+    holder = PyGILState_GetThisThreadState();
+    holder = holder == _PyThreadState_UncheckedGet() ? holder : NULL;
+    if (holder != NULL)
+        PyEval_SaveThread();
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += TURN_S;
+    has_turn = pthread_mutex_timedlock(&turn, &end) == 0;
+    if (holder != NULL)
+        PyEval_RestoreThread(holder);
+}
+
+static void after_fork_in_parent(void)
+{
+    if (is_forking && has_turn)
+        pthread_mutex_unlock(&turn);
+}
+
+static void after_fork_in_child(void)
+{
+    if (!is_forking)
+        return;
+    pthread_mutex_init(&turn, NULL);
+    own_state =
+        NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
+    watching = 0;
+}
+
+static int handle_forks(void)
+{
+    static int r = -1;
+
+    return r == 0 ? 0
+                  : (r = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child));
+}
+
+/* ---- for pyusdt.vm ---- */
+
+static const char has_filter[] =
+    "the program has set a seccomp filter for one thread, so pyusdt's watcher has ended";
+
+/* Remarks for the tracers, by parts so that the names fit. */
+static void set_lack_of_all(const char *why)
+{
+    const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1,
+                   code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
+    const uint32_t memory = PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) | PYUSDT_VM_BIT(PYUSDT_VM_FREE) |
+                            PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
+
+    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
+    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, all & ~code & ~memory, why);
+}
+
+/* vm_start(audit) */
+static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
+{
+    int with_audit = PyObject_IsTrue(audit), r;
+
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the provider python is of the main interpreter, not of a sub-interpreter");
+        return NULL;
+    }
+    if (with_audit < 0 || pyusdt_vm_code_start() < 0 || (!published && publish(with_audit) < 0))
+        return NULL;
+    if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "audit events are there only where the first enable() of a process asks for them");
+        return NULL;
+    }
+    enabled = 1;
+    r = handle_forks();
+    if (r == 0 && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
+        r = watch_start();
+    if (r < 0)
+        return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
+    apply(wanted_now(), attached_now()); /* who traces already sees the next call */
+    if (leaves != 0)
+        set_lack_of_all(has_filter);
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    __atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
+    watch_stop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    enabled = 0; /* a fork in an exit function that runs after this one starts nothing again */
+    pyusdt_vm_code_end();
+    watch_stop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_ACQ_REL) != 0)
+        Py_RETURN_NONE;
+    if (Py_AddPendingCall(start_again, NULL) <
+        0) /* there are 32 already: this one is as good as they are */
+        start_again(NULL);
+    Py_RETURN_NONE;
+}
+
+/* Before the program sets a seccomp filter for one thread.  After it nothing is called, since the filter may kill the program. */
+static PyObject *vm_leave(PyObject *self, PyObject *unused)
+{
+    leaves++;
+    if (enabled)
+        set_lack_of_all(has_filter);
+    return vm_pause(self, unused);
+}
+
+/* The filter could not be set. */
+static PyObject *vm_return(PyObject *self, PyObject *unused)
+{
+    leaves--;
+    if (enabled && leaves == 0)
+        set_lack_of_all(NULL); /* what is still lacking is found out again */
+    return vm_resume(self, unused);
+}
+
+static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    enabled = 0;
+    watch_stop();
+    apply(0, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return PyUnicode_DecodeFSDefault(sites_path);
+}
+
+static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    for (int part = 0; part < PYUSDT_VM_LACK_PARTS; part++)
+        if (lacks[part] != NULL)
+            return PyUnicode_FromString(lacks[part]);
+    return PyUnicode_New(0, 0);
+}
+
+/* vm_probes() */
+static PyObject *vm_probes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    PyObject *names = PyList_New(0);
+
+    for (enum pyusdt_pyvm_probe probe = 0; names != NULL && probe < PYUSDT_VM_PROBES; probe++) {
+        PyObject *row = Py_BuildValue("(siN)", probes[probe].name, probes[probe].since,
+                                      PyBool_FromLong(probe < PYUSDT_VM_PLACE_PROBES));
+        if (row == NULL)
+            Py_CLEAR(names);
+        if (row != NULL && PyList_Append(names, row) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(row);
+    }
+    return names;
+}
+
+static PyMethodDef callables[] = {
+    {"vm_start", vm_start, METH_O,
+     "vm_start(audit, /)\n--\n\n"
+     "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
+     "OSError where the process can not be traced, RuntimeError in a sub-interpreter."},
+    {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nNo thread of ours is there any more."},
+    {"vm_leave", vm_leave, METH_NOARGS,
+     "vm_leave()\n--\n\nvm_pause() for good, with remarks for the tracers."},
+    {"vm_return", vm_return, METH_NOARGS, "vm_return()\n--\n\nTakes vm_leave() back."},
+    {"vm_end", vm_end, METH_NOARGS,
+     "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
+    {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
+    {"vm_stop", vm_stop, METH_NOARGS,
+     "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
+    {"vm_sites", vm_sites, METH_NOARGS,
+     "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
+    {"vm_follow", pyusdt_vm_follow, METH_VARARGS,
+     "vm_follow(asked, folder, /)\n--\n\n"
+     "The provider goes on into programs that this one starts, or becomes.  asked: the value of PYUSDT_VM_INTO; folder: where the\n"
+     "sitecustomize is that reads it."},
+    {"vm_trouble", vm_trouble, METH_NOARGS,
+     "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
+    {"vm_probes", vm_probes, METH_NOARGS,
+     "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
+    {NULL, NULL, 0, NULL},
+};
+
+int pyusdt_vm_add(PyObject *module)
+{
+    return PyModule_AddFunctions(module, callables);
+}
