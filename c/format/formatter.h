@@ -51,7 +51,7 @@ enum {
     PYUSDT_PART_LITERAL, /* offset, size: in the literals */
     PYUSDT_PART_SIGNED,
     PYUSDT_PART_UNSIGNED,
-    PYUSDT_PART_BY_TYPE, /* never in a table: table.py knows the type */
+    PYUSDT_PART_BY_TYPE, /* never in a table: formatter_table.py knows the type */
     PYUSDT_PART_CHAR,
     PYUSDT_PART_STRING,
     PYUSDT_PART_ESCAPED,

@@ -167,7 +167,7 @@ def header(clause, size, probe=1, cpu=0):
 
 
 def aggregate(function, words, value):
-    """The words of an aggregation's value after one more call; builtins/aggregation.py."""
+    """The words of an aggregation's value after one more call; builtins/aggregation_base.py."""
     if words is None:
         words = [0] * AGGREGATIONS[function].words(())
         if function in ("min", "max"):

@@ -187,7 +187,7 @@ class _Clause:
 
 
 class _Row:
-    """What table.py looks at of an action's row."""
+    """What program/formatter_table.py looks at of an action's row."""
 
     __slots__ = ("prints",)
 

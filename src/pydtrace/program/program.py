@@ -108,7 +108,7 @@ DROP_DYNAMIC = 16  # assignments to associative or self-> variables that found n
 DROP_SPECULATION = 24  # speculation() calls that found none free
 COUNT_CUT = 32  # strings that go on behind strsize
 COUNT_LONG = (
-    40  # strings of so many bytes that an event may hold the beginning only; see code/strings.py
+    40  # strings of so many bytes that an event may hold the beginning only; see code/string_expressions.py
 )
 DROP_END = 48
 
@@ -163,7 +163,7 @@ class Clause:
     keys of Program.stacks that it reads; emits: (first, end) of the instructions that emit the
     record, and its offset in the state block; None where it has none; counting: code that does for arg0
     firings at once what `code` does for each, None where there is none; in_order: why one consumer is to see all of
-    its events in their order, "" where any may see any (code/order.py).
+    its events in their order, "" where any may see any (code/order_dependence.py).
     """
 
     __slots__ = (

@@ -70,7 +70,7 @@ def probes() -> list[str]:
 
 
 def follow(asked: str, folder: str) -> None:
-    """The provider goes on into what this program becomes and, as asked for, into Pythons that it starts; for start/bring.py."""
+    """The provider goes on into what this program becomes and, as asked for, into Pythons that it starts; for start/load_provider.py."""
     vm_follow(asked, folder)
 
 

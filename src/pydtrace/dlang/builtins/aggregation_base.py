@@ -44,7 +44,7 @@ class Aggregating:
     differences = ()  # [(tag, name)]
 
     def accept(self, call):
-        """The constants: types/check_aggregations.py."""
+        """The constants: types/aggregation_parameters.py."""
 
     def typed(self, c, call):
         """A call has no value."""

@@ -140,6 +140,6 @@ def _copyinstr():
 
 
 ROWS = [_copyinstr()]
-# args[i] and arg.name where they are strings: the same, but that an absent string is "" (types/arguments.py)
+# args[i] and arg.name where they are strings: the same, but that an absent string is "" (types/probe_arguments.py)
 ARGUMENT = _copyinstr()
 _ABSENT_IS_EMPTY = (ARGUMENT, _WHOLE_ARGUMENT)

@@ -10,7 +10,7 @@ class SubroutineRow:
     accept(call): refuses arguments, as written, that the prototype does not; nullable: the string may be NULL
     (strings.set_null); destructive: it needs the option of that name; allocates: the pointer leads into memory of the
     clause; place(layout): makes room for what it needs; uses: as VariableRow.uses; reads(call, strsize): the bytes of the
-    string at its first argument that it may read (code/demand.py); keeps_length: the code knows the length of what it
+    string at its first argument that it may read (code/argument_demand.py); keeps_length: the code knows the length of what it
     writes; as_key(call, options): the row that it has as an aggregation's key."""
 
     __slots__ = (

@@ -3,7 +3,7 @@
 
 In: whether the running kernel has the structs (engine/kernel/kernel_structs.py).  Out: the text of a D library, as dtrace has it in io.d,
 net.d, ip.d and tcp.d; "" where it has not.
-Always: the kernel's structs are the kernel's (types/btf.py).  The arguments of a probe lie as in dtrace: arg3 of tcp is the socket,
+Always: the kernel's structs are the kernel's (types/kernel_btf.py).  The arguments of a probe lie as in dtrace: arg3 of tcp is the socket,
 arg5 the state that comes; arg0 of io is the request, and where it is done arg1 its error.
 Sources: the DTrace guide's "io" and "tcp" providers, what dtrace 2.0 translates.
 """

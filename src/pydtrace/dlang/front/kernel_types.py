@@ -3,7 +3,7 @@
 
 In: where the running kernel has its members (engine/kernel/kernel_structs.py).  Out: the text of a D library, as dtrace has it in
 procfs.d and sched.d; "" where that is not known.
-Always: the structs themselves are the kernel's (types/btf.py); this is read only where they have the members that it names.
+Always: the structs themselves are the kernel's (types/kernel_btf.py); this is read only where they have the members that it names.
 Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """

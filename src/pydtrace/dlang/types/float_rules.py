@@ -2,7 +2,7 @@
 """The types of floating-point expressions, under -x pyusdt.
 
 In: typed operands of which one is a float or a double.  Out: FloatOp nodes, which code generation turns into a few
-instructions or a call of the engine's arithmetic (code/floats.py).
+instructions or a call of the engine's arithmetic (code/float_expressions.py).
 Always: without the option nothing here is reached (operands.floating), so D's own errors stay; what has no
 FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
 """

@@ -2,7 +2,7 @@
 """What dtrace shows for people inside of frames: stacks, names of addresses, bytes as a table.
 
 In: the text that dtrace printed for a value.  Out: the value's bytes, as other engines record them.
-Always: how far such a text reaches, a frame says (dtrace/script.py), not the text: names come out of the traced program's files.
+Always: how far such a text reaches, a frame says (dtrace/script_rewriter.py), not the text: names come out of the traced program's files.
 """
 
 import re

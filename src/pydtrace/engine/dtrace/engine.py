@@ -3,7 +3,7 @@
 
 In: a compiled program and processes, whatever probes dtrace finds in them.  Out: the same records and aggregations as
 from the other engines, exact: the script that dtrace runs is rewritten so that it prints for machines
-(dtrace/script.py).  Always: dtrace's own messages are understood or passed on; dtrace ends with us.
+(dtrace/script_rewriter.py).  Always: dtrace's own messages are understood or passed on; dtrace ends with us.
 """
 
 import os

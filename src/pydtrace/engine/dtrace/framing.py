@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """What the rewritten script prints, read: frames in, records and aggregations of the program out.
 
-In: bytes of dtrace's standard output, cut anywhere (dtrace/script.py says how frames look).  Out: records as every
+In: bytes of dtrace's standard output, cut anywhere (dtrace/script_rewriter.py says how frames look).  Out: records as every
 engine gives them, and for each aggregation its items.  Always: what stands between frames is kept as text; a frame
 that is damaged is text, too.
 """

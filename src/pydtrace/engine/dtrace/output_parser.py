@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """What dtrace(1) prints, line by line, as typed items: whatever script it ran, on whatever system.
 
-In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/items.py), in their order; feed() gives what is
+In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/output_items.py), in their order; feed() gives what is
 complete.  Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one
 table of bounded size is held back; no input raises.  docs/guide/dtrace-engine.md says what is taken for what.
 

@@ -3,7 +3,7 @@
 
 In: a compiled program, with the text it was compiled from.  Out: texts for dtrace -s.  Always: predicates, variables
 and aggregations are the user's own text; only probe descriptions (the processes asked for), data actions, what is
-put around them, and the order of some aggregations' keys change.  dtrace/frames.py reads what comes of it.
+put around them, and the order of some aggregations' keys change.  dtrace/framing.py reads what comes of it.
 
 A frame is SOH kind … EOT.  Its fields are split by ETX, the values of a field by ENQ.  No string of the traced program
 can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.  What only dtrace can name
