@@ -107,9 +107,7 @@ DROP_AGGREGATION = 8  # aggregating calls whose new key found no room
 DROP_DYNAMIC = 16  # assignments to associative or self-> variables that found no room
 DROP_SPECULATION = 24  # speculation() calls that found none free
 COUNT_CUT = 32  # strings that go on behind strsize
-COUNT_LONG = (
-    40  # strings of so many bytes that an event may hold the beginning only; see code/string_expressions.py
-)
+COUNT_LONG = 40  # strings of so many bytes that an event may hold the beginning only; see code/string_expressions.py
 DROP_END = 48
 
 
