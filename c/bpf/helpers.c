@@ -1,5 +1,6 @@
 /* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
  * returns it.  Always: each pointer is checked over its whole length before it is used. */
+#include "bpf/helpers.h"
 #include "bpf/helpers/float.h"
 #include "bpf/vm_internal.h"
 #include "bpf/helpers/json.h"

@@ -3,6 +3,8 @@
  * In: a checked program (program.h).  Out: r0, or why it was stopped.  Always: every address
  * goes through pyusdt_run_access, and each backward jump and call costs its distance, so that a
  * run takes at most its program's length and the step limit together. */
+#include "bpf/helpers.h"
+#include "bpf/interpreter.h"
 #include "bpf/superinstructions.h"
 #include "bpf/vm_internal.h"
 

@@ -8,7 +8,10 @@
 #ifndef PYUSDT_BPF_MAP_H
 #define PYUSDT_BPF_MAP_H
 
-#include "bpf/vm.h"
+#include <stdbool.h>
+
+#include "bpf/vm_types.h"
+#include "shared/error.h"
 
 #define PYUSDT_MAP_NONE UINT32_MAX
 

@@ -1,3 +1,4 @@
+#include "bpf/helpers.h"
 #include "bpf/program.h"
 
 #include <errno.h>

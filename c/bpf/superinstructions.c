@@ -1,4 +1,5 @@
 /* Finding the sequences of superinstructions.h. */
+#include "bpf/helpers.h"
 #include "bpf/superinstructions.h"
 
 #include <string.h>

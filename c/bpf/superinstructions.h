@@ -8,7 +8,9 @@
 #ifndef PYUSDT_BPF_SUPERINSTRUCTIONS_H
 #define PYUSDT_BPF_SUPERINSTRUCTIONS_H
 
-#include "bpf/program.h"
+#include "bpf/decoded_program.h"
+
+struct pyusdt_map;
 
 /* identifier, slots that it takes */
 /* clang-format off */

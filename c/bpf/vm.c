@@ -1,5 +1,9 @@
 /* The vm: its maps and programs, and the engine's and consumer's way to the maps (vm.h). */
 #define _GNU_SOURCE
+#include "bpf/vm.h"
+
+#include "bpf/interpreter.h"
+#include "bpf/program.h"
 #include "bpf/vm_internal.h"
 
 #include <errno.h>
@@ -81,27 +85,6 @@ int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, 
     if (program < 0 || (unsigned)program >= vm->n_programs)
         return -EINVAL;
     return pyusdt_run(&run, &vm->programs[program], r0);
-}
-
-/* --- memory ------------------------------------------------------------------------------------- */
-
-uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
-{
-    struct pyusdt_vm *vm = run->vm;
-    const struct pyusdt_vm_env *env = run->env;
-    for (unsigned i = 0; i < vm->n_maps; i++) {
-        if (pyusdt_in_map(&vm->maps[i], addr, size)) {
-            vm->last = &vm->maps[i];
-            return (uint8_t *)(uintptr_t)addr;
-        }
-    }
-    if (!write && pyusdt_inside(addr, size, (uintptr_t)env->context,
-                                (uintptr_t)env->context + env->context_size))
-        return (uint8_t *)(uintptr_t)addr;
-    run->error = -EFAULT;
-    run->env->fault_addr = addr;
-    run->env->fault_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
-    return NULL;
 }
 
 /* --- maps --------------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #ifndef PYUSDT_BPF_VM_INTERNAL_H
 #define PYUSDT_BPF_VM_INTERNAL_H
 
+#include "bpf/decoded_program.h"
 #include "bpf/map.h"
-#include "bpf/program.h"
 
 struct pyusdt_vm {
     struct pyusdt_map *maps;
@@ -67,14 +67,5 @@ static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, 
         return (uint8_t *)(uintptr_t)addr;
     return pyusdt_run_search(run, addr, size, write);
 }
-
-/* args: r1 … r5; returns r0.  Sets run->error where the call itself is wrong (what the kernel's
- * verifier would have refused), which ends the program. */
-typedef uint64_t pyusdt_helper_fn(struct pyusdt_run *run, const uint64_t *args);
-extern pyusdt_helper_fn *const pyusdt_helpers[];
-
-/* interpreter.c */
-int pyusdt_run(struct pyusdt_run *run, const struct pyusdt_program *program, uint64_t *r0);
-const void *const *pyusdt_run_handlers(void); /* by enum pyusdt_opcode, then by enum pyusdt_fused */
 
 #endif

@@ -8,9 +8,11 @@
 #include <time.h>
 
 #include "generated/program.h"
+#include "recording/recording_writer.h"
+#include "session/ring_merge.h"
+#include "session/session_source.h"
 #include "shared/os.h"
 #include "consumer/captured_memory.h"
-#include "consumer/parallel_consumers.h"
 #include "consumer/probe_ids.h"
 #include "consumer/record_buffer.h"
 #include "consumer/state_block.h"
@@ -52,8 +54,9 @@ struct pyusdt_consumer {
     struct clause *clauses;
     struct pyusdt_ids own; /* where it has no first consumer */
     struct pyusdt_ids *ids;
-    struct pyusdt_consumer *first;    /* whose registry and ids are used; NULL: its own */
-    struct pyusdt_crew *crew;         /* of which it is the first; NULL: none */
+    struct pyusdt_consumer *first; /* whose registry and ids are used; NULL: its own */
+    pyusdt_consumer_poll_fn *poll; /* of the consumers that it is the first of; NULL: it is alone */
+    void *poll_of;
     bool apart;                       /* other consumers of its crew run now, too */
     struct pyusdt_feed feed;          /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
@@ -466,7 +469,7 @@ int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *fe
                          int max)
 {
     begin_poll(c, feed);
-    int n = c->crew ? pyusdt_crew_poll(c->crew, feed->of, until, max)
+    int n = c->poll ? c->poll(c->poll_of, feed->of, until, max)
                     : feed->kind->poll(feed->of, until, max, on_event, c);
     settle(c);
     int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
@@ -483,9 +486,10 @@ void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *f
     c->first = first;
 }
 
-void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew)
+void pyusdt_consumer_lead(struct pyusdt_consumer *c, pyusdt_consumer_poll_fn *poll, void *of)
 {
-    c->crew = crew;
+    c->poll = poll;
+    c->poll_of = of;
 }
 
 int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session,

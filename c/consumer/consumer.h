@@ -18,45 +18,21 @@
 #include "bpf/vm.h"
 #include "shared/error.h"
 #include "generated/program.h"
-#include "events/event_source.h"
-#include "recording/recording.h"
 #include "consumer/probe_registry.h"
+#include "consumer/state_block.h"
+#include "events/event_source.h"
 
 struct pyusdt_consumer;
 struct pyusdt_formatter;
-
-enum { /* parts of the state block that cost something and are filled only where a clause reads them */
-       PYUSDT_USES_EXECNAME = 1,
-       PYUSDT_USES_NAMES = 2,
-       PYUSDT_USES_WALL = 4,
-       PYUSDT_USES_PPID = 8,
-       PYUSDT_USES_ANCESTORS = 16,
-};
-
-enum { PYUSDT_STACKS = 2 }; /* ustack()'s, and jstack()'s */
+struct pyusdt_recorder;
+struct pyusdt_session;
 
 struct pyusdt_consumer_config {
     uint32_t clauses;                /* how many */
     uint32_t uses;                   /* PYUSDT_USES_* */
     uint32_t this_offset, this_size; /* part of the state block that is zeroed before each firing */
-    struct pyusdt_stack_area {
-        uint32_t offset,
-            frames; /* in the state block: their number, u64, then as many u64; offset 0: none */
-        uint32_t language;  /* 1: without the native frames */
-    } stack[PYUSDT_STACKS]; /* where an event's stack goes */
+    struct pyusdt_stack_area stack[PYUSDT_STACKS]; /* where an event's stack goes */
 };
-
-/* Who fired: what an event does not carry itself. */
-struct pyusdt_process {
-    uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
-    uint32_t host;                /* as struct pyusdt_target_info has it */
-    char comm[16];                /* NUL padded */
-    uint32_t ancestors
-        [PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
-};
-
-/* Find a process's ancestors, as they are now; zeros where they can not be read. */
-void pyusdt_find_ancestors(struct pyusdt_process *who);
 
 enum {
     PYUSDT_CLAUSE_EXITS = 1, /* the clause calls exit() */
@@ -97,12 +73,13 @@ void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed 
 
 /* --- a crew's (parallel_consumers.h): its clauses do the same whoever sees an event, and emit nothing but faults --- */
 
-struct pyusdt_crew;
+typedef int pyusdt_consumer_poll_fn(void *of, struct pyusdt_session *session, uint64_t until,
+                                    int max);
 
 /* Use the ids and the registry of `first`, which outlives it and has described the clauses. */
 void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *first);
-/* From now on polls are the crew's; NULL: its own again. */
-void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew);
+/* From now on polls of a session are done by this function; NULL: its own again. */
+void pyusdt_consumer_lead(struct pyusdt_consumer *c, pyusdt_consumer_poll_fn *poll, void *of);
 
 struct pyusdt_part {
     uint32_t share;

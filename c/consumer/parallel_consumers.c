@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "session/session_state.h"
+#include "session/ring_merge.h"
 
 #define WORTH \
     (128u << 10)    /* bytes of events that are worth waking others up for: some 0.2 ms of work */
@@ -152,6 +152,12 @@ int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, u
                : 0;
 }
 
+/* A pyusdt_consumer_poll_fn. */
+static int poll_of_first(void *of, struct pyusdt_session *session, uint64_t until, int max)
+{
+    return pyusdt_crew_poll(of, session, until, max);
+}
+
 /* ---- its life ---- */
 
 static int start_threads(struct pyusdt_crew *crew)
@@ -194,7 +200,7 @@ int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *cons
     }
     for (uint32_t i = 1; i < n; i++)
         pyusdt_consumer_follow(consumers[i], consumers[0]);
-    pyusdt_consumer_lead(consumers[0], crew);
+    pyusdt_consumer_lead(consumers[0], poll_of_first, crew);
     *out = crew;
     return 0;
 }
@@ -218,6 +224,6 @@ void pyusdt_crew_free(struct pyusdt_crew *crew)
         return;
     if (crew->pid == getpid())
         end_threads(crew);
-    pyusdt_consumer_lead(crew->member[0].consumer, NULL);
+    pyusdt_consumer_lead(crew->member[0].consumer, NULL, NULL);
     free(crew);
 }

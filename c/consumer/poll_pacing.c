@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "session/ring_merge.h"
+#include "session/session_source.h"
 #include "shared/os.h"
 
 #define LONGEST_BUSY \

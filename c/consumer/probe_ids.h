@@ -7,7 +7,9 @@
 #ifndef PYUSDT_CONSUMER_PROBE_IDS_H
 #define PYUSDT_CONSUMER_PROBE_IDS_H
 
-#include "consumer/consumer.h"
+#include "consumer/probe_registry.h"
+#include "consumer/state_block.h"
+#include "events/event_source.h"
 
 struct pyusdt_target_ids;
 

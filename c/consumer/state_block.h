@@ -7,8 +7,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "consumer/probe_registry.h"
 #include "generated/program.h"
-#include "consumer/consumer.h"
+
+enum { /* parts of the state block that cost something and are filled only where a clause reads them */
+       PYUSDT_USES_EXECNAME = 1,
+       PYUSDT_USES_NAMES = 2,
+       PYUSDT_USES_WALL = 4,
+       PYUSDT_USES_PPID = 8,
+       PYUSDT_USES_ANCESTORS = 16,
+};
+
+enum { PYUSDT_STACKS = 2 }; /* ustack()'s, and jstack()'s */
+
+/* Where an event's stack goes, in the state block. */
+struct pyusdt_stack_area {
+    uint32_t offset,
+        frames;        /* in the state block: their number, u64, then as many u64; offset 0: none */
+    uint32_t language; /* 1: without the native frames */
+};
+
+/* Who fired: what an event does not carry itself. */
+struct pyusdt_process {
+    uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
+    uint32_t host;                /* as struct pyusdt_target_info has it */
+    char comm[16];                /* NUL padded */
+    uint32_t ancestors
+        [PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
+};
 
 struct pyusdt_state {
     uint64_t time;
@@ -53,5 +79,8 @@ void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_sta
 
 /* As it is now; 0 where it can not be read, as of a process that has ended. */
 uint32_t pyusdt_find_parent(uint32_t pid);
+
+/* Find a process's ancestors, as they are now; zeros where they can not be read. */
+void pyusdt_find_ancestors(struct pyusdt_process *who);
 
 #endif

@@ -1,18 +1,14 @@
-/*
- * What goes on in run directories, looked at from outside: who is traced by which session, and how much came and was lost.
- * Nothing is attached to, made or changed; what a file says is read into memory of ours, once.
- */
 #define _GNU_SOURCE
+#include "discovery/ring_usage.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "discovery/rundir_iter.h"
 #include "shared/layout.h"
 #include "shared/os.h"
-#include "discovery/rundir_iter.h"
-#include "discovery/namespaces.h"
-#include "session/session.h"
 
 struct looking {
     pyusdt_look_fn *fn;

@@ -1,19 +1,12 @@
-/*
- * The run directories of all processes: see rundir_iter.h.
- *
- * In:  the user's own, or one that is named; the places of users; the processes with other mounts than ours.
- * Out: what rundir_open.h lets us into, each directory once.
- */
 #define _GNU_SOURCE
 #include "discovery/rundir_iter.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/os.h"
 #include "discovery/namespaces.h"
 #include "discovery/proc_handle.h"
-#include "session/session_state.h"
+#include "shared/os.h"
 
 #define LOOKUPS_MAX \
     256 /* as many processes of a container may come at once and be known by our numbers */

@@ -6,6 +6,8 @@
 #include "shared/rundir.h"
 #include "discovery/rundir_open.h"
 
+#define PYUSDT_BASES_MAX 256 /* run directories of one session, or of one walk through all */
+
 #pragma GCC visibility push(hidden)
 
 /* Calls fn with each of them, once, and closes it then; of one that is named (rundir, or by the environment) with this one alone.

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "shared/layout.h"
-#include "session/session.h"
+#include "events/event.h"
 
 /* Bytes of the event before its captures. */
 static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *header)

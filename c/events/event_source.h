@@ -6,9 +6,8 @@
 #define PYUSDT_EVENTS_EVENT_SOURCE_H
 
 #include "generated/program.h"
-#include "session/session.h"
-
-#pragma GCC visibility push(hidden)
+#include "events/event.h"
+#include "events/place_table.h"
 
 #define PYUSDT_FRAME_TARGETS (1u << (PYUSDT_FRAME_MARK_SHIFT - PYUSDT_FRAME_TARGET_SHIFT))
 
@@ -28,9 +27,5 @@ struct pyusdt_feed {
     const struct pyusdt_feed_kind *kind;
     void *of;
 };
-
-extern const struct pyusdt_feed_kind pyusdt_session_feed; /* over a struct pyusdt_session */
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session.h"
-
 #define START 64u
 #define TEXT_MAX \
     (4 * \

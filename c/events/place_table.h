@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "events/event.h"
 #include "shared/layout.h"
 
 #pragma GCC visibility push(hidden)
@@ -36,6 +37,9 @@ int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_pla
                        uint32_t nplaces);
 bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number,
                        struct pyusdt_place_info *info);
+/* Calls fn with the probe at each of its code locations that are known, if it has such. */
+int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_target_info *target,
+                       const struct pyusdt_probe_info *probe, pyusdt_list_fn *fn, void *arg);
 size_t pyusdt_places_memory(const struct pyusdt_places *places); /* bytes */
 void pyusdt_places_free(struct pyusdt_places *places);
 

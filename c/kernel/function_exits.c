@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/instruction.h"
+#include "kernel/function_exits.h"
 #include "kernel/instructions.h"
 
 enum { RAX, RSP = 4, RBP = 5, REGISTERS = 16 };

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/instruction.h"
-
 /* --- lengths of x86-64 -------------------------------------------------------------------- */
 
 enum {

@@ -1,41 +1,43 @@
-/* Machine code of functions: where its instructions begin, and where control leaves a function.  For probes at offsets and at returns.
+/*
+ * Machine code: one instruction taken apart, and where the instructions of a function begin, for probes at offsets.
  *
- * In: a function's bytes, ELF's number of the processor (62 x86-64, 183 aarch64).  Out: offsets, exits.
- * Always: nothing outside of the bytes is read; what is not known ends the list of instructions, so that no probe is put into the
- * middle of one.
+ * - Nothing outside of the bytes is read.
+ * - An unknown instruction ends the list, so that no probe is put into the middle of one.
+ *
  * Source: Intel's Software Developer's Manual, volume 2, chapter 2 and appendix A; AMD's volume 3 for XOP; Arm's Architecture
  * Reference Manual, C4.1; for uprobes Linux's arch/x86/kernel/uprobes.c.
- *
- * Exits are found by following the code from its beginning, with the depth of the stack.  A jump that leaves the function ends it
- * only where the stack is as at its beginning: elsewhere the function goes on there (a part that the compiler has put apart).  Code
- * that nothing leads to (the cases of a switch, landing pads of exceptions) is taken to have the frame of the code before it. */
+ */
 #ifndef PYUSDT_KERNEL_INSTRUCTIONS_H
 #define PYUSDT_KERNEL_INSTRUCTIONS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PYUSDT_X86_64 = 62, PYUSDT_AARCH64 = 183 };
+enum { PYUSDT_X86_64 = 62, PYUSDT_AARCH64 = 183 }; /* ELF's numbers of processors */
 
-/* What ends a function, or leads out of its bytes. */
-enum pyusdt_exit_kind {
-    PYUSDT_EXIT_RETURN,
-    PYUSDT_EXIT_JUMP,    /* to `target` */
-    PYUSDT_EXIT_POINTER, /* to where a register or memory says, with the stack as at the beginning */
-    PYUSDT_EXIT_TABLE, /* the same, by the table at `target`, of `entry` bytes each: of a switch, or of functions */
-    PYUSDT_EXIT_UNCLEAR, /* a jump whose nature is not known */
+enum { PYUSDT_ALWAYS = 16 }; /* a jump without a condition */
+
+enum {
+    PYUSDT_ONE_BYTE = 1,
+    PYUSDT_TWO_BYTES,
+    PYUSDT_OTHER
+}; /* opcodes: one byte; 0F and one; all others, vectors among them */
+
+/* half: operands of 16 bits; notrack: prefix 3E; segment: that, 26, 2E or 36; vector: VEX, EVEX or XOP; immediate: sign-extended, 0
+ * where it has 8 bytes. */
+struct pyusdt_instruction {
+    int64_t immediate, displacement;
+    uint8_t size, map, opcode, rex, has_modrm, modrm, sib, half, short_address, notrack, lock,
+        segment, vector;
 };
 
-enum { PYUSDT_ALWAYS = 16, PYUSDT_UNKNOWN_DEPTH = INT32_MIN };
+/* Its size, 0: it is none, or cut off. */
+int pyusdt_instruction_x86(const uint8_t *code, size_t left, struct pyusdt_instruction *it);
 
-/* offset: of the instruction; condition: under which it jumps, as the low half of the opcode says, or PYUSDT_ALWAYS; depth: bytes
- * that the function has on the stack, or PYUSDT_UNKNOWN_DEPTH. */
-struct pyusdt_exit {
-    uint64_t target;
-    uint32_t offset;
-    int32_t depth;
-    uint8_t kind, condition, entry;
-};
+/* Of a direct jump: its condition (as struct pyusdt_exit has it, and PYUSDT_ALWAYS + 1 for one that no flags tell), and where it
+ * leads; -1: it is none.  next: the address behind it. */
+int pyusdt_jump_x86(const struct pyusdt_instruction *it, uint64_t next, uint64_t *target);
+int pyusdt_jump_aarch64(uint32_t word, uint64_t address, uint64_t *target);
 
 /* Where the instructions begin: the first `room` of them into `offsets`; how many there are. */
 size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
@@ -43,12 +45,6 @@ size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32
 
 /* Whether Linux's uprobes can be on the instruction at `code`, and leave what it does as it is; 1 where that is not known. */
 int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left);
-
-/* The exits of a function or a part of one.  address: of the first byte; depth: of the stack there; whole: all of the bytes are the
- * function's, else what its first instruction leads to.  How many there are, of which the first `room` are in `exits`; -EINVAL:
- * an instruction is not known; -ENOTSUP: neither is the machine; -ENOMEM. */
-int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int32_t depth,
-                     int whole, struct pyusdt_exit *exits, size_t room);
 
 /* A range of code, as an address and its number of bytes. */
 struct pyusdt_range {

@@ -7,7 +7,10 @@
 #ifndef PYUSDT_PYSTACK_PTRACE_HOLDS_H
 #define PYUSDT_PYSTACK_PTRACE_HOLDS_H
 
-#include "pystack/ptrace_stop.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pystack/stopped_thread.h"
 
 enum {
     PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MOST

@@ -13,18 +13,7 @@
 #define PYUSDT_PYSTACK_PTRACE_STOP_H
 
 #include "pystack/remote_memory.h"
-
-enum {
-    PYUSDT_STOP_REGISTERS = 33,   /* x86-64: 16 and the pc; aarch64: x0 to x30, sp, pc */
-    PYUSDT_STOP_PATIENCE = 20000, /* microseconds, for all threads together */
-    PYUSDT_STOP_MOST = 256,       /* threads at once */
-};
-
-struct pyusdt_stopped {
-    pid_t tid;
-    int result;
-    uint64_t registers[PYUSDT_STOP_REGISTERS];
-};
+#include "pystack/stopped_thread.h"
 
 #pragma GCC visibility push(hidden)
 

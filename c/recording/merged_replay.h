@@ -9,7 +9,7 @@
 #ifndef PYUSDT_RECORDING_MERGED_REPLAY_H
 #define PYUSDT_RECORDING_MERGED_REPLAY_H
 
-#include "recording/recording.h"
+#include "recording/recording_reader.h"
 
 #pragma GCC visibility push(hidden)
 

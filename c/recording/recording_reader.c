@@ -13,7 +13,7 @@
 #include "shared/error.h"
 #include "events/event_decode.h"
 #include "recording/flight_reader.h"
-#include "recording/recording.h"
+#include "recording/recording_reader.h"
 #include "shared/probe_table.h"
 
 #define BUFFER (1u << 18)

@@ -1,5 +1,7 @@
 /* What a session delivers, as a recording: see recording.h. */
 #define _GNU_SOURCE
+#include "recording/recording_writer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 
 #include "events/event_decode.h"
 #include "recording/recording_file.h"
+#include "session/session.h"
 #include "session/session_state.h"
 
 struct pyusdt_recorder {

@@ -1,20 +1,19 @@
-/*
- * A session on all processes finds those in containers: see namespaces.h, and rundir_open.h for what is entered.
- *
- * In:  the processes with other mounts than ours, as they come.
- * Out: bases in their run directories; of those that have pyusdt in them and can not be entered, what the user is told.
- * Always: a look costs no more than a fiftieth of the time until the next.
- */
 #define _GNU_SOURCE
+#include "session/container_scan.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "discovery/namespaces.h"
 #include "discovery/find_process.h"
+#include "discovery/namespaces.h"
 #include "discovery/proc_handle.h"
+#include "session/session_dir.h"
 #include "session/session_state.h"
+#include "session/session_warnings.h"
+#include "shared/error.h"
+#include "shared/os.h"
 
 #define LOOK_NS 200000000u /* the time between two looks, at least; */
 #define COST_SHARE 50      /* it is as many times as long as the look took */

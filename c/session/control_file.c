@@ -1,14 +1,13 @@
-/*
- * A control file's header and probe table, copied out of the memory that its target may change meanwhile, and checked.
- * All that it reads was made by somebody else: see session_state.h.
- */
 #define _GNU_SOURCE
+#include "session/control_file.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/session_state.h"
+#include "shared/probe_table.h"
 
 #define COPY_TRIES 64 /* at a table that its target is changing */
 
@@ -67,6 +66,15 @@ static int copy_table(const struct pyusdt_ctl_header *shared,
     }
     *copy = table;
     return 0;
+}
+
+bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size)
+{
+    return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 &&
+           header->slots <= size &&
+           size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) &&
+           header->words % 8 == 0 && header->words <= size &&
+           size - header->words >= header->nprobes * sizeof(uint64_t);
 }
 
 static int check_header(const struct pyusdt_ctl_header *header, const struct pyusdt_identity *who,

@@ -1,12 +1,6 @@
-/*
- * Kept sessions: those that go on without their tracer, until it comes back or their time is over.
- *
- * In:  a session's configuration; the session files of the run directory.
- * Out: the session of that name that was left, with its slot and generation; or that there is none.
- * Always: the file's word counts for which session it is and how large its rings are, within bounds; what is wanted must be
- * what this tracer wants.
- */
 #define _GNU_SOURCE
+#include "session/kept_session.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/session_config.h"
+#include "session/session_file.h"
 #include "session/session_state.h"
+#include "shared/test_hook.h"
+#include "shared/session_slot.h"
 
 #define SEEN_NS 1000000000u /* how often the file is told that its tracer is there */
 #define CLAIM_TRIES \
@@ -183,23 +181,4 @@ void pyusdt_session_shown(struct pyusdt_session *session)
             PYUSDT_HOOK(37);
         }
     }
-}
-
-void pyusdt_session_leave(struct pyusdt_session *session)
-{
-    if (session->forked) {
-        pyusdt_session_free(session);
-        return;
-    }
-    session->next_seen = 0;
-    pyusdt_keep_seen(session, pyusdt_now());
-    pyusdt_session_shown(session);
-    for (uint32_t i = 0; i < session->ntargets; i++)
-        pyusdt_target_leave(session->targets[i]);
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->fd >= 0) {
-            close(session->base[i]->fd); /* and with it the lock; the file stays */
-            session->base[i]->fd = -1;
-        }
-    pyusdt_session_free(session);
 }

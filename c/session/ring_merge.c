@@ -1,23 +1,29 @@
 /*
  * Events of all rings in the order of their time.
  *
- * In:  the rings of a session's targets. Out: checked private copies of their events, each once.
- * Always: an event is delivered only when no older one can come any more, but for producers that are inside a firing
- * for longer than the session waits: what those publish late is delivered then, and counted as out of order.
- *
- * Why that is so (docs/internals/ring.md has it in full): a refresh reads the clock first (T), then looks. A ring that is not
- * busy then, a ring or a process that is not there yet, will be taken later, and its holder reads the clock after
+ * Why no older event can come (docs/internals/ring.md has it in full): a refresh reads the clock first (T), then the rings. A ring that is
+ * not busy then, a ring or a process that is not there yet, will be taken later, and its holder reads the clock after
  * that: its events are not older than T. All events of a ring that is not busy are below the head that is read next.
  */
 #define _GNU_SOURCE
+#include "session/ring_merge.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "events/event_decode.h"
-#include "shared/sigbus_guard.h"
-#include "session/session_state.h"
+#include "session/kept_session.h"
+#include "session/ring_heap.h"
+#include "session/ring_source.h"
+#include "session/rundir_scan.h"
+#include "session/session_warnings.h"
+#include "session/target_enable.h"
+#include "session/target_process.h"
+#include "session/target_remarks.h"
+#include "session/target_scan.h"
+#include "shared/os.h"
 
 #define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
 #define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
@@ -25,80 +31,7 @@
     10 /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
 #define TELL_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
 
-/* ---- a heap of the rings that wait, by the time of their next event ---- */
-
-static void sift_down(struct pyusdt_share *share, uint32_t at)
-{
-    struct pyusdt_source **heap = share->heap, *moving = heap[at];
-
-    for (uint32_t child; (child = 2 * at + 1) < share->nheap; at = child) {
-        if (child + 1 < share->nheap && heap[child + 1]->next.time < heap[child]->next.time)
-            child++;
-        if (heap[child]->next.time >= moving->next.time)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moving;
-}
-
-static int push(struct pyusdt_share *share, struct pyusdt_source *source)
-{
-    uint32_t at;
-
-    if (share->nheap == share->room) {
-        uint32_t room = share->room ? 2 * share->room : 64;
-        void *more = realloc(share->heap, room * sizeof(void *));
-        if (!more)
-            return -ENOMEM;
-        share->heap = more;
-        share->room = room;
-    }
-    for (at = share->nheap++; at > 0; at = (at - 1) / 2) {
-        struct pyusdt_source *parent = share->heap[(at - 1) / 2];
-        if (parent->next.time <= source->next.time)
-            break;
-        share->heap[at] = parent;
-    }
-    share->heap[at] = source;
-    return 0;
-}
-
-static void pop(struct pyusdt_share *share)
-{
-    share->heap[0]->waiting = false;
-    share->heap[0] = share->heap[--share->nheap];
-    if (share->nheap > 0)
-        sift_down(share, 0);
-}
-
-void pyusdt_source_forget(struct pyusdt_source *source)
-{
-    struct pyusdt_share *share = source->share;
-
-    if (!source->waiting)
-        return;
-    for (uint32_t i = 0; i < share->nheap; i++)
-        if (share->heap[i] == source)
-            share->heap[i] = share->heap[--share->nheap];
-    for (uint32_t i = share->nheap / 2; i-- > 0;)
-        sift_down(share, i);
-    source->waiting = false;
-}
-
 /* ---- one ring ---- */
-
-static void tell(struct pyusdt_source *source)
-{
-    if (source->told == source->position)
-        return;
-    source->told = source->position;
-    if (!source->kept)
-        atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
-    else if (source->told >
-             source->shown) /* never back: what came again may have been shown to its end */
-        atomic_store_explicit(&source->line->read, source->told, memory_order_release);
-    PYUSDT_HOOK(33);
-}
 
 /* No producer that keeps to the protocol can have made this. Its address range stays until the target goes. */
 static void give_up(struct pyusdt_source *source)
@@ -108,18 +41,6 @@ static void give_up(struct pyusdt_source *source)
     source->position = source->limit;
     source->size = 0;
     source->safe = UINT64_MAX;
-}
-
-static bool given_up(const struct pyusdt_source *source)
-{
-    return !source->data || source->size == 0;
-}
-
-void pyusdt_source_leave(struct pyusdt_source *source)
-{
-    if (!given_up(source))
-        tell(source);
-    pyusdt_source_forget(source);
 }
 
 /* Copies the header at position, behind a part of the ring that has no pages. 1: there is one; 0: none; -EBADMSG: nonsense. */
@@ -190,7 +111,7 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     int r = look(session, source);
-    source->waiting = r == 1 && push(source->share, source) == 0;
+    source->waiting = r == 1 && pyusdt_share_push(source->share, source) == 0;
     if (r == 1 && !source->waiting) /* the next look tries it again */
         pyusdt_session_failed(session, "process %u: its ring can not be read: %s",
                               source->target->pid, strerror(ENOMEM));
@@ -230,7 +151,7 @@ static void sample(struct pyusdt_session *session, struct pyusdt_source *source,
     bool busy = !dead && stays_busy(source);
 
     read_head(session, source);
-    if (given_up(source))
+    if (pyusdt_source_given_up(source))
         return;
     if (dead) {
         source->safe = UINT64_MAX; /* nothing will come */
@@ -259,13 +180,13 @@ uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source
     const uint32_t nprobes = source->target->table->table.nprobes;
     uint64_t n = 0;
 
-    if (given_up(source))
+    if (pyusdt_source_given_up(source))
         return 0;
     pyusdt_source_forget(source);
     if (source->target->life == PYUSDT_ALIVE)
         stays_busy(source);
     read_head(session, source);
-    for (; !given_up(source) && copy_header(source) == 1; n++) {
+    for (; !pyusdt_source_given_up(source) && copy_header(source) == 1; n++) {
         if (by_probe && PYUSDT_EVENT_PROBE(source->next.probe) < nprobes)
             by_probe[PYUSDT_EVENT_PROBE(source->next.probe)]++;
         source->position += source->next.size;
@@ -284,7 +205,7 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
     pyusdt_target_add_work(target);
     for (uint32_t k = 0; k < target->rings; k++) {
         struct pyusdt_source *source = target->source[k];
-        if (!source || given_up(source))
+        if (!source || pyusdt_source_given_up(source))
             continue;
         sample(session, source, now, target->life == PYUSDT_DEAD);
         if (session->watermark > source->safe)
@@ -305,7 +226,7 @@ static bool has_more(const struct pyusdt_session *session, const struct pyusdt_t
         return true; /* it could not be mapped for the moment */
     for (uint32_t k = 0; k < target->rings; k++) {
         const struct pyusdt_source *source = target->source[k];
-        if (source && !given_up(source) &&
+        if (source && !pyusdt_source_given_up(source) &&
             (source->limit != source->position ||
              (source->kept && source->done != source->position)))
             return true; /* to read, or to be shown before it goes */
@@ -360,7 +281,7 @@ static bool is_pending(const struct pyusdt_session *session)
         const struct pyusdt_target *target = session->targets[session->living[i]];
         for (uint32_t k = 0; k < target->rings; k++) {
             const struct pyusdt_source *source = target->source[k];
-            if (source && !given_up(source) && source->busy_since != 0 &&
+            if (source && !pyusdt_source_given_up(source) && source->busy_since != 0 &&
                 session->looked - source->busy_since <= session->orderlag)
                 return true;
         }
@@ -399,7 +320,7 @@ static int step(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     source->position += source->next.size;
     if (source->position - source->told >= source->size / TELL_SHARE)
-        tell(source);
+        pyusdt_source_tell(source);
     return look(session, source);
 }
 
@@ -418,11 +339,11 @@ static uint64_t time_of_second(const struct pyusdt_share *share)
 static void put_back(struct pyusdt_share *share, struct pyusdt_source *source, int r)
 {
     if (r == 1) {
-        sift_down(share, 0);
+        pyusdt_share_sift_down(share, 0);
         return;
     }
-    tell(source);
-    pop(share);
+    pyusdt_source_tell(source);
+    pyusdt_share_pop(share);
     if (r < 0)
         give_up(source);
 }
@@ -505,7 +426,7 @@ int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, in
     }
     for (uint32_t i = 0; i < session->nshares; i++)
         for (uint32_t k = 0; k < session->share[i].nheap; k++)
-            tell(session->share[i].heap[k]);
+            pyusdt_source_tell(session->share[i].heap[k]);
     return n;
 }
 
@@ -538,4 +459,40 @@ bool pyusdt_session_crowded(const struct pyusdt_session *session)
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)
 {
     return session->watermark;
+}
+
+/* ---- shares ---- */
+
+int pyusdt_session_divide(struct pyusdt_session *session, uint32_t shares)
+{
+    struct pyusdt_share *share;
+
+    if (session->started || shares == 0)
+        return -EINVAL;
+    if (!(share = calloc(shares, sizeof *share)))
+        return -ENOMEM;
+    free(session->share); /* nothing is there yet */
+    session->share = share;
+    session->nshares = shares;
+    return 0;
+}
+
+void pyusdt_session_apart(struct pyusdt_session *session, bool apart)
+{
+    session->apart = apart;
+}
+
+bool pyusdt_session_left(const struct pyusdt_session *session, uint32_t share)
+{
+    return session->share[share].left;
+}
+
+uint64_t pyusdt_session_waiting(const struct pyusdt_session *session, uint32_t share)
+{
+    const struct pyusdt_share *of = &session->share[share];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < of->nheap; i++)
+        bytes += of->heap[i]->limit - of->heap[i]->position;
+    return bytes;
 }

@@ -1,93 +1,29 @@
-/*
- * Sessions: telling targets what is wanted, leaving without a trace. What a session has in a run directory is session_dir.c's, which
- * processes it finds there is target_scan.c's.
- */
 #define _GNU_SOURCE
+#include "session/session.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/os.h"
 #include "discovery/find_process.h"
+#include "session/container_scan.h"
+#include "session/kept_session.h"
+#include "session/ring_merge.h"
+#include "session/rundir_scan.h"
+#include "session/session_dir.h"
+#include "session/session_file.h"
+#include "session/session_forks.h"
 #include "session/session_state.h"
+#include "session/session_warnings.h"
+#include "session/target_drops.h"
+#include "session/target_enable.h"
+#include "session/target_process.h"
+#include "session/target_scan.h"
+#include "shared/error.h"
+#include "shared/os.h"
 
 #define ORDERLAG_DEFAULT_NS 100000000u
-
-/* ---- forks ---- */
-
-/*
- * A forked child has its parent's sessions as well, and their locks: as long as it had those, a session would seem to live
- * whose tracer was killed. It gives them up at once, and leaves alone all that is shared.
- */
-static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
-static struct pyusdt_session *sessions; /* all that are open, under the lock */
-
-void pyusdt_forks_wait(void)
-{
-    pthread_mutex_lock(&forks);
-}
-
-void pyusdt_forks_go(void)
-{
-    pthread_mutex_unlock(&forks);
-}
-
-static void forked(void)
-{
-    for (struct pyusdt_session *session = sessions; session; session = session->next) {
-        session->forked = true;
-        for (uint32_t i = 0; i < session->nbases; i++) {
-            struct pyusdt_base *base =
-                session->base[i]; /* NULL: another thread was just adding it */
-            if (base && base->fd >= 0) {
-                close(base->fd);
-                base->fd = -1;
-            }
-        }
-    }
-    pthread_mutex_unlock(&forks);
-}
-
-int pyusdt_session_is_forked(struct pyusdt_error *error)
-{
-    return pyusdt_error_set(error, -ECHILD, "the session is of the process that forked this one");
-}
-
-static int watched; /* 0 or -errno */
-
-static void watch_forks(void)
-{
-    watched = -pthread_atfork(pyusdt_forks_wait, pyusdt_forks_go, forked);
-}
-
-/* From here on a forked child knows that it has the session from its parent. */
-static int enlist(struct pyusdt_session *session)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, watch_forks);
-    if (watched != 0)
-        return watched;
-    pyusdt_forks_wait();
-    session->next = sessions;
-    sessions = session;
-    pyusdt_forks_go();
-    return 0;
-}
-
-static void strike_off(const struct pyusdt_session *session)
-{
-    struct pyusdt_session **at;
-
-    pyusdt_forks_wait();
-    for (at = &sessions; *at && *at != session; at = &(*at)->next)
-        ;
-    if (*at)
-        *at = session->next;
-    pyusdt_forks_go();
-}
 
 /* ---- its life ---- */
 
@@ -127,7 +63,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
         return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
     session->own = !rundir && !home;
     configure(session, config);
-    if ((r = pyusdt_session_divide(session, 1)) != 0 || (r = enlist(session)) != 0)
+    if ((r = pyusdt_session_divide(session, 1)) != 0 || (r = pyusdt_session_enlist(session)) != 0)
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
@@ -354,25 +290,9 @@ void pyusdt_session_stop(struct pyusdt_session *session)
         session, true); /* who has joined by himself since we last looked, and may have fired */
 }
 
-void pyusdt_session_close(struct pyusdt_session *session)
-{
-    if (!session)
-        return;
-    if (session->forked) {
-        pyusdt_session_free(session);
-        return;
-    }
-    pyusdt_session_stop(session);
-    for (uint32_t i = 0; i < session->ntargets; i++)
-        pyusdt_target_finish(session, session->targets[i]);
-    for (uint32_t i = 0; i < session->nbases; i++)
-        pyusdt_base_close(session->base[i]);
-    pyusdt_session_free(session);
-}
-
 void pyusdt_session_free(struct pyusdt_session *session)
 {
-    strike_off(session);
+    pyusdt_session_strike_off(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
     for (uint32_t i = 0; i < session->nbases; i++) {
@@ -392,4 +312,39 @@ void pyusdt_session_free(struct pyusdt_session *session)
     free(session->share);
     free(session->wants);
     free(session);
+}
+
+void pyusdt_session_close(struct pyusdt_session *session)
+{
+    if (!session)
+        return;
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
+    pyusdt_session_stop(session);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_finish(session, session->targets[i]);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        pyusdt_base_close(session->base[i]);
+    pyusdt_session_free(session);
+}
+
+void pyusdt_session_leave(struct pyusdt_session *session)
+{
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
+    session->next_seen = 0;
+    pyusdt_keep_seen(session, pyusdt_now());
+    pyusdt_session_shown(session);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_leave(session->targets[i]);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->fd >= 0) {
+            close(session->base[i]->fd); /* and with it the lock; the file stays */
+            session->base[i]->fd = -1;
+        }
+    pyusdt_session_free(session);
 }

@@ -1,8 +1,10 @@
-/* A session as a feed: see event_source.h. */
 #define _GNU_SOURCE
-#include "events/event_source.h"
+#include "session/session_source.h"
 
+#include "session/ring_merge.h"
+#include "session/session.h"
 #include "session/session_state.h"
+#include "session/target_counts.h"
 
 static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg)
 {

@@ -1,8 +1,8 @@
 /*
- * The tracer's private state: what session.c (sessions), session_dir.c (their run directories), kept_session.c (sessions that outlive
- * their tracer), target_scan.c (which processes they find), target_process.c (one traced process), control_file.c (its control file) and
- * ring_merge.c (events in order) share. Pointers marked "shared" point into shared memory: the tracer copies a value from there
- * before it checks it, and uses only the checked copies as sizes, counts and positions.
+ * The private state of sessions, which the files of this folder share.
+ *
+ * - Pointers marked "shared" point into shared memory, which is untrusted: the tracer copies a value from there before it checks it, and
+ *   uses only the checked copies as sizes, counts and positions.
  */
 #ifndef PYUSDT_SESSION_SESSION_STATE_H
 #define PYUSDT_SESSION_SESSION_STATE_H
@@ -14,13 +14,10 @@
 #include "shared/rundir.h"
 #include "shared/session_slot.h"
 #include "shared/probe_table.h"
+#include "discovery/rundir_iter.h"
 #include "discovery/rundir_open.h"
 #include "events/place_table.h"
-#include "session/session.h"
 
-#pragma GCC visibility push(hidden)
-
-#define PYUSDT_BASES_MAX 256         /* run directories of one session */
 #define PYUSDT_STRANGERS_TOLD 3      /* messages about strangers that are kept, */
 #define PYUSDT_STRANGERS_COUNTED 256 /* and that are counted */
 #define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
@@ -31,8 +28,6 @@
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)
-
-#define PYUSDT_CTL_MAX (2u * PYUSDT_CTL_SIZE) /* bytes of a control file */
 
 /* A checked copy of a probe table, shared by the targets whose tables are equal. */
 struct pyusdt_table_copy {
@@ -208,120 +203,5 @@ struct pyusdt_session {
     uint64_t corrupt; /* rings that could not be mapped */
     uint64_t counted; /* firings that targets have counted by themselves, as they were handed on */
 };
-
-/* kept_session.c */
-int pyusdt_keep_configure(struct pyusdt_session *session,
-                          const struct pyusdt_session_config *config, struct pyusdt_error *error);
-/* 1: it is resumed; 0: there is none */
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
-                       struct pyusdt_error *error);
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
-                            struct pyusdt_error *error);
-void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
-
-/* session_dir.c */
-int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in,
-                     struct pyusdt_base **out, struct pyusdt_error *error);
-int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base,
-                      struct pyusdt_error *error);
-int pyusdt_base_write(struct pyusdt_base *base); /* the header */
-void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid);
-void pyusdt_base_close(struct pyusdt_base *base);
-void pyusdt_bases_look(struct pyusdt_session *session,
-                       uint64_t now); /* for directories of users that had none at the last look */
-void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base,
-                        uint32_t pid, uint32_t host);
-void pyusdt_base_failed(struct pyusdt_session *session,
-                        struct pyusdt_target *target); /* says why it has no rings */
-void pyusdt_base_child_failed(
-    struct pyusdt_session *session,
-    const struct pyusdt_target *target); /* why a forked child has no control file */
-void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same, and it counts as a failure to look. */
-void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void pyusdt_troubles_free(struct pyusdt_session *session);
-
-/* target_remarks.c */
-void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
-
-/* container_scan.c */
-void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
-void pyusdt_containers_free(struct pyusdt_containers *containers);
-
-/* session.c */
-void pyusdt_forks_wait(
-    void); /* no thread forks until pyusdt_forks_go(): held while a lock belongs to no session yet */
-void pyusdt_forks_go(void);
-int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, and -ECHILD */
-void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
-
-/* target_scan.c */
-void pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
-void pyusdt_base_scan(struct pyusdt_session *session,
-                      struct pyusdt_base *base); /* in one directory, at once */
-void pyusdt_session_forget(struct pyusdt_session *session,
-                           const struct pyusdt_target *target); /* one that lives no more */
-
-/* user_work.c */
-uint64_t pyusdt_thread_ns(void);                           /* processor time of this thread */
-void pyusdt_target_add_work(struct pyusdt_target *target); /* of its rings, to its base */
-bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid);
-
-/* control_file.c */
-/* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of
- * `like`, the two targets share the copy. 0 or -errno. */
-int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
-                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy);
-void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
-
-/* target_process.c */
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
-                                         struct pyusdt_base *base, const char *text,
-                                         const struct pyusdt_identity *who, uint32_t host,
-                                         struct pyusdt_error *error);
-void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
-void pyusdt_target_detach(struct pyusdt_target *target);
-void pyusdt_target_update(struct pyusdt_session *session,
-                          struct pyusdt_target *target); /* map what is new */
-int pyusdt_target_grow(struct pyusdt_session *session,
-                       struct pyusdt_target *target); /* learn of new probes; 0 or -ENOMEM */
-/* Up to this one, and further. 0; -ENOENT: it is not there; -ENOMEM. */
-int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
-                               uint32_t place);
-bool pyusdt_target_is_dead(struct pyusdt_target *target);
-uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
-uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
-uint64_t pyusdt_target_most(const struct pyusdt_session *session,
-                            const struct pyusdt_target *target); /* events that it can have fired */
-void pyusdt_target_finish(struct pyusdt_session *session,
-                          struct pyusdt_target *target); /* nothing more to read */
-void pyusdt_target_leave(struct pyusdt_target *target);  /* unmapped; it goes on */
-void pyusdt_target_free(struct pyusdt_target *target);
-void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
-
-/* stale_files.c */
-bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header,
-                     uint64_t size); /* slots and words lie in the file */
-void pyusdt_sweep(
-    int dir,
-    uint32_t ours); /* removes what the dead left; `ours`: the slot that the caller holds */
-void pyusdt_file_discard(
-    int dir, const char *text,
-    bool mapped); /* unlinks it, and frees its memory even if others still map it */
-
-/* ring_merge.c */
-void pyusdt_source_forget(struct pyusdt_source *source);
-void pyusdt_source_leave(struct pyusdt_source *source); /* stores how far it was read */
-/* Passes over the events that were not delivered. How many there were; by_probe: and of which probes, NULL: that is not told. */
-uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
-                            uint64_t *by_probe);
-void pyusdt_session_refresh(
-    struct pyusdt_session *session); /* looks for new processes, rings, events */
-
-#pragma GCC visibility pop
 
 #endif

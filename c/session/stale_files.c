@@ -1,5 +1,6 @@
-/* What the dead have left in a run directory: sessions' bits and files, processes' control files. */
 #define _GNU_SOURCE
+#include "session/stale_files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,9 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "session/control_file.h"
 #include "shared/sigbus_guard.h"
 #include "shared/os.h"
-#include "session/session_state.h"
+#include "shared/rundir.h"
+#include "shared/session_slot.h"
 
 /* Whoever still maps the file keeps its pages; a hole gives them back at once, and reads as zeros, unlike truncation. */
 void pyusdt_file_discard(int dir, const char *text, bool mapped)
@@ -22,15 +25,6 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
         pyusdt_os_discard_file(fd, size);
         close(fd);
     }
-}
-
-bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size)
-{
-    return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 &&
-           header->slots <= size &&
-           size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) &&
-           header->words % 8 == 0 && header->words <= size &&
-           size - header->words >= header->nprobes * sizeof(uint64_t);
 }
 
 static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)

@@ -1,13 +1,13 @@
-/*
- * What targets have counted by themselves (struct pyusdt_counts): taken from their areas, and handed on as one event each.
- *
- * In:  the words of a session's targets. Out: for each that is not zero an event whose arg0 is how many firings it stands for.
- * Always: a firing is taken once, since a word is emptied by the same step that reads it. What is in the words is believed as
- * far as it can be true, as counts of lost events are; a target that lies only spoils its own.
- */
 #define _GNU_SOURCE
-#include "shared/os.h"
+#include "session/target_counts.h"
+
+#include <errno.h>
+
 #include "session/session_state.h"
+#include "session/session_warnings.h"
+#include "session/target_drops.h"
+#include "session/target_enable.h"
+#include "shared/os.h"
 
 static struct pyusdt_counts *counts_of(const struct pyusdt_target *target)
 {

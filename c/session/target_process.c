@@ -1,8 +1,6 @@
-/*
- * One traced process as its tracer sees it: control file, area, rings; joining and leaving; its death.
- * All that it maps was made by somebody else: see session_state.h.
- */
 #define _GNU_SOURCE
+#include "session/target_process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,16 +10,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "discovery/rundir_iter.h"
+#include "session/build_version.h"
+#include "session/control_file.h"
+#include "session/ring_source.h"
+#include "session/session_warnings.h"
+#include "session/stale_files.h"
+#include "session/target_drops.h"
+#include "session/target_enable.h"
+#include "session/target_list.h"
+#include "session/target_remarks.h"
+#include "session/thread_clock.h"
+#include "shared/error.h"
+#include "shared/sigbus_guard.h"
+#include "shared/test_hook.h"
+#include "shared/os.h"
+
+#define EXIT_GRACE_NS \
+    1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
+
 #include "shared/wakeup.h"
 #include "shared/sigbus_guard.h"
 #include "shared/os.h"
 #include "session/build_version.h"
 #include "discovery/rundir_iter.h"
 #include "session/session_state.h"
-
-#define TOO_MANY_MAX (1ull << 50) /* so that the counts of all probes can be added up */
-#define EXIT_GRACE_NS \
-    1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
 
@@ -102,165 +115,6 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
     if (r != -EPROTONOSUPPORT)
         pyusdt_error_set(error, r, "control file %s: %s", text, strerror(-r));
     return NULL;
-}
-
-/* ---- joining and leaving ---- */
-
-struct enable {
-    struct pyusdt_target *target;
-    uint64_t bit;
-};
-
-static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
-{
-    struct enable *enable = arg;
-
-    (void)desc;
-    atomic_fetch_or(&enable->target->words[probe], enable->bit);
-    PYUSDT_HOOK(31);
-    enable->target->wanted++;
-    return 0;
-}
-
-/* All the words that the process has by now, be they known here or not. */
-static struct pyusdt_bits bits_of(const struct pyusdt_target *target)
-{
-    uint32_t nprobes = atomic_load(&target->ctl->nprobes);
-
-    if (nprobes < target->table->table.nprobes)
-        nprobes = target->table->table.nprobes;
-    if (nprobes > target->room)
-        nprobes = target->room;
-    return (struct pyusdt_bits){target->slot, target->words, nprobes, target->base->header.slot};
-}
-
-static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    struct enable enable = {target, 1ull << target->base->header.slot};
-    struct pyusdt_table table = target->table->table;
-
-    table.pid = target->pid;
-    target->wanted = 0;
-    for (uint32_t i = 0; i < session->nwants; i++)
-        pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
-}
-
-static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
-{
-    (void)probe, (void)desc;
-    return *(uint32_t *)arg = 1;
-}
-
-/* Whether the session wants what the process's forked children fire: probes of processes of any number. */
-static uint32_t wants_children(const struct pyusdt_session *session,
-                               const struct pyusdt_target *target)
-{
-    struct pyusdt_table table = target->table->table;
-    uint32_t wants = 0;
-
-    table.pid = 0;
-    if (!(session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN)))
-        return 0;
-    for (uint32_t i = 0; wants == 0 && i < session->nwants; i++)
-        pyusdt_table_match(&table, &session->wants[i], note_probe, &wants);
-    return wants;
-}
-
-/* A process that has joined by itself is left alone but for bits that it may not have set yet. */
-void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    struct pyusdt_bits bits = bits_of(target);
-
-    atomic_store(&target->slot->pid, target->pid == target->who.pid
-                                         ? 0
-                                         : target->pid); /* before it looks what is wanted */
-    atomic_store(&target->slot->children, wants_children(session, target));
-    if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
-        atomic_store(&target->slot->child_error, 0);
-        pyusdt_bits_clear(&bits); /* the slot's former owner's */
-        atomic_store(&target->slot->wanted,
-                     target->base->header.generation); /* before the bits that lead to it */
-        PYUSDT_HOOK(30);
-    }
-    enable_wanted(session, target);
-    pyusdt_bell_ring(target->ctl);
-}
-
-/* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
-static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    struct pyusdt_table_copy *copy;
-    struct pyusdt_ctl_header header;
-    int r;
-
-    r = pyusdt_ctl_copy(target, NULL, &header, &copy);
-    if (r == -ENOMEM)
-        pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s",
-                              target->pid, strerror(-r));
-    if (r != 0)
-        return r == -ENOMEM ? r : 0;
-    target->changes = header.changes;
-    if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
-        pyusdt_ctl_drop(copy);
-        return 0;
-    }
-    pyusdt_ctl_drop(target->table);
-    target->table = copy;
-    if (target->life == PYUSDT_ALIVE && !session->stopped && !target->base->cut_off) {
-        enable_wanted(session, target);
-        pyusdt_bell_ring(target->ctl);
-    }
-    return 0;
-}
-
-int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    uint64_t begun;
-    int r;
-
-    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes)
-        return 0;
-    begun = pyusdt_thread_ns();
-    r = copy_grown_table(session, target);
-    target->base->ns += pyusdt_thread_ns() - begun;
-    return r;
-}
-
-int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
-                               uint32_t place)
-{
-    int r = 0;
-
-    if (place <= target->known_places.n)
-        return 0;
-    if (target->places &&
-        atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place) {
-        uint64_t begun = pyusdt_thread_ns();
-        r = pyusdt_places_copy(&target->known_places, target->places,
-                               atomic_load(&target->ctl->nplaces));
-        target->base->ns += pyusdt_thread_ns() - begun;
-    }
-    if (place <= target->known_places.n)
-        return 0;
-    if (r != -ENOMEM)
-        return -ENOENT;
-    pyusdt_session_failed(session, "process %u: names of its functions can not be read: %s",
-                          target->pid, strerror(-r));
-    return r;
-}
-
-/* The probes are off from here on. The buffers' addresses go back with the process's next session. */
-void pyusdt_target_detach(struct pyusdt_target *target)
-{
-    uint64_t generation = target->base->header.generation;
-    struct pyusdt_bits bits;
-
-    if (!target->ctl)
-        return;
-    bits = bits_of(target);
-    pyusdt_bits_clear(&bits);
-    atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
-    pyusdt_bell_ring(target->ctl);
 }
 
 /* ---- area and rings ---- */
@@ -395,74 +249,15 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
         pyusdt_base_failed(session, target);
 }
 
-/* ---- drops ---- */
-
-uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
+void pyusdt_target_add_work(struct pyusdt_target *target)
 {
-    if (target->lies)
-        return 0;
-    if (target->area)
-        return atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
-    return target->drops ? target->drops[probe] : 0;
-}
-
-/* Since the session began: one event in a nanosecond on each processor. */
-uint64_t pyusdt_target_most(const struct pyusdt_session *session,
-                            const struct pyusdt_target *target)
-{
-    uint64_t ns = pyusdt_now() - (target->base->resumed ? 0 : session->begun);
-
-    return ns < TOO_MANY_MAX / session->processors ? (ns + 1) * session->processors : TOO_MANY_MAX;
-}
-
-/* What its shared memory says; where one of the counts is absurd, that. */
-static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
-{
-    uint64_t failed = atomic_load(&target->slot->failed), sum = 0, largest = 0;
-    uint32_t n = target->area || target->drops ? target->table->table.nprobes : 0;
-
-    for (uint32_t probe = 0; probe < n; probe++) {
-        uint64_t drops = pyusdt_target_drops(target, probe);
-        largest = drops > largest ? drops : largest;
-        sum += drops;
-    }
-    if (largest > most)
-        return largest; /* the sum may have gone over */
-    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->base->header.generation))
-        sum += PYUSDT_FAILED_COUNT(failed);
-    return sum;
-}
-
-/* Counts never go back. Who tells what can not be is believed no more; what was counted before stays. */
-uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    uint64_t most, told;
-
-    if (!target->ctl || target->lies)
-        return target->dropped;
-    most = pyusdt_target_most(session, target);
-    told = told_count(target, most);
-    if (told > target->dropped && told <= most && atomic_load(&target->slot->child_error) != 0)
-        pyusdt_base_child_failed(session, target);
-    if (told <= most && told >= target->dropped)
-        return target->dropped = told;
-    target->lies = true;
-    pyusdt_session_trouble(
-        session,
-        "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
-        target->pid, (unsigned long long)told);
-    return target->dropped;
-}
-
-static void keep_drops(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    uint32_t nprobes = target->table->table.nprobes;
-
-    if (pyusdt_target_dropped(session, target) == 0)
-        return;
-    target->drops = calloc(nprobes, sizeof *target->drops);
-    for (uint32_t probe = 0; target->drops && probe < nprobes; probe++)
-        target->drops[probe] = pyusdt_target_drops(target, probe);
+    target->base->work +=
+        PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k]) {
+            target->base->work += target->source[k]->work;
+            target->source[k]->work = 0;
+        }
 }
 
 /* ---- its end ---- */
@@ -555,7 +350,7 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
         return;
     begun = pyusdt_thread_ns();
     pyusdt_target_add_work(target);
-    keep_drops(session, target);
+    pyusdt_target_keep_drops(session, target);
     target->base->nliving--;
     pyusdt_session_forget(session, target);
     orphans = has_orphans(session, target);

@@ -1,16 +1,14 @@
-/*
- * What traced processes say of their probes (include/pyusdt.h, "remarks").
- *
- * In:  the remarks in a target's control file, which was made by somebody else: see session_state.h.
- * Out: for those of probes that the session wants, a message for the user, or a hint that the caller shows where it applies.
- * Always: bounded: a process has PYUSDT_REMARKS remarks at a time, a session keeps so many messages and hints.
- */
 #define _GNU_SOURCE
+#include "session/target_remarks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/session_state.h"
+#include "session/session_warnings.h"
+#include "session/target_enable.h"
+#include "shared/probe_table.h"
 
 struct search {
     const struct pyusdt_table *table;

@@ -1,52 +1,26 @@
-/*
- * Which processes a session finds: those with a control file in one of its run directories that may join, have a name that is
- * wanted, and are not known yet. Names of files are anybody's: what one says is looked at again in the file.
- */
 #define _GNU_SOURCE
+#include "session/target_scan.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/os.h"
 #include "discovery/find_process.h"
-#include "session/session_state.h"
+#include "session/rundir_scan.h"
+#include "session/session_config.h"
+#include "session/session_warnings.h"
+#include "session/target_enable.h"
+#include "session/target_list.h"
+#include "session/target_process.h"
+#include "session/thread_clock.h"
+#include "shared/error.h"
+#include "shared/os.h"
 
 #define OTHERS_TOLD 4
 #define AGAIN_NS \
     100000000u /* after which a directory is read again where a look was not complete */
-
-/* The chain of the living that a process belongs to. */
-static struct pyusdt_target **chain_of(struct pyusdt_session *session,
-                                       const struct pyusdt_identity *who)
-{
-    return &session->known[(who->pid ^ (uint32_t)who->starttime) % PYUSDT_KNOWN_CHAINS];
-}
-
-static bool is_known(struct pyusdt_session *session, const struct pyusdt_base *base,
-                     const struct pyusdt_identity *who)
-{
-    for (const struct pyusdt_target *target = *chain_of(session, who); target;
-         target = target->next_known) {
-        const struct pyusdt_identity *other = &target->who;
-        if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
-            other->instance == who->instance)
-            return true;
-    }
-    return false;
-}
-
-void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target)
-{
-    struct pyusdt_target **at = chain_of(session, &target->who);
-
-    while (*at && *at != target)
-        at = &(*at)->next_known;
-    if (*at)
-        *at = target->next_known;
-}
 
 static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base,
                      uint32_t pid, uint32_t *host)
@@ -74,31 +48,6 @@ static bool is_meant(const struct pyusdt_session *session, const struct pyusdt_b
              pyusdt_is_ancestor(target->ancestors, session->pids[i].pid)))
             return true;
     return false;
-}
-
-static int add_target(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    uint32_t n = session->ntargets;
-
-    if ((n & (n - 1)) == 0) { /* full at each power of two */
-        uint32_t room = n ? 2 * n : 1;
-        void *targets = realloc(session->targets, room * sizeof *session->targets), *living;
-        if (!targets)
-            return -ENOMEM;
-        session->targets = targets;
-        living = realloc(session->living, room * sizeof *session->living);
-        if (!living)
-            return -ENOMEM;
-        session->living = living;
-    }
-    struct pyusdt_target **chain = chain_of(session, &target->who);
-    target->next_known = *chain;
-    *chain = target;
-    session->targets[n] = target;
-    session->living[session->nliving++] = n;
-    session->ntargets++;
-    target->base->nliving++;
-    return 0;
 }
 
 static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt_target *target)
@@ -173,7 +122,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     bool joined;
     uint32_t host;
 
-    if (name->kind != PYUSDT_FILE_CTL || is_known(session, base, &name->who) ||
+    if (name->kind != PYUSDT_FILE_CTL || pyusdt_session_knows(session, base, &name->who) ||
         !may_join(session, base, name->who.pid, &host))
         return 0;
     if (!has_room(session, base)) {
@@ -202,7 +151,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
         return 0;
     }
-    if (add_target(session, target) != 0) {
+    if (pyusdt_session_add_target(session, target) != 0) {
         pyusdt_target_free(target);
         pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid,
                               strerror(ENOMEM));

@@ -1,36 +1,16 @@
-/*
- * What each user's processes cost the reader, and the end of a user's tracing.
- *
- * In:  the work that ring_merge.c, target_process.c and target_scan.c count in each base. Out: sums by user; a user who is cut off.
- * Always: the processes of a user who is cut off join no more, whatever directory they use. Their probes are off, and what
- * their rings still hold counts as dropped. The other users' processes go on as before.
- */
 #define _GNU_SOURCE
+#include "session/user_work.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "shared/os.h"
+#include "session/ring_merge.h"
+#include "session/session_file.h"
 #include "session/session_state.h"
-
-uint64_t pyusdt_thread_ns(void)
-{
-    struct timespec now = {0, 0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void pyusdt_target_add_work(struct pyusdt_target *target)
-{
-    target->base->work +=
-        PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
-    for (uint32_t k = 0; k < target->rings; k++)
-        if (target->source[k]) {
-            target->base->work += target->source[k]->work;
-            target->source[k]->work = 0;
-        }
-}
+#include "session/target_enable.h"
+#include "session/target_process.h"
+#include "session/target_scan.h"
+#include "shared/os.h"
 
 int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
                         struct pyusdt_user_work *work)
@@ -41,14 +21,6 @@ int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
         return -ENOENT;
     *work = (struct pyusdt_user_work){.uid = base->in.uid, .work = base->work, .ns = base->ns};
     return 0;
-}
-
-bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid)
-{
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->cut_off && session->base[i]->in.uid == uid)
-            return true;
-    return false;
 }
 
 /* ---- the end of a user's tracing ---- */

@@ -120,7 +120,20 @@ def kernel_trial_ended(int child):
 
 
 cdef extern from "kernel/instructions.h" nogil:
-    int PYUSDT_EXIT_RETURN, PYUSDT_EXIT_JUMP, PYUSDT_EXIT_POINTER, PYUSDT_EXIT_TABLE, PYUSDT_EXIT_UNCLEAR, PYUSDT_ALWAYS
+    int PYUSDT_ALWAYS
+
+    ctypedef struct pyusdt_range "struct pyusdt_range":
+        uint64_t address, size
+
+    int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left)
+    size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
+
+    size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address, const pyusdt_range *functions, size_t count,
+                          pyusdt_range *found, size_t room)
+
+
+cdef extern from "kernel/function_exits.h" nogil:
+    int PYUSDT_EXIT_RETURN, PYUSDT_EXIT_JUMP, PYUSDT_EXIT_POINTER, PYUSDT_EXIT_TABLE, PYUSDT_EXIT_UNCLEAR
 
     ctypedef struct pyusdt_exit "struct pyusdt_exit":
         uint64_t target
@@ -128,15 +141,8 @@ cdef extern from "kernel/instructions.h" nogil:
         int depth
         uint8_t kind, condition, entry
 
-    ctypedef struct pyusdt_range "struct pyusdt_range":
-        uint64_t address, size
-
-    int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left)
-    size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
     int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int depth, int whole, pyusdt_exit *exits,
                          size_t room)
-    size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address, const pyusdt_range *functions, size_t count,
-                          pyusdt_range *found, size_t room)
 
 
 EXIT_RETURN, EXIT_JUMP, EXIT_POINTER, EXIT_TABLE, EXIT_UNCLEAR = (

@@ -1,5 +1,4 @@
-# What the tracer's binding sees of the C core: c/bpf/vm.h, c/session/session.h, c/consumer/probe_registry.h, c/consumer/consumer.h
-# and smaller ones.
+# What the tracer's binding sees of the C core: its public headers.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from posix.types cimport pid_t
@@ -31,18 +30,8 @@ cdef extern from "bpf/vm.h" nogil:
     void pyusdt_vm_map_clear(pyusdt_vm *vm, unsigned map)
 
 
-cdef extern from "session/session.h" nogil:
+cdef extern from "events/event.h" nogil:
     enum: PYUSDT_GLOB_SIZE
-    struct pyusdt_session_config:
-        uint64_t bufsize
-        uint32_t max_rings
-        uint64_t orderlag_ns
-        const char *comm
-        pid_t home
-        bint children
-        const char *keep
-        uint64_t keep_ns
-        uint64_t keep_bytes
     struct pyusdt_want:
         uint32_t pid
         char provider[PYUSDT_GLOB_SIZE]
@@ -73,14 +62,33 @@ cdef extern from "session/session.h" nogil:
         char function[128]
         char name[128]
         char signature[904]
+    enum:
+        PYUSDT_PLACES_OPEN
+        PYUSDT_PLACES_KNOWN
+    enum pyusdt_remark:
+        PYUSDT_REMARK_HINT
+    ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
+
+
+cdef extern from "events/place_table.h" nogil:
     struct pyusdt_place_info:
         const char *module
         const char *function
         const char *file
         uint32_t line
-    enum:
-        PYUSDT_PLACES_OPEN
-        PYUSDT_PLACES_KNOWN
+
+
+cdef extern from "session/session.h" nogil:
+    struct pyusdt_session_config:
+        uint64_t bufsize
+        uint32_t max_rings
+        uint64_t orderlag_ns
+        const char *comm
+        pid_t home
+        bint children
+        const char *keep
+        uint64_t keep_ns
+        uint64_t keep_bytes
     struct pyusdt_session_stats:
         uint64_t delivered, dropped, out_of_order, again, corrupt, failures, bytes
         uint32_t targets, alive, slot, others
@@ -97,26 +105,41 @@ cdef extern from "session/session.h" nogil:
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
     bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
+    void pyusdt_session_stop(pyusdt_session *session)
+    void pyusdt_session_close(pyusdt_session *session)
+    void pyusdt_session_leave(pyusdt_session *session)
+
+
+cdef extern from "session/user_work.h" nogil:
     struct pyusdt_user_work:
         uint32_t uid
         uint64_t work, ns
     int pyusdt_session_user(const pyusdt_session *session, uint32_t n, pyusdt_user_work *work)
     void pyusdt_session_cut_off(pyusdt_session *session, uint32_t uid)
-    void pyusdt_session_stop(pyusdt_session *session)
-    void pyusdt_session_close(pyusdt_session *session)
-    void pyusdt_session_leave(pyusdt_session *session)
+
+
+cdef extern from "session/kept_session.h" nogil:
     int pyusdt_session_resumed(const pyusdt_session *session)
     void pyusdt_session_shown(pyusdt_session *session)
+
+
+cdef extern from "session/session_warnings.h" nogil:
     const char *pyusdt_session_told(const pyusdt_session *session, uint32_t n)
     const char *pyusdt_session_stranger_told(const pyusdt_session *session, uint32_t n, uint32_t *count)
-    enum pyusdt_remark:
-        PYUSDT_REMARK_HINT
+
+
+cdef extern from "session/target_remarks.h" nogil:
     const char *pyusdt_session_hint(const pyusdt_session *session, uint32_t n, pyusdt_remark *kind)
-    ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
+
+
+cdef extern from "session/list_probes.h" nogil:
     int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     ctypedef void pyusdt_other_fn(void *arg, uint32_t pid, const char *sentence)
     int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_session_list_dead(pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
+
+
+cdef extern from "discovery/ring_usage.h" nogil:
     struct pyusdt_looked:
         uint32_t pid, tracer, rings
         int visible
@@ -124,6 +147,9 @@ cdef extern from "session/session.h" nogil:
         uint64_t published, unread, room, lost
     ctypedef int pyusdt_look_fn(void *arg, const pyusdt_looked *looked) noexcept
     int pyusdt_look(pyusdt_look_fn *fn, void *arg, pyusdt_error *error)
+
+
+cdef extern from "discovery/find_process.h" nogil:
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 
@@ -133,8 +159,11 @@ cdef extern from "events/event_source.h" nogil:
     struct pyusdt_feed:
         const pyusdt_feed_kind *kind
         void *of
-    const pyusdt_feed_kind pyusdt_session_feed
     int PYUSDT_FRAME_TARGETS
+
+
+cdef extern from "session/session_source.h" nogil:
+    const pyusdt_feed_kind pyusdt_session_feed
 
 
 cdef extern from "recording/recording.h" nogil:
@@ -144,12 +173,18 @@ cdef extern from "recording/recording.h" nogil:
         char host[64]
     struct pyusdt_loss_block:
         uint64_t dropped, out_of_order
+
+
+cdef extern from "recording/recording_writer.h" nogil:
     struct pyusdt_recorder:
-        pass
-    struct pyusdt_replay:
         pass
     int pyusdt_recorder_new(int fd, pyusdt_session *session, const pyusdt_record_header *header, pyusdt_recorder **out)
     int pyusdt_recorder_close(pyusdt_recorder *recorder, uint64_t time)
+
+
+cdef extern from "recording/recording_reader.h" nogil:
+    struct pyusdt_replay:
+        pass
     int pyusdt_replay_open(int fd, pyusdt_replay **out, pyusdt_error *error)
     void pyusdt_replay_close(pyusdt_replay *replay)
     const pyusdt_record_header *pyusdt_replay_header(const pyusdt_replay *replay)
@@ -200,27 +235,31 @@ cdef extern from "format/formatter.h" nogil:
         pass
 
 
-cdef extern from "consumer/consumer.h" nogil:
+cdef extern from "consumer/state_block.h" nogil:
     enum:
         PYUSDT_USES_EXECNAME
         PYUSDT_USES_NAMES
         PYUSDT_USES_WALL
         PYUSDT_USES_PPID
         PYUSDT_USES_ANCESTORS
-        PYUSDT_CLAUSE_EXITS
-        PYUSDT_CLAUSE_PAUSES
         PYUSDT_STACKS
     struct pyusdt_stack_area:
         uint32_t offset, frames, language
-    struct pyusdt_consumer_config:
-        uint32_t clauses, uses, this_offset, this_size
-        pyusdt_stack_area stack[2]
     struct pyusdt_process:
         uint32_t pid, ppid, uid, gid, host
         char comm[16]
+    void pyusdt_find_ancestors(pyusdt_process *who)
+
+
+cdef extern from "consumer/consumer.h" nogil:
+    enum:
+        PYUSDT_CLAUSE_EXITS
+        PYUSDT_CLAUSE_PAUSES
+    struct pyusdt_consumer_config:
+        uint32_t clauses, uses, this_offset, this_size
+        pyusdt_stack_area stack[2]
     struct pyusdt_consumer:
         pass
-    void pyusdt_find_ancestors(pyusdt_process *who)
     int pyusdt_consumer_new(pyusdt_vm *vm, const pyusdt_consumer_config *config, pyusdt_consumer **out,
                             pyusdt_error *err)
     void pyusdt_consumer_free(pyusdt_consumer *c)

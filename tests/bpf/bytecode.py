@@ -51,6 +51,7 @@ SOURCES = [
     "bpf/helpers/term_show.c",
     "bpf/interpreter.c",
     "bpf/vm.c",
+    "bpf/vm_internal.c",
     "shared/os_linux.c",
 ]
 FUSING = ["-Wl,--wrap=pyusdt_fuse"]  # for the drivers that have fusing.h

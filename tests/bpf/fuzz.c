@@ -14,6 +14,8 @@
 #include <time.h>
 
 #include "arena.h"
+#include "bpf/program.h"
+#include "bpf/vm.h"
 #include "bpf/vm_internal.h"
 #include "fusing.h"
 

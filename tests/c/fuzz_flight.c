@@ -20,7 +20,7 @@
 
 #include "../../c/shared/layout.h"
 #include "../../c/recording/flight_reader.h"
-#include "../../c/recording/recording.h"
+#include "../../c/recording/recording_reader.h"
 #include "fuzz_reader.h"
 
 enum { FIRINGS = 2000, STEPS_MAX = 100000, CHANGES = 8, WITH_PLACES = 51 };

@@ -18,6 +18,9 @@
 #include <unistd.h>
 
 #include "../../c/shared/os.h"
+#include "../../c/session/kept_session.h"
+#include "../../c/session/ring_merge.h"
+#include "../../c/session/session.h"
 #include "../../c/session/session_state.h"
 #include "fuzz_reader.h"
 

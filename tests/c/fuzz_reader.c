@@ -18,7 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../c/session/list_probes.h"
+#include "../../c/session/ring_merge.h"
+#include "../../c/session/session.h"
 #include "../../c/session/session_state.h"
+#include "../../c/session/stale_files.h"
+#include "../../c/session/target_counts.h"
 #include "fuzz_reader.h"
 
 #define SPOILED_MAX (1u << 18) /* of a file: what lies behind is never touched */

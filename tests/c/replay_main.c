@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "hook_kill.h"
-#include "recording/recording.h"
+#include "recording/recording_reader.h"
 
 static int on_event(void *arg, const struct pyusdt_event *event)
 {

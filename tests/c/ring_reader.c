@@ -28,7 +28,15 @@
 #include <unistd.h>
 
 #include "hook_kill.h"
+#include "discovery/find_process.h"
+#include "session/kept_session.h"
+#include "session/list_probes.h"
+#include "session/ring_merge.h"
 #include "session/session.h"
+#include "session/session_warnings.h"
+#include "session/target_counts.h"
+#include "session/target_remarks.h"
+#include "session/user_work.h"
 #include "traced.h"
 
 #define MAX_TARGETS 1024

@@ -37,32 +37,12 @@ CORE = [
     "target/in_target_count",
     "target/watcher",
     "target/text_truncate",
-    "session/session",
-    "session/build_version",
-    "session/session_dir",
-    "session/kept_session",
-    "session/target_process",
-    "session/control_file",
-    "session/target_scan",
-    "session/stale_files",
-    "session/ring_merge",
-    "session/list_probes",
-    "discovery/rundir_iter",
-    "discovery/rundir_open",
-    "discovery/proc_handle_linux",
-    "discovery/namespaces_linux",
-    "session/container_scan",
-    "discovery/find_process_linux",
-    "discovery/find_process_portable",
     "kernel/record_untrim",
-    "recording/recording_reader",
-    "recording/flight_reader",
-    "recording/recording_file",
-    "events/place_table",
-    "session/target_counts",
-    "session/target_remarks",
-    "session/ring_shares",
-    "session/user_work",
+    *(
+        f"{folder}/{path.stem}"
+        for folder in ("discovery", "events", "recording", "session")
+        for path in sorted((ROOT / "c" / folder).glob("*.c"))
+    ),
 ]
 FLAGS = [
     "-std=gnu11",

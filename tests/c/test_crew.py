@@ -16,7 +16,6 @@ FURTHER = sorted(
     for path in (ROOT / "c" / folder).rglob("*.c")
     if path.stem != "poll_pacing"
 )
-FURTHER += ["recording/recording_writer", "session/session_source"]
 SCRIPT = """pyusdt*:::*-i4* { @all = count(); }
 pyusdt*:::*-i4* { @tid[tid] = count(); @text[substr(copyinstr(arg5), 0, 2)] = quantize(arg1); }
 pyusdt*:::*-i4* /arg1 % 2/ { this->half = arg1 / 2; @half = sum(this->half); }"""

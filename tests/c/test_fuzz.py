@@ -108,9 +108,9 @@ PLANTED = [
     (
         "fuzz_reader",
         "session/ring_merge.c",
-        "source->next.probe >= source->target->table->table.nprobes",
-        "source->next.probe > source->target->table->table.nprobes",
-        2,
+        "source->next.probe < source->target->table->table.nprobes",
+        "source->next.probe <= source->target->table->table.nprobes",
+        1,
         "an event of no probe",
     ),
     (
@@ -123,7 +123,7 @@ PLANTED = [
     ),
     (
         "fuzz_keep",
-        "session/ring_merge.c",
+        "session/ring_source.c",
         "else if (source->told > source->shown)",
         "else if (source->told < source->shown)",
         1,

@@ -1,0 +1,62 @@
+#define _GNU_SOURCE
+#include "session/session_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/session_warnings.h"
+#include "shared/error.h"
+#include "shared/session_slot.h"
+
+static int write_at(int fd, const void *bytes, size_t size, off_t at)
+{
+    ssize_t n = pwrite(fd, bytes, size, at);
+    return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+int pyusdt_base_write(struct pyusdt_base *base)
+{
+    return write_at(base->fd, &base->header, sizeof base->header, 0);
+}
+
+int pyusdt_base_write_wants(struct pyusdt_base *base, const struct pyusdt_want *wants,
+                            uint32_t nwants)
+{
+    return nwants ? write_at(base->fd, wants, nwants * sizeof *wants, sizeof base->header) : 0;
+}
+
+/* Not one whose session goes on without its tracer. */
+static int claim_slot(int dir, uint32_t slot)
+{
+    struct pyusdt_session_header header;
+    int fd = pyusdt_slot_claim(dir, slot);
+
+    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        pyusdt_session_is_kept(&header)) {
+        close(fd);
+        return -EWOULDBLOCK;
+    }
+    return fd;
+}
+
+int pyusdt_base_claim(struct pyusdt_base *base, struct pyusdt_error *error)
+{
+    char advice[PYUSDT_ADVICE_SIZE];
+    int fd = -EWOULDBLOCK;
+
+    for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
+        fd = claim_slot(base->in.dir, slot);
+        base->header.slot = slot;
+    }
+    if (fd == -EWOULDBLOCK)
+        return pyusdt_error_set(error, -EBUSY,
+                                "all %d session slots of the run directory are taken",
+                                PYUSDT_MAX_SESSIONS);
+    if (fd < 0)
+        return pyusdt_error_set(
+            error, fd, "can not make a session file in %s: %s%s", base->in.path, strerror(-fd),
+            fd == -ENOSPC ? pyusdt_space_advice(base->in.dir, advice, sizeof advice) : "");
+    base->fd = fd;
+    return 0;
+}

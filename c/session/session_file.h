@@ -1,0 +1,17 @@
+/* The session file of one run directory: its slot and its header. The file is written with pwrite(), never mapped. */
+#ifndef PYUSDT_SESSION_SESSION_FILE_H
+#define PYUSDT_SESSION_SESSION_FILE_H
+
+#include "session/session_state.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Claims a free slot of the base's directory: fd and the header's slot. */
+int pyusdt_base_claim(struct pyusdt_base *base, struct pyusdt_error *error);
+int pyusdt_base_write(struct pyusdt_base *base); /* the header; 0 or -errno */
+int pyusdt_base_write_wants(struct pyusdt_base *base, const struct pyusdt_want *wants,
+                            uint32_t nwants);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,13 @@
+/* A session as a source of events. */
+#ifndef PYUSDT_SESSION_SESSION_SOURCE_H
+#define PYUSDT_SESSION_SESSION_SOURCE_H
+
+#include "events/event_source.h"
+
+#pragma GCC visibility push(hidden)
+
+extern const struct pyusdt_feed_kind pyusdt_session_feed; /* over a struct pyusdt_session */
+
+#pragma GCC visibility pop
+
+#endif
