@@ -25,9 +25,10 @@ static int compare_name(void *arg, const char *text, const struct pyusdt_name *n
     struct pyusdt_process_file *found = arg;
 
     (void)text;
-    if (name->kind != PYUSDT_FILE_CTL || name->who.pid != found->inner || !pyusdt_alive(&name->who))
+    if (name->kind != PYUSDT_FILE_CTL || name->process.pid != found->inner ||
+        !pyusdt_is_alive(&name->process))
         return 0;
-    found->who = name->who;
+    found->who = name->process;
     found->published = true;
     return 0; /* of several instances, any is the process's */
 }

@@ -94,7 +94,7 @@ static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
 
     if (!parse_mapping(line, &name, &directory, &removed))
         return;
-    own = name.who.pid == inner;
+    own = name.process.pid == inner;
     mapped->parents |= !own; /* who may have ended, and its file with it */
     mapped->removed |= own && removed;
     if ((own && removed) || (!own && mapped->directory[0]))
@@ -102,7 +102,7 @@ static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
     snprintf(mapped->directory, sizeof mapped->directory, "%s", directory);
     mapped->own |= own;
     if (own)
-        mapped->who = name.who;
+        mapped->who = name.process;
 }
 
 static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
@@ -141,12 +141,12 @@ static struct pyusdt_error *first_error(struct search *search)
 
 static bool has_its_file(const struct search *search, int dir)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = search->mapped->who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = search->mapped->who};
     char text[PYUSDT_NAME_SIZE];
     struct stat st;
 
     pyusdt_name_format(&name, text);
-    return search->mapped->own && name.who.starttime == search->seen->starttime &&
+    return search->mapped->own && name.process.starttime == search->seen->starttime &&
            fstatat(dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 

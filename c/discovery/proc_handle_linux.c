@@ -175,7 +175,7 @@ int pyusdt_seen_open(uint32_t pid, struct pyusdt_seen *seen)
     r = open_process(seen);
     if (r != 0)
         return r;
-    r = pyusdt_os_process(pid, &process);
+    r = pyusdt_os_read_process(pid, &process);
     seen->starttime = process.starttime;
     if (r == 0)
         r = look(seen);

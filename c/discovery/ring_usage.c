@@ -62,7 +62,7 @@ static void add_up(const struct pyusdt_area *area, struct pyusdt_looked *found)
 static bool is_there(struct looking *looking, const struct pyusdt_identity *who,
                      struct pyusdt_looked *found)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = *who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = *who};
     struct pyusdt_ctl_header header;
     char text[PYUSDT_NAME_SIZE];
 
@@ -70,7 +70,7 @@ static bool is_there(struct looking *looking, const struct pyusdt_identity *who,
     if (!read_file(looking->dir, text, &header, sizeof header) ||
         atomic_load(&header.magic) != PYUSDT_CTL_MAGIC ||
         atomic_load(&header.state) == PYUSDT_CTL_EXITED ||
-        (header.pidns == pyusdt_os_pidns() && !pyusdt_alive(who)))
+        (header.pidns == pyusdt_os_pidns() && !pyusdt_is_alive(who)))
         return false;
     found->pid = pyusdt_pid_here(header.pidns, who, &looking->lookups);
     found->visible = found->pid != 0;
@@ -86,7 +86,7 @@ static int look_at(void *arg, const char *text, const struct pyusdt_name *name)
     struct pyusdt_looked found = {.rings = 0};
     struct pyusdt_area area;
 
-    if (name->kind != PYUSDT_FILE_AREA || !is_there(looking, &name->who, &found) ||
+    if (name->kind != PYUSDT_FILE_AREA || !is_there(looking, &name->process, &found) ||
         !read_file(looking->dir, text, &area, sizeof area) ||
         atomic_load(&area.magic) != PYUSDT_AREA_MAGIC || area.version != PYUSDT_LAYOUT_VERSION)
         return 0;

@@ -79,7 +79,7 @@ int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *a
                             struct pyusdt_error *error)
 {
     struct visits visits = {.fn = fn, .arg = arg};
-    bool everybody = !rundir && !pyusdt_rundir_named();
+    bool everybody = !rundir && !pyusdt_rundir_from_environment();
     struct pyusdt_entered in;
     int r = pyusdt_enter_named(rundir, &in, error);
 

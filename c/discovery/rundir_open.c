@@ -104,19 +104,19 @@ static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in
 static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make,
                           struct pyusdt_entered *in, struct pyusdt_error *error)
 {
-    struct pyusdt_acting acting;
+    struct pyusdt_saved_fsuid acting;
     int r;
 
     snprintf(in->path, sizeof in->path, "/%s/" PYUSDT_RUNDIR_PREFIX "%u", parents[in->parent],
              name);
-    r = pyusdt_act_as(in->uid, gid, &acting);
+    r = pyusdt_fsuid_switch(in->uid, gid, &acting);
     if (r != 0) {
         close(root);
         return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path,
                                 in->uid);
     }
     r = enter_below(root, in->mounts == 0, make, in, error);
-    pyusdt_act_no_more(&acting);
+    pyusdt_fsuid_restore(&acting);
     return r;
 }
 
@@ -154,7 +154,7 @@ int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusd
     if (path)
         snprintf(in->path, sizeof in->path, "%s", path);
     else
-        r = pyusdt_rundir(in->path, sizeof in->path, error);
+        r = pyusdt_rundir_make(in->path, sizeof in->path, error);
     in->parent = parent_of(in->path);
     if (r == 0)
         r = in->dir = pyusdt_rundir_open(in->path, error);
@@ -265,7 +265,7 @@ int pyusdt_users_each(unsigned parent, int64_t *modified, pyusdt_user_fn *fn, vo
         return -errno;
     clock_gettime(CLOCK_REALTIME, &now);
     if (fstat(dir, &st) == 0)
-        changed = pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec;
+        changed = pyusdt_os_mtime(&st).tv_sec * 1000000000ll + pyusdt_os_mtime(&st).tv_nsec;
     if (!modified || changed != *modified)
         r = pyusdt_os_each_name(dir, each_user, &users);
     if (modified)

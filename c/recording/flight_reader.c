@@ -41,8 +41,8 @@ struct flight {
     const uint8_t *bytes; /* shared: all before the rings */
     struct pyusdt_ctl_header header;
     struct pyusdt_flight_info info;
-    struct pyusdt_table table;   /* a checked copy */
-    struct pyusdt_places places; /* likewise */
+    struct pyusdt_probe_table table; /* a checked copy */
+    struct pyusdt_places places;     /* likewise */
     uint64_t ring_size;
     uint32_t nrings;
     bool overtaken; /* the process has overwritten what was to be read next */
@@ -84,14 +84,14 @@ static int copy_table(struct flight *f)
         memcpy(copy, f->bytes + PYUSDT_CTL_DESCS, descs);
         memcpy(copy + descs, f->bytes + PYUSDT_CTL_STRINGS, f->header.strings_size);
         free((void *)(uintptr_t)f->table.descs);
-        f->table = (struct pyusdt_table){.descs = (const void *)copy,
-                                         .strings = copy + descs,
-                                         .ndescs = f->header.ndescs,
-                                         .strings_size = f->header.strings_size,
-                                         .nprobes = f->header.nprobes};
+        f->table = (struct pyusdt_probe_table){.descs = (const void *)copy,
+                                               .strings = copy + descs,
+                                               .ndescs = f->header.ndescs,
+                                               .strings_size = f->header.strings_size,
+                                               .nprobes = f->header.nprobes};
         atomic_thread_fence(memory_order_seq_cst);
         if (changes % 2 == 0 && atomic_load(&shared->changes) == changes)
-            return pyusdt_table_check(&f->table) == 0 ? 0 : -EBADMSG;
+            return pyusdt_probe_table_check(&f->table) == 0 ? 0 : -EBADMSG;
         usleep(1000);
     }
     return -EBADMSG;
@@ -329,7 +329,7 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
         return pyusdt_error_set(error, -ENOMEM, "no memory for a flight recorder's file");
     }
     f->fd = fd;
-    f->out.fd = out = pyusdt_os_scratch();
+    f->out.fd = out = pyusdt_os_open_unnamed();
     r = out < 0 ? out : open_flight(f);
     if (r == 0)
         r = write_whole(f);

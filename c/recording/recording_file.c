@@ -81,7 +81,7 @@ void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint3
 }
 
 void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
-                         const struct pyusdt_table *table)
+                         const struct pyusdt_probe_table *table)
 {
     size_t descs = table->ndescs * sizeof *table->descs;
     struct pyusdt_table_block block = {number, table->nprobes, table->ndescs, table->strings_size};

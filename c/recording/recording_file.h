@@ -31,7 +31,7 @@ size_t pyusdt_record_begin(struct pyusdt_record_file *file, uint32_t kind, size_
 void pyusdt_record_header(struct pyusdt_record_file *file,
                           struct pyusdt_record_header header); /* magic and such: its */
 void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
-                         const struct pyusdt_table *table);
+                         const struct pyusdt_probe_table *table);
 void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number,
                          const struct pyusdt_place_info *place);
 void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data,

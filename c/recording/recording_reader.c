@@ -30,7 +30,7 @@
 /* Tables and targets are private copies; a target that was told of again has its last table. */
 struct target {
     struct pyusdt_target_block block;
-    struct pyusdt_table table;
+    struct pyusdt_probe_table table;
     struct pyusdt_places places;
 };
 
@@ -42,7 +42,7 @@ struct pyusdt_replay {
     uint64_t last; /* time of the youngest event met */
     bool over;
     struct pyusdt_loss_block loss;
-    void **tables; /* each: struct pyusdt_table, its descriptions and strings */
+    void **tables; /* each: struct pyusdt_probe_table, its descriptions and strings */
     uint32_t ntables, all_tables;
     struct target *targets; /* those that the events so far can be of */
     uint32_t ntargets, all_targets;
@@ -117,7 +117,7 @@ static int make_room(void **list, uint32_t n, size_t each)
 static int take_table(struct pyusdt_replay *r)
 {
     const struct pyusdt_table_block *block = (const void *)r->body;
-    struct pyusdt_table *table;
+    struct pyusdt_probe_table *table;
     uint64_t descs;
 
     if (r->block.size < sizeof *block || block->number != r->ntables || block->number >= TABLES_MAX)
@@ -133,12 +133,12 @@ static int take_table(struct pyusdt_replay *r)
         !(table = malloc(sizeof *table + descs + block->strings_size)))
         return damaged(r, "no memory for a probe table");
     memcpy(table + 1, block + 1, descs + block->strings_size);
-    *table = (struct pyusdt_table){.descs = (const void *)(table + 1),
-                                   .strings = (const char *)(table + 1) + descs,
-                                   .ndescs = block->ndescs,
-                                   .strings_size = block->strings_size,
-                                   .nprobes = block->nprobes};
-    if (pyusdt_table_check(table) != 0) {
+    *table = (struct pyusdt_probe_table){.descs = (const void *)(table + 1),
+                                         .strings = (const char *)(table + 1) + descs,
+                                         .ndescs = block->ndescs,
+                                         .strings_size = block->strings_size,
+                                         .nprobes = block->nprobes};
+    if (pyusdt_probe_table_check(table) != 0) {
         free(table);
         return damaged(r, "a probe table that makes no sense");
     }
@@ -153,7 +153,7 @@ static int take_target(struct pyusdt_replay *r)
     const struct pyusdt_target_block *block = (const void *)r->body;
     size_t size =
         r->header.version == 3 ? offsetof(struct pyusdt_target_block, ancestors) : sizeof *block;
-    const struct pyusdt_table *table;
+    const struct pyusdt_probe_table *table;
     struct target *target;
 
     if (r->block.size != size || block->target > r->ntargets || block->target >= TARGETS_MAX ||
@@ -342,7 +342,7 @@ static int probe_info(const void *of, uint32_t number, uint32_t probe,
                       struct pyusdt_probe_info *info)
 {
     const struct pyusdt_replay *r = of;
-    return number < r->ntargets ? pyusdt_table_probe(&r->targets[number].table, probe, info)
+    return number < r->ntargets ? pyusdt_probe_table_info(&r->targets[number].table, probe, info)
                                 : -ENOENT;
 }
 
@@ -557,7 +557,7 @@ int pyusdt_replay_list(const struct pyusdt_replay *r, pyusdt_list_fn *fn, void *
         struct pyusdt_target_info target = {.pid = r->targets[t].block.pid, .visible = 1};
         for (uint32_t p = 0; p < r->targets[t].table.nprobes; p++) {
             struct pyusdt_probe_info probe;
-            int code = pyusdt_table_probe(&r->targets[t].table, p, &probe);
+            int code = pyusdt_probe_table_info(&r->targets[t].table, p, &probe);
             if (code == 0)
                 code = fn(arg, &target, &probe);
             if (code == 0)

@@ -24,11 +24,11 @@ static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared
     memcpy(table->bytes + descs, (const char *)shared + header->strings, header->strings_size);
     table->size = (uint32_t)size;
     table->users = 1;
-    table->table = (struct pyusdt_table){.descs = (const void *)table->bytes,
-                                         .strings = table->bytes + descs,
-                                         .ndescs = header->ndescs,
-                                         .strings_size = header->strings_size,
-                                         .nprobes = header->nprobes};
+    table->table = (struct pyusdt_probe_table){.descs = (const void *)table->bytes,
+                                               .strings = table->bytes + descs,
+                                               .ndescs = header->ndescs,
+                                               .strings_size = header->strings_size,
+                                               .nprobes = header->nprobes};
     return table;
 }
 
@@ -54,7 +54,7 @@ static int copy_table(const struct pyusdt_ctl_header *shared,
     table = new_copy(shared, header);
     if (!table)
         return -ENOMEM;
-    if (pyusdt_table_check(&table->table) != 0) {
+    if (pyusdt_probe_table_check(&table->table) != 0) {
         free(table);
         return -EINVAL;
     }

@@ -40,7 +40,7 @@ static uint64_t live_sessions(const struct pyusdt_target *target)
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (wanted != 0 && pyusdt_session_alive(target->base->in.dir, i, wanted))
+        if (wanted != 0 && pyusdt_session_is_alive(target->base->in.dir, i, wanted))
             live |= 1ull << i;
     }
     return live;
@@ -62,7 +62,7 @@ static struct pyusdt_target *open_target(struct listing *listing, const char *te
 static bool list_target(struct listing *listing, struct pyusdt_target *target)
 {
     uint64_t live = live_sessions(target);
-    struct pyusdt_table table = target->table->table;
+    struct pyusdt_probe_table table = target->table->table;
     struct pyusdt_target_info info;
     struct pyusdt_probe_info probe;
 
@@ -70,7 +70,7 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
     pyusdt_target_info(target, &info);
     pyusdt_target_learn_places(listing->session, target, 1);
     for (uint32_t i = 0; i < table.nprobes; i++) {
-        if (pyusdt_table_probe(&table, i, &probe) != 0)
+        if (pyusdt_probe_table_info(&table, i, &probe) != 0)
             continue;
         if (i < target->room)
             probe.sessions = (uint32_t)__builtin_popcountll(atomic_load(&target->words[i]) & live);
@@ -94,16 +94,16 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     struct pyusdt_error error;
     bool stop = false;
 
-    if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
+    if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->process.pid != listing->only))
         return 0;
-    target = open_target(listing, text, &name->who, listing->host, &error);
+    target = open_target(listing, text, &name->process, listing->host, &error);
     if (target && lives(target)) {
         listing->seen++;
         stop = list_target(listing, target);
-    } else if (!target && error.code == -EPROTONOSUPPORT && pyusdt_alive(&name->who)) {
+    } else if (!target && error.code == -EPROTONOSUPPORT && pyusdt_is_alive(&name->process)) {
         listing->why = error;
         if (listing->other)
-            listing->other(listing->arg, name->who.pid, error.message);
+            listing->other(listing->arg, name->process.pid, error.message);
     }
     pyusdt_target_free(target);
     listing->stop |= stop;
@@ -192,7 +192,7 @@ static int list_joined(void *arg, const char *text, const struct pyusdt_name *na
 
     if (name->kind != PYUSDT_FILE_CTL)
         return 0;
-    target = open_target(listing, text, &name->who, 0, &error);
+    target = open_target(listing, text, &name->process, 0, &error);
     if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation &&
         !lives(target))
         listing->stop |= list_target(listing, target);

@@ -74,9 +74,9 @@ void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now)
 
     for (uint32_t i = 0; i < session->nbases; i++)
         session->base[i]->lookups -= session->base[i]->lookups > 1 ? 2 : 0;
-    if (!session->own || session->stopped || !awaits || pyusdt_rundir_named())
+    if (!session->own || session->stopped || !awaits || pyusdt_rundir_from_environment())
         return;
-    for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_of_all(); i++)
+    for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_is_of_all_users(); i++)
         look_for_users(session, i);
     pyusdt_containers_look(session, now);
     retry(session, now);

@@ -68,7 +68,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
     /* a kept session's next tracer may be one who can not */
-    if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_barrier_can())
+    if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_has_barrier())
         session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
         r = home ? pyusdt_process_find(home, &found, error)
@@ -214,7 +214,7 @@ int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid)
     for (uint32_t i = 0; i < session->ntargets; i++) {
         const struct pyusdt_target *target = session->targets[i];
         struct pyusdt_identity seen = {pid, 0, target->who.starttime};
-        if (target->pid == pid && target->visible && seen.starttime != 0 && pyusdt_alive(&seen))
+        if (target->pid == pid && target->visible && seen.starttime != 0 && pyusdt_is_alive(&seen))
             return 1;
     }
     return 0;
@@ -223,13 +223,13 @@ int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid)
 int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, uint32_t probe,
                          struct pyusdt_probe_info *info)
 {
-    struct pyusdt_table table;
+    struct pyusdt_probe_table table;
 
     if (target >= session->ntargets)
         return -ENOENT;
     table = session->targets[target]->table->table;
     table.pid = session->targets[target]->pid;
-    return pyusdt_table_probe(&table, probe, info);
+    return pyusdt_probe_table_info(&table, probe, info);
 }
 
 int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place,

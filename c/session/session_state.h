@@ -31,7 +31,7 @@
 
 /* A checked copy of a probe table, shared by the targets whose tables are equal. */
 struct pyusdt_table_copy {
-    struct pyusdt_table table;
+    struct pyusdt_probe_table table;
     uint32_t users;
     uint32_t size;
     _Alignas(8) char bytes[];

@@ -43,26 +43,26 @@ struct sweep {
 static bool look_at_slots(const struct sweep *sweep, struct pyusdt_ctl_header *ctl,
                           const struct pyusdt_ctl_header *header, bool alive)
 {
-    struct pyusdt_bits bits = {.slot = (void *)((char *)ctl + header->slots),
-                               .words = (void *)((char *)ctl + header->words),
-                               .nprobes = header->nprobes};
+    struct pyusdt_enable_bits bits = {.slot = (void *)((char *)ctl + header->slots),
+                                      .words = (void *)((char *)ctl + header->words),
+                                      .nprobes = header->nprobes};
     bool wanted = false;
 
     for (; bits.number < PYUSDT_MAX_SESSIONS; bits.number++, bits.slot++) {
         uint64_t generation = atomic_load(&bits.slot->wanted);
         if (generation == 0)
             continue;
-        if (pyusdt_session_alive(sweep->dir, bits.number, generation))
+        if (pyusdt_session_is_alive(sweep->dir, bits.number, generation))
             wanted = true;
         else if (alive && bits.number != sweep->ours) /* in our slot, attaching does it */
-            pyusdt_bits_undo(&bits, sweep->dir, generation);
+            pyusdt_enable_bits_undo(&bits, sweep->dir, generation);
     }
     return wanted;
 }
 
 static void sweep_ctl(const struct sweep *sweep, const char *text, const struct pyusdt_name *name)
 {
-    bool alive = pyusdt_alive(&name->who), keep = alive;
+    bool alive = pyusdt_is_alive(&name->process), keep = alive;
     struct pyusdt_ctl_header header, *ctl = NULL;
     uint64_t size;
     int fd = pyusdt_file_open(sweep->dir, text, O_RDWR, &size);
@@ -104,7 +104,7 @@ static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name
     else if (name->kind == PYUSDT_FILE_SESSION)
         sweep_session(sweep, name->slot);
     else if ((name->kind == PYUSDT_FILE_AREA || name->kind == PYUSDT_FILE_RING) &&
-             !pyusdt_session_alive(sweep->dir, name->slot, name->generation))
+             !pyusdt_session_is_alive(sweep->dir, name->slot, name->generation))
         pyusdt_file_discard(sweep->dir, text, name->kind == PYUSDT_FILE_RING);
     return 0;
 }
@@ -116,7 +116,7 @@ static int look_for_others(void *arg, const char *text, const struct pyusdt_name
     (void)text;
     /* no session has generation 0, so that none of this layout lives by it */
     return name->kind == PYUSDT_FILE_SESSION &&
-           (sweep->others = pyusdt_session_alive(sweep->dir, name->slot, 0));
+           (sweep->others = pyusdt_session_is_alive(sweep->dir, name->slot, 0));
 }
 
 void pyusdt_sweep(int dir, uint32_t ours)

@@ -26,7 +26,7 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 }
 
 /* All the words that the process has by now, be they known here or not. */
-static struct pyusdt_bits bits_of(const struct pyusdt_target *target)
+static struct pyusdt_enable_bits bits_of(const struct pyusdt_target *target)
 {
     uint32_t nprobes = atomic_load(&target->ctl->nprobes);
 
@@ -34,18 +34,19 @@ static struct pyusdt_bits bits_of(const struct pyusdt_target *target)
         nprobes = target->table->table.nprobes;
     if (nprobes > target->room)
         nprobes = target->room;
-    return (struct pyusdt_bits){target->slot, target->words, nprobes, target->base->header.slot};
+    return (struct pyusdt_enable_bits){target->slot, target->words, nprobes,
+                                       target->base->header.slot};
 }
 
 static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct enable enable = {target, 1ull << target->base->header.slot};
-    struct pyusdt_table table = target->table->table;
+    struct pyusdt_probe_table table = target->table->table;
 
     table.pid = target->pid;
     target->wanted = 0;
     for (uint32_t i = 0; i < session->nwants; i++)
-        pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
+        pyusdt_probe_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
 static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
@@ -58,21 +59,21 @@ static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *d
 static uint32_t wants_children(const struct pyusdt_session *session,
                                const struct pyusdt_target *target)
 {
-    struct pyusdt_table table = target->table->table;
+    struct pyusdt_probe_table table = target->table->table;
     uint32_t wants = 0;
 
     table.pid = 0;
     if (!(session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN)))
         return 0;
     for (uint32_t i = 0; wants == 0 && i < session->nwants; i++)
-        pyusdt_table_match(&table, &session->wants[i], note_probe, &wants);
+        pyusdt_probe_table_match(&table, &session->wants[i], note_probe, &wants);
     return wants;
 }
 
 /* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct pyusdt_bits bits = bits_of(target);
+    struct pyusdt_enable_bits bits = bits_of(target);
 
     atomic_store(&target->slot->pid, target->pid == target->who.pid
                                          ? 0
@@ -80,13 +81,13 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
     atomic_store(&target->slot->children, wants_children(session, target));
     if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
         atomic_store(&target->slot->child_error, 0);
-        pyusdt_bits_clear(&bits); /* the slot's former owner's */
+        pyusdt_enable_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted,
                      target->base->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
-    pyusdt_bell_ring(target->ctl);
+    pyusdt_watcher_wake(target->ctl);
 }
 
 /* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
@@ -111,7 +112,7 @@ static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target
     target->table = copy;
     if (target->life == PYUSDT_ALIVE && !session->stopped && !target->base->cut_off) {
         enable_wanted(session, target);
-        pyusdt_bell_ring(target->ctl);
+        pyusdt_watcher_wake(target->ctl);
     }
     return 0;
 }
@@ -156,12 +157,12 @@ int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_tar
 void pyusdt_target_detach(struct pyusdt_target *target)
 {
     uint64_t generation = target->base->header.generation;
-    struct pyusdt_bits bits;
+    struct pyusdt_enable_bits bits;
 
     if (!target->ctl)
         return;
     bits = bits_of(target);
-    pyusdt_bits_clear(&bits);
+    pyusdt_enable_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
-    pyusdt_bell_ring(target->ctl);
+    pyusdt_watcher_wake(target->ctl);
 }

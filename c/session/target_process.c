@@ -123,7 +123,7 @@ static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
                       char *text)
 {
     struct pyusdt_name name = {.kind = kind,
-                               .who = target->who,
+                               .process = target->who,
                                .slot = target->base->header.slot,
                                .generation = target->base->header.generation,
                                .ring = ring};
@@ -267,7 +267,7 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target)
     struct pyusdt_identity seen = {target->pid, 0, target->who.starttime};
     uint64_t now;
 
-    if (target->visible && !pyusdt_alive(&seen))
+    if (target->visible && !pyusdt_is_alive(&seen))
         return true;
     if (atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED)
         return false;
@@ -285,7 +285,7 @@ static bool others_read(const struct pyusdt_target *target)
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
         if (i != target->base->header.slot && wanted != 0 &&
-            pyusdt_session_alive(target->base->in.dir, i, wanted))
+            pyusdt_session_is_alive(target->base->in.dir, i, wanted))
             return true;
     }
     return false;

@@ -11,7 +11,7 @@
 #include "shared/probe_table.h"
 
 struct search {
-    const struct pyusdt_table *table;
+    const struct pyusdt_probe_table *table;
     const char *provider, *names;
     bool found;
 };
@@ -44,12 +44,12 @@ static int is_of(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_target *target,
                       const struct pyusdt_place_info *remark)
 {
-    struct pyusdt_table table = target->table->table;
+    struct pyusdt_probe_table table = target->table->table;
     struct search search = {&table, remark->module, remark->function, false};
 
     table.pid = target->pid;
     for (uint32_t i = 0; i < session->nwants && !search.found; i++)
-        pyusdt_table_match(&table, &session->wants[i], is_of, &search);
+        pyusdt_probe_table_match(&table, &session->wants[i], is_of, &search);
     return search.found;
 }
 

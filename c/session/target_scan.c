@@ -88,7 +88,7 @@ static void tell_other_build(struct pyusdt_session *session, const struct pyusdt
     const uint32_t told = session->ntroubles;
     const int64_t uid = base->in.uid != geteuid() ? pyusdt_process_uid(who->pid) : -1;
 
-    if (!pyusdt_alive(who) || (uid >= 0 && uid != base->in.uid))
+    if (!pyusdt_is_alive(who) || (uid >= 0 && uid != base->in.uid))
         return;
     if (session->others < OTHERS_TOLD)
         pyusdt_session_trouble(session, "%s", error->message);
@@ -108,7 +108,7 @@ static void tell_failure(struct pyusdt_session *session, struct pyusdt_base *bas
     if (shortage)
         look_again(base);
     if (gone || error->code == -EPROTONOSUPPORT || error->code == -EAGAIN ||
-        (!shortage && base->in.uid != geteuid()) || !pyusdt_alive(who))
+        (!shortage && base->in.uid != geteuid()) || !pyusdt_is_alive(who))
         return;
     pyusdt_session_failed(session, "process %u is not traced: %s", who->pid, error->message);
 }
@@ -122,22 +122,22 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     bool joined;
     uint32_t host;
 
-    if (name->kind != PYUSDT_FILE_CTL || pyusdt_session_knows(session, base, &name->who) ||
-        !may_join(session, base, name->who.pid, &host))
+    if (name->kind != PYUSDT_FILE_CTL || pyusdt_session_knows(session, base, &name->process) ||
+        !may_join(session, base, name->process.pid, &host))
         return 0;
     if (!has_room(session, base)) {
         pyusdt_session_trouble(
             session, "not all processes of uid %u are traced: there are too many", base->in.uid);
         return 0;
     }
-    target = pyusdt_target_open(session, base, text, &name->who, host, &error);
+    target = pyusdt_target_open(session, base, text, &name->process, host, &error);
     if (!target && error.code == -EPROTONOSUPPORT) {
         if (session->nwants > 0 && !session->stopped)
-            tell_other_build(session, base, &name->who, &error);
+            tell_other_build(session, base, &name->process, &error);
         return 0;
     }
     if (!target) {
-        tell_failure(session, base, &name->who, &error);
+        tell_failure(session, base, &name->process, &error);
         return 0;
     }
     if (!is_meant(session, base, target) || is_lie(base, target)) {
@@ -153,7 +153,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     }
     if (pyusdt_session_add_target(session, target) != 0) {
         pyusdt_target_free(target);
-        pyusdt_session_failed(session, "process %u is not traced: %s", name->who.pid,
+        pyusdt_session_failed(session, "process %u is not traced: %s", name->process.pid,
                               strerror(ENOMEM));
         look_again(base);
         return 0;
@@ -162,7 +162,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_detach(target);
     } else {
         if (session->own && target->visible)
-            pyusdt_base_follow(session, base, name->who.pid,
+            pyusdt_base_follow(session, base, name->process.pid,
                                target->pid); /* before it can look for us there */
         pyusdt_target_attach(session, target);
     }
@@ -203,11 +203,11 @@ static void scan_base(struct pyusdt_session *session, struct pyusdt_base *base, 
         scan_failed(session, base, -errno);
         return;
     }
-    if (!always && (session->stopped || is_as_it_was(base, nanoseconds(pyusdt_os_modified(&st)))))
+    if (!always && (session->stopped || is_as_it_was(base, nanoseconds(pyusdt_os_mtime(&st)))))
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     base->scanned_at = nanoseconds(now);
-    base->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
+    base->scanned_mtime = nanoseconds(pyusdt_os_mtime(&st));
     base->again_at = 0;
     begun = pyusdt_thread_ns();
     r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);

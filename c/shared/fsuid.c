@@ -4,27 +4,27 @@
 
 #include <unistd.h>
 
-int pyusdt_act_as(uint32_t uid, uint32_t gid, struct pyusdt_acting *acting)
+int pyusdt_fsuid_switch(uint32_t uid, uint32_t gid, struct pyusdt_saved_fsuid *saved)
 {
-    acting->as_other = uid != geteuid();
-    return acting->as_other && !pyusdt_os_act_as(uid, gid, &acting->self) ? -EPERM : 0;
+    saved->is_switched = uid != geteuid();
+    return saved->is_switched && !pyusdt_os_fsuid_set(uid, gid, &saved->credentials) ? -EPERM : 0;
 }
 
-int pyusdt_act_as_owner(int dir, struct pyusdt_acting *acting)
+int pyusdt_fsuid_switch_to_owner(int dir, struct pyusdt_saved_fsuid *saved)
 {
     struct stat st;
 
-    acting->as_other = false;
+    saved->is_switched = false;
     if (geteuid() != 0) /* a directory of somebody else's would not have been opened */
         return 0;
-    return fstat(dir, &st) != 0 ? -errno : pyusdt_act_as(st.st_uid, st.st_gid, acting);
+    return fstat(dir, &st) != 0 ? -errno : pyusdt_fsuid_switch(st.st_uid, st.st_gid, saved);
 }
 
-void pyusdt_act_no_more(const struct pyusdt_acting *acting)
+void pyusdt_fsuid_restore(const struct pyusdt_saved_fsuid *saved)
 {
     int error = errno;
 
-    if (acting->as_other)
-        pyusdt_os_act_again(&acting->self);
+    if (saved->is_switched)
+        pyusdt_os_fsuid_restore(&saved->credentials);
     errno = error;
 }

@@ -9,18 +9,18 @@
 
 #pragma GCC visibility push(hidden)
 
-struct pyusdt_acting {
-    bool as_other;
-    struct pyusdt_os_self self;
+struct pyusdt_saved_fsuid {
+    bool is_switched;
+    struct pyusdt_os_credentials credentials;
 };
 
 /* The thread acts as this user with this one group, or as the owner and the group of a directory. Nothing changes where the
  * caller is that user. 0, or -EPERM: only root can, and only where the system has such a thing (Linux). */
-int pyusdt_act_as(uint32_t uid, uint32_t gid, struct pyusdt_acting *acting);
-int pyusdt_act_as_owner(int dir, struct pyusdt_acting *acting);
+int pyusdt_fsuid_switch(uint32_t uid, uint32_t gid, struct pyusdt_saved_fsuid *saved);
+int pyusdt_fsuid_switch_to_owner(int dir, struct pyusdt_saved_fsuid *saved);
 
 /* The thread is itself again. errno stays as it is. */
-void pyusdt_act_no_more(const struct pyusdt_acting *acting);
+void pyusdt_fsuid_restore(const struct pyusdt_saved_fsuid *saved);
 
 #pragma GCC visibility pop
 

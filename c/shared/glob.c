@@ -12,7 +12,7 @@
  * One character against the set that starts behind its '['. *end is set behind the ']', or to NULL where there is none:
  * then '[' is no set, and matches nothing (as in DTrace).
  */
-static bool in_set(const char *set, unsigned char c, const char **end)
+static bool match_set(const char *set, unsigned char c, const char **end)
 {
     bool negated = *set == '!', found = false;
     unsigned char from = 0;
@@ -42,7 +42,7 @@ static bool in_set(const char *set, unsigned char c, const char **end)
 }
 
 /* Whether the first element of a pattern (no `*`) matches the character; *rest: behind the element. */
-static bool element(const char *pattern, unsigned char c, const char **rest)
+static bool match_element(const char *pattern, unsigned char c, const char **rest)
 {
     const char *end;
     bool matched;
@@ -54,7 +54,7 @@ static bool element(const char *pattern, unsigned char c, const char **rest)
     case '?':
         return true;
     case '[':
-        matched = in_set(pattern + 1, c, &end);
+        matched = match_set(pattern + 1, c, &end);
         if (!end)
             return false;
         *rest = end;
@@ -80,7 +80,7 @@ int pyusdt_glob(const char *pattern, const char *string)
             resume = string;
         } else if (*pattern == '\0' && *string == '\0') {
             return 1;
-        } else if (*pattern != '\0' && element(pattern, (unsigned char)*string, &rest)) {
+        } else if (*pattern != '\0' && match_element(pattern, (unsigned char)*string, &rest)) {
             pattern = rest;
             string++;
         } else if (star && *resume != '\0') {
@@ -92,7 +92,7 @@ int pyusdt_glob(const char *pattern, const char *string)
     }
 }
 
-static int replace(const char *in, const char *from, const char *to, char *out, size_t size)
+static int replace_all(const char *in, const char *from, const char *to, char *out, size_t size)
 {
     size_t from_length = strlen(from), to_length = strlen(to), n = 0;
 
@@ -113,10 +113,10 @@ static int replace(const char *in, const char *from, const char *to, char *out, 
 
 int pyusdt_probe_name(const char *note, char *name, size_t size)
 {
-    return replace(note, "__", "-", name, size);
+    return replace_all(note, "__", "-", name, size);
 }
 
 int pyusdt_note_name(const char *name, char *note, size_t size)
 {
-    return replace(name, "-", "__", note, size);
+    return replace_all(name, "-", "__", note, size);
 }

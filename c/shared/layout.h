@@ -62,7 +62,7 @@ struct pyusdt_ctl_header { /* T */
     char comm[16];
     _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
     _Atomic uint32_t
-        bell; /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+        wakeup; /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
     char build

@@ -1,5 +1,5 @@
 /*
- * What operating systems do each in their own way: the one place for it (os_linux.c, os_macos.c, os_freebsd.c).
+ * What operating systems do each in their own way: the one place for it (os_linux.c, os_macos.c, os_freebsd.c, os_bsd.c).
  *
  * Always: where a system has no such thing, the function's comment says what the caller gets instead. Nothing here
  * allocates memory except where that is said, so a forked child of a threaded program may call it.
@@ -39,20 +39,21 @@
 uint32_t pyusdt_os_tid(void);
 
 /* Has a thread of this process ended? false where that can not be found out. */
-bool pyusdt_os_thread_gone(uint32_t tid);
+bool pyusdt_os_has_thread_ended(uint32_t tid);
 
 /* Where the kernel writes it each time that the thread has been moved; the C library asks it to, from glibc 2.35 on. Else -1. */
-static inline int pyusdt_os_cpu_told(void)
+static inline int pyusdt_os_rseq_cpu(void)
 {
 #if defined(__GLIBC__) && defined(__has_builtin)
 #if __has_builtin(__builtin_thread_pointer)
     extern const ptrdiff_t __rseq_offset __attribute__((weak, visibility("default")));
     struct {
         uint32_t cpu_id_start, cpu_id;
-    } *told; /* the first words of the kernel's struct rseq */
+    } *rseq_area; /* the first words of the kernel's struct rseq */
     if (&__rseq_offset) {
-        told = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
-        return *(volatile int *)&told->cpu_id; /* where the kernel was not asked: less than 0 */
+        rseq_area = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+        return *(volatile int *)&rseq_area
+                    ->cpu_id; /* where the kernel was not asked: less than 0 */
     }
 #endif
 #endif
@@ -60,7 +61,7 @@ static inline int pyusdt_os_cpu_told(void)
 }
 
 /* The lowest byte of the calling thread's stack, and its size as it may become. NULL and 0: this can not be found out. */
-char *pyusdt_os_stack(size_t *size);
+char *pyusdt_os_thread_stack(size_t *size);
 
 /* The processor that runs this; on the hot path. */
 static inline unsigned pyusdt_os_cpu(void)
@@ -70,14 +71,14 @@ static inline unsigned pyusdt_os_cpu(void)
     pthread_cpu_number_np(&cpu);
     return (unsigned)cpu;
 #else
-    int told = pyusdt_os_cpu_told();
-    return (unsigned)(told >= 0 ? told : sched_getcpu());
+    int rseq_area = pyusdt_os_rseq_cpu();
+    return (unsigned)(rseq_area >= 0 ? rseq_area : sched_getcpu());
 #endif
 }
 
 /* Is the caller this process's only thread (but for those made without the C library)? false where that can not be told. On
  * the hot path. */
-static inline bool pyusdt_os_alone(void)
+static inline bool pyusdt_os_is_single_threaded(void)
 {
 #ifdef __GLIBC__
     extern char __libc_single_threaded
@@ -92,7 +93,7 @@ static inline bool pyusdt_os_alone(void)
 
 /* A full barrier that the caller makes every running thread of every process execute that has joined; a thread that does not
  * run has had one. Whether this system can; false if not. */
-bool pyusdt_os_barrier_can(void);
+bool pyusdt_os_has_barrier(void);
 
 /* This process takes part from here on. false: it can not. */
 bool pyusdt_os_barrier_join(void);
@@ -107,7 +108,7 @@ void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned millise
 void pyusdt_os_word_wake(_Atomic uint32_t *word);
 
 /* The same by looks alone. */
-static inline void pyusdt_os_word_look(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
+static inline void pyusdt_os_word_poll(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
 {
     const struct timespec step = {0, 20000000};
 
@@ -132,7 +133,7 @@ static inline uint64_t pyusdt_now(void)
 /* ---- processes ---- */
 
 /* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who runs the program. */
-bool pyusdt_os_has_more_rights(void);
+bool pyusdt_os_is_secure_exec(void);
 
 struct pyusdt_os_process {
     uint64_t
@@ -142,23 +143,23 @@ struct pyusdt_os_process {
 };
 
 /* pid 0: the caller. 0, -ESRCH, or -errno where the system does not say. */
-int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process);
+int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process);
 
 /* Whether anything can be found out about processes at all: not where Linux has no /proc. */
-bool pyusdt_os_knows_processes(void);
+bool pyusdt_os_has_process_info(void);
 
 /* What tells the pid namespace from others; 0 where there is but one. */
 uint64_t pyusdt_os_pidns(void);
 
 /* The program's name, cut to size - 1 bytes. */
-void pyusdt_os_program(char *name, size_t size);
+void pyusdt_os_program_name(char *name, size_t size);
 
 /* ---- users ---- */
 
 #define PYUSDT_OS_GROUPS 256 /* that a thread which acts as somebody else may have */
 
 /* What a thread was before it acted as somebody else. */
-struct pyusdt_os_self {
+struct pyusdt_os_credentials {
     uint32_t uid, gid;
     int ngroups;
     uint32_t groups[PYUSDT_OS_GROUPS];
@@ -166,10 +167,10 @@ struct pyusdt_os_self {
     int dumpable, death_signal;
 };
 
-/* Of files and directories the calling thread may do what this user may, until pyusdt_os_act_again(): it has this group
+/* Of files and directories the calling thread may do what this user may, until pyusdt_os_fsuid_restore(): it has this group
  * alone and no capability. false: that can not be had (never: macOS, FreeBSD), and nothing has changed. */
-bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self);
-void pyusdt_os_act_again(const struct pyusdt_os_self *self);
+bool pyusdt_os_fsuid_set(uint32_t uid, uint32_t gid, struct pyusdt_os_credentials *self);
+void pyusdt_os_fsuid_restore(const struct pyusdt_os_credentials *self);
 
 /* ---- limits ---- */
 
@@ -189,12 +190,12 @@ int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg);
  * this one. The calling thread executes no set-uid program from now on, and has no capabilities but those to become another user: a
  * change of user is made by all threads, and the C library ends the process where one can not.
  */
-bool pyusdt_os_give_up_rights(void);
+bool pyusdt_os_drop_rights(void);
 
 /* It gives up those two, too, when the process's first thread can not have them again (capabilities that it is permitted). In a
  * sandbox (seccomp) nothing is done, since a system call that is not on its list may end the process. Both return whether there
  * is something left to give up; never where there are no capabilities of threads (macOS, FreeBSD). */
-bool pyusdt_os_follow_rights(void);
+bool pyusdt_os_drop_rights_like_main_thread(void);
 
 /* ---- memory and files ---- */
 
@@ -246,19 +247,19 @@ int pyusdt_os_populate(void *at, uint64_t size);
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg);
 
 /* Is this directory's file system in memory, so that no disk slows who writes there down? */
-bool pyusdt_os_is_memory(int dir);
+bool pyusdt_os_is_in_memory(int dir);
 
 /* Opens a name in a directory: no symbolic link, and nothing that is mounted there, where the system can tell; it does not
  * wait (for who else has a fifo open), and is closed by exec. fd or -errno. */
 int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode);
 
 /* A file without a name: fd or -errno. */
-int pyusdt_os_scratch(void);
+int pyusdt_os_open_unnamed(void);
 
 /* size random bytes: 0 or -EIO. */
 int pyusdt_os_random(void *bytes, size_t size);
 
-static inline struct timespec pyusdt_os_modified(const struct stat *st)
+static inline struct timespec pyusdt_os_mtime(const struct stat *st)
 {
 #if defined(__APPLE__)
     return st->st_mtimespec;

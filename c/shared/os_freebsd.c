@@ -7,10 +7,8 @@
 #include <pthread.h>
 #include <pthread_np.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/mount.h>
 #include <sys/sysctl.h>
 #include <sys/thr.h>
 #include <sys/types.h>
@@ -22,39 +20,9 @@ uint32_t pyusdt_os_tid(void)
     return (uint32_t)pthread_getthreadid_np();
 }
 
-bool pyusdt_os_thread_gone(uint32_t tid)
+bool pyusdt_os_has_thread_ended(uint32_t tid)
 {
     return thr_kill((long)tid, 0) != 0 && errno == ESRCH;
-}
-
-bool pyusdt_os_barrier_can(void)
-{
-    return false;
-}
-
-bool pyusdt_os_barrier_join(void)
-{
-    return false;
-}
-
-void pyusdt_os_barrier(void)
-{
-}
-
-void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
-{
-    pyusdt_os_word_look(word, seen, milliseconds);
-}
-
-void pyusdt_os_word_wake(_Atomic uint32_t *word)
-{
-    (void)word;
-}
-
-char *pyusdt_os_stack(size_t *size)
-{
-    *size = 0; /* who asks does without */
-    return NULL;
 }
 
 void pyusdt_os_name_thread(const char *name)
@@ -62,12 +30,7 @@ void pyusdt_os_name_thread(const char *name)
     pthread_set_name_np(pthread_self(), name);
 }
 
-bool pyusdt_os_has_more_rights(void)
-{
-    return issetugid() != 0;
-}
-
-int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
+int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process)
 {
     int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, pid != 0 ? (int)pid : (int)getpid()};
     struct kinfo_proc found;
@@ -85,31 +48,9 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
     return 0;
 }
 
-bool pyusdt_os_knows_processes(void)
-{
-    return true;
-}
-
-/* Of jails, the host sees the processes under the same numbers. */
-uint64_t pyusdt_os_pidns(void)
-{
-    return 0;
-}
-
-void pyusdt_os_program(char *name, size_t size)
-{
-    snprintf(name, size, "%s", getprogname());
-}
-
 bool pyusdt_os_wipe_on_fork(void *at, size_t size)
 {
     return minherit(at, size, INHERIT_ZERO) == 0;
-}
-
-/* Private memory in its place: the file's pages go when nobody maps them any more. */
-void pyusdt_os_discard(void *at, size_t size)
-{
-    mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
 }
 
 void pyusdt_os_discard_file(int fd, uint64_t size)
@@ -139,13 +80,6 @@ int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
     return at + size > (uint64_t)st.st_size && ftruncate(fd, (off_t)(at + size)) != 0 ? -errno : 0;
 }
 
-int pyusdt_os_populate(void *at, uint64_t size)
-{
-    (void)at;
-    (void)size;
-    return -ENOTSUP;
-}
-
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)
 {
     _Alignas(struct dirent) char buffer[8192];
@@ -164,48 +98,6 @@ int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *a
                 return 0;
         }
     }
-}
-
-bool pyusdt_os_is_memory(int dir)
-{
-    struct statfs fs;
-    return fstatfs(dir, &fs) == 0 && strcmp(fs.f_fstypename, "tmpfs") == 0;
-}
-
-int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode)
-{
-    int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
-    return fd < 0 ? -errno : fd;
-}
-
-int pyusdt_os_scratch(void)
-{
-    char path[] = "/tmp/pyusdt-XXXXXX";
-    int fd = mkstemp(path);
-
-    if (fd < 0)
-        return -errno;
-    unlink(path);
-    return fd;
-}
-
-int pyusdt_os_random(void *bytes, size_t size)
-{
-    arc4random_buf(bytes, size);
-    return 0;
-}
-
-bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
-{
-    (void)uid;
-    (void)gid;
-    (void)self;
-    return false;
-}
-
-void pyusdt_os_act_again(const struct pyusdt_os_self *self)
-{
-    (void)self;
 }
 
 #endif

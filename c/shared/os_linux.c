@@ -45,13 +45,13 @@ uint32_t pyusdt_os_tid(void)
     return (uint32_t)syscall(SYS_gettid);
 }
 
-bool pyusdt_os_thread_gone(uint32_t tid)
+bool pyusdt_os_has_thread_ended(uint32_t tid)
 {
     /* EINVAL: that is no thread's number */
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && (errno == ESRCH || errno == EINVAL);
 }
 
-bool pyusdt_os_barrier_can(void)
+bool pyusdt_os_has_barrier(void)
 {
     long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     return can > 0 && (can & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -74,7 +74,7 @@ void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned millise
 
     if (syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0) != 0 && errno != EAGAIN &&
         errno != EINTR && errno != ETIMEDOUT)
-        pyusdt_os_word_look(word, seen, milliseconds);
+        pyusdt_os_word_poll(word, seen, milliseconds);
 }
 
 void pyusdt_os_word_wake(_Atomic uint32_t *word)
@@ -82,7 +82,7 @@ void pyusdt_os_word_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-char *pyusdt_os_stack(size_t *size)
+char *pyusdt_os_thread_stack(size_t *size)
 {
     pthread_attr_t attributes;
     void *lowest = NULL;
@@ -103,13 +103,13 @@ void pyusdt_os_name_thread(const char *name)
     prctl(PR_SET_NAME, name);
 }
 
-bool pyusdt_os_has_more_rights(void)
+bool pyusdt_os_is_secure_exec(void)
 {
     return getauxval(AT_SECURE) != 0;
 }
 
 /* A field of /proc/PID/stat, of which `at` is in field 2. */
-static const char *field_of(const char *at, int wanted)
+static const char *find_field(const char *at, int wanted)
 {
     for (int field = 2; at && field < wanted; field++)
         at = strchr(at + 1, ' ');
@@ -117,7 +117,7 @@ static const char *field_of(const char *at, int wanted)
 }
 
 /* Fields 3, 4, 20 and 22: state, parent, threads, start. The first thread of a process is a zombie, too, when it has ended before others. */
-int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
+int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process)
 {
     char path[32] = "/proc/self/stat", text[1024];
     const char *name, *state;
@@ -136,14 +136,15 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
         return n < 0 ? -errno : -ESRCH;
     text[n] = '\0';
     name = strrchr(text, ')'); /* the name in parentheses may hold anything */
-    state = field_of(name, 3);
-    process->ended = *state == 'X' || (*state == 'Z' && strtoul(field_of(name, 20), NULL, 10) <= 1);
-    process->parent = (uint32_t)strtoul(field_of(name, 4), NULL, 10);
-    process->starttime = strtoull(field_of(name, 22), NULL, 10);
+    state = find_field(name, 3);
+    process->ended =
+        *state == 'X' || (*state == 'Z' && strtoul(find_field(name, 20), NULL, 10) <= 1);
+    process->parent = (uint32_t)strtoul(find_field(name, 4), NULL, 10);
+    process->starttime = strtoull(find_field(name, 22), NULL, 10);
     return 0;
 }
 
-bool pyusdt_os_knows_processes(void)
+bool pyusdt_os_has_process_info(void)
 {
     return access("/proc/self/stat", R_OK) == 0;
 }
@@ -154,7 +155,7 @@ uint64_t pyusdt_os_pidns(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-void pyusdt_os_program(char *name, size_t size)
+void pyusdt_os_program_name(char *name, size_t size)
 {
     ssize_t length = 0;
     int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
@@ -167,7 +168,7 @@ void pyusdt_os_program(char *name, size_t size)
 }
 
 /* The capabilities in force of the calling thread: what they were, and what they become where that is not NULL. */
-static bool capabilities(uint32_t were[2], const uint32_t become[2])
+static bool swap_capabilities(uint32_t previous[2], const uint32_t wanted[2])
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2];
@@ -175,20 +176,20 @@ static bool capabilities(uint32_t were[2], const uint32_t become[2])
     if (syscall(SYS_capget, &header, data) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
-        were[i] = data[i].effective;
-        data[i].effective = become ? become[i] : were[i];
+        previous[i] = data[i].effective;
+        data[i].effective = wanted ? wanted[i] : previous[i];
     }
-    return !become || syscall(SYS_capset, &header, data) == 0;
+    return !wanted || syscall(SYS_capset, &header, data) == 0;
 }
 
 /* The C library's setgroups() and its like are of the whole process; these system calls are of one thread, as setfsuid() is.
  * Back at its own uid a thread has some capabilities again, and needs them all for its groups. */
-void pyusdt_os_act_again(const struct pyusdt_os_self *self)
+void pyusdt_os_fsuid_restore(const struct pyusdt_os_credentials *self)
 {
-    uint32_t were[2];
+    uint32_t previous[2];
 
     setfsuid(self->uid);
-    capabilities(were, self->effective);
+    swap_capabilities(previous, self->effective);
     setfsgid(self->gid);
     syscall(SETGROUPS, self->ngroups, self->groups);
     prctl(PR_SET_PDEATHSIG, self->death_signal); /* the change of user has cleared both */
@@ -196,23 +197,23 @@ void pyusdt_os_act_again(const struct pyusdt_os_self *self)
         prctl(PR_SET_DUMPABLE, 1);
 }
 
-bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
+bool pyusdt_os_fsuid_set(uint32_t uid, uint32_t gid, struct pyusdt_os_credentials *self)
 {
     static const uint32_t none[2];
-    uint32_t were[2];
+    uint32_t previous[2];
 
     _Static_assert(sizeof(gid_t) == sizeof self->groups[0], "groups");
     self->dumpable = prctl(PR_GET_DUMPABLE);
     self->ngroups = getgroups(PYUSDT_OS_GROUPS, self->groups);
-    if (self->ngroups < 0 || !capabilities(self->effective, NULL) ||
+    if (self->ngroups < 0 || !swap_capabilities(self->effective, NULL) ||
         prctl(PR_GET_PDEATHSIG, &self->death_signal) != 0 || syscall(SETGROUPS, 0, NULL) != 0)
         return false;
     self->gid = (uint32_t)setfsgid(gid);
     self->uid = (uint32_t)setfsuid(uid);
-    if (capabilities(were, none) && (uint32_t)setfsuid((uid_t)-1) == uid &&
+    if (swap_capabilities(previous, none) && (uint32_t)setfsuid((uid_t)-1) == uid &&
         (uint32_t)setfsgid((gid_t)-1) == gid)
         return true;
-    pyusdt_os_act_again(self);
+    pyusdt_os_fsuid_restore(self);
     return false;
 }
 
@@ -236,7 +237,7 @@ static bool keep_capabilities(const uint32_t kept[2])
     return after != 0;
 }
 
-bool pyusdt_os_give_up_rights(void)
+bool pyusdt_os_drop_rights(void)
 {
     static const uint32_t kept[2] = {1u << CAP_SETUID | 1u << CAP_SETGID, 0};
 
@@ -244,7 +245,7 @@ bool pyusdt_os_give_up_rights(void)
     return keep_capabilities(kept);
 }
 
-bool pyusdt_os_follow_rights(void)
+bool pyusdt_os_drop_rights_like_main_thread(void)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, getpid()};
     struct __user_cap_data_struct first[2];
@@ -315,7 +316,7 @@ int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *a
     }
 }
 
-bool pyusdt_os_is_memory(int dir)
+bool pyusdt_os_is_in_memory(int dir)
 {
     struct statfs fs;
     return fstatfs(dir, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
@@ -336,7 +337,7 @@ int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode)
     return fd < 0 ? -errno : fd;
 }
 
-int pyusdt_os_scratch(void)
+int pyusdt_os_open_unnamed(void)
 {
     int fd = memfd_create("pyusdt", MFD_CLOEXEC);
     return fd < 0 ? -errno : fd;

@@ -8,7 +8,7 @@
 
 #define FULL_NAME 128
 
-int pyusdt_table_check(const struct pyusdt_table *table)
+int pyusdt_probe_table_check(const struct pyusdt_probe_table *table)
 {
     uint64_t probes = 0;
 
@@ -29,8 +29,9 @@ int pyusdt_table_check(const struct pyusdt_table *table)
 }
 
 /* function or name of the probe that is `number` of its family */
-static const char *full_name(const struct pyusdt_table *table, const struct pyusdt_ctl_desc *desc,
-                             uint32_t offset, uint32_t number, char *buffer)
+static const char *format_full_name(const struct pyusdt_probe_table *table,
+                                    const struct pyusdt_ctl_desc *desc, uint32_t offset,
+                                    uint32_t number, char *buffer)
 {
     const char *base = table->strings + offset;
     if (desc->kind != PYUSDT_DESC_FAMILY)
@@ -39,8 +40,8 @@ static const char *full_name(const struct pyusdt_table *table, const struct pyus
     return buffer;
 }
 
-int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_want *want,
-                       pyusdt_match_fn *fn, void *arg)
+int pyusdt_probe_table_match(const struct pyusdt_probe_table *table, const struct pyusdt_want *want,
+                             pyusdt_match_fn *fn, void *arg)
 {
     char provider[FULL_NAME], function[FULL_NAME], name[FULL_NAME];
     uint32_t first = 0;
@@ -57,16 +58,16 @@ int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_wan
             !(open || pyusdt_glob(want->module, table->strings + desc->module)))
             continue;
         for (uint32_t k = 0; k < desc->count && r == 0; k++)
-            if (pyusdt_glob(want->name, full_name(table, desc, desc->name, k, name)) &&
-                (open ||
-                 pyusdt_glob(want->function, full_name(table, desc, desc->function, k, function))))
+            if (pyusdt_glob(want->name, format_full_name(table, desc, desc->name, k, name)) &&
+                (open || pyusdt_glob(want->function,
+                                     format_full_name(table, desc, desc->function, k, function))))
                 r = fn(arg, first + k, desc);
     }
     return r;
 }
 
-int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe,
-                       struct pyusdt_probe_info *info)
+int pyusdt_probe_table_info(const struct pyusdt_probe_table *table, uint32_t probe,
+                            struct pyusdt_probe_info *info)
 {
     char buffer[FULL_NAME];
     uint32_t first = 0;
@@ -84,10 +85,10 @@ int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe,
                  table->strings + desc->provider, table->pid);
         snprintf(info->module, sizeof info->module, "%s", table->strings + desc->module);
         snprintf(info->function, sizeof info->function, "%s",
-                 full_name(table, desc, desc->function, probe - first, buffer));
+                 format_full_name(table, desc, desc->function, probe - first, buffer));
         snprintf(info->signature, sizeof info->signature, "%s", table->strings + desc->signature);
         snprintf(info->name, sizeof info->name, "%s",
-                 full_name(table, desc, desc->name, probe - first, buffer));
+                 format_full_name(table, desc, desc->name, probe - first, buffer));
         return 0;
     }
     return -ENOENT;

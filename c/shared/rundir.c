@@ -16,7 +16,7 @@
 #include "shared/layout.h"
 #include "shared/os.h"
 
-#define STRANGE_NAMES_MAX \
+#define UNTRUSTED_NAMES_MAX \
     65536u /* in the directory of another user, who may want to keep us busy */
 
 /* ---- names ---- */
@@ -28,8 +28,8 @@ void pyusdt_name_format(const struct pyusdt_name *name, char *text)
         snprintf(text, PYUSDT_NAME_SIZE, "%02u.session", name->slot);
         return;
     }
-    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->who.pid,
-                 (unsigned long long)name->who.starttime, name->who.instance,
+    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->process.pid,
+                 (unsigned long long)name->process.starttime, name->process.instance,
                  name->kind == PYUSDT_FILE_FLIGHT ? "flight" : "ctl");
     if (name->kind == PYUSDT_FILE_CTL || name->kind == PYUSDT_FILE_FLIGHT)
         return;
@@ -52,9 +52,9 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
     memset(name, 0, sizeof *name);
     if (strlen(text) >= PYUSDT_NAME_SIZE || !isdigit((unsigned char)text[0]))
         return;
-    fields = sscanf(text, "%u-%llu-%u.ctl.%2u.%16llx.%7s", &name->who.pid, &starttime,
-                    &name->who.instance, &name->slot, &generation, kind);
-    name->who.starttime = starttime;
+    fields = sscanf(text, "%u-%llu-%u.ctl.%2u.%16llx.%7s", &name->process.pid, &starttime,
+                    &name->process.instance, &name->slot, &generation, kind);
+    name->process.starttime = starttime;
     name->generation = generation;
     if (fields == 3) {
         name->kind = strstr(text, ".flight") ? PYUSDT_FILE_FLIGHT : PYUSDT_FILE_CTL;
@@ -76,25 +76,25 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 /* ---- the directory ---- */
 
 /* Not where who set the environment is not who runs the program. */
-static const char *given(const char *variable)
+static const char *read_environment(const char *variable)
 {
-    const char *value = pyusdt_os_has_more_rights() ? NULL : getenv(variable);
+    const char *value = pyusdt_os_is_secure_exec() ? NULL : getenv(variable);
     return value && *value ? value : NULL;
 }
 
-const char *pyusdt_rundir_named(void)
+const char *pyusdt_rundir_from_environment(void)
 {
-    return given("PYUSDT_RUNDIR");
+    return read_environment("PYUSDT_RUNDIR");
 }
 
-bool pyusdt_rundir_of_all(void)
+bool pyusdt_rundir_is_of_all_users(void)
 {
-    return geteuid() == 0 && !pyusdt_rundir_named();
+    return geteuid() == 0 && !pyusdt_rundir_from_environment();
 }
 
-static int choose(char *path, size_t size)
+static int choose_path(char *path, size_t size)
 {
-    const char *own = pyusdt_rundir_named(), *parent = given("TMPDIR");
+    const char *own = pyusdt_rundir_from_environment(), *parent = read_environment("TMPDIR");
     int n;
 
     if (access("/dev/shm", W_OK | X_OK) == 0)
@@ -142,9 +142,9 @@ int pyusdt_rundir_open(const char *path, struct pyusdt_error *error)
 }
 
 /* Where no environment names it, everybody can make what has its name before its user does. */
-int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
+int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
 {
-    int dir, r = choose(path, size);
+    int dir, r = choose_path(path, size);
     if (r != 0)
         return pyusdt_error_set(error, r, "the run directory's path is too long");
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -153,7 +153,7 @@ int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
     dir = pyusdt_rundir_open(path, error);
     if (dir < 0)
         return dir;
-    r = pyusdt_rundir_named() ? 0 : pyusdt_rundir_check(dir, geteuid(), path, error);
+    r = pyusdt_rundir_from_environment() ? 0 : pyusdt_rundir_check(dir, geteuid(), path, error);
     close(dir);
     return r;
 }
@@ -183,7 +183,7 @@ int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
 {
     struct stat st;
     bool own = fstat(dir, &st) == 0 && st.st_uid == geteuid();
-    struct each each = {fn, arg, own ? UINT32_MAX : STRANGE_NAMES_MAX};
+    struct each each = {fn, arg, own ? UINT32_MAX : UNTRUSTED_NAMES_MAX};
     int r = pyusdt_os_each_name(dir, each_name, &each);
     return r == 0 && each.left == 0 ? -E2BIG : r;
 }
@@ -204,7 +204,7 @@ static int add_ring(void *arg, const char *text, const struct pyusdt_name *name)
     return 0;
 }
 
-uint64_t pyusdt_rundir_rings(int dir, uint64_t generation)
+uint64_t pyusdt_rundir_ring_bytes(int dir, uint64_t generation)
 {
     struct rings rings = {dir, generation, 0};
 
@@ -216,24 +216,24 @@ uint64_t pyusdt_rundir_rings(int dir, uint64_t generation)
 
 int pyusdt_rundir_open_in(int dir, const char *name, int flags, unsigned mode)
 {
-    struct pyusdt_acting acting;
-    int r = pyusdt_act_as_owner(dir, &acting);
+    struct pyusdt_saved_fsuid saved;
+    int r = pyusdt_fsuid_switch_to_owner(dir, &saved);
 
     if (r != 0)
         return r;
     r = pyusdt_os_open_in(dir, name, flags, mode);
-    pyusdt_act_no_more(&acting);
+    pyusdt_fsuid_restore(&saved);
     return r;
 }
 
 void pyusdt_rundir_unlink(int dir, const char *name)
 {
-    struct pyusdt_acting acting;
+    struct pyusdt_saved_fsuid saved;
 
-    if (pyusdt_act_as_owner(dir, &acting) != 0)
+    if (pyusdt_fsuid_switch_to_owner(dir, &saved) != 0)
         return;
     unlinkat(dir, name, 0);
-    pyusdt_act_no_more(&acting);
+    pyusdt_fsuid_restore(&saved);
 }
 
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
@@ -274,26 +274,26 @@ int pyusdt_file_make(int dir, const char *name, uint64_t size)
 
 /* ---- processes ---- */
 
-int pyusdt_starttime(uint32_t pid, uint64_t *starttime)
+int pyusdt_read_starttime(uint32_t pid, uint64_t *starttime)
 {
     struct pyusdt_os_process process;
-    int r = pyusdt_os_process(pid, &process);
+    int r = pyusdt_os_read_process(pid, &process);
 
     *starttime = process.starttime;
     return r;
 }
 
-bool pyusdt_alive(const struct pyusdt_identity *who)
+bool pyusdt_is_alive(const struct pyusdt_identity *process)
 {
-    struct pyusdt_os_process process;
+    struct pyusdt_os_process info;
     int r;
 
-    if (kill((pid_t)who->pid, 0) != 0 && errno == ESRCH)
+    if (kill((pid_t)process->pid, 0) != 0 && errno == ESRCH)
         return false;
-    r = pyusdt_os_process(who->pid, &process);
+    r = pyusdt_os_read_process(process->pid, &info);
     if (r != 0 && r != -ESRCH && r != -ENOENT)
         return true; /* nothing can be said of it, so it counts as alive */
     if (r != 0)
-        return !pyusdt_os_knows_processes(); /* kill()'s word is all there is */
-    return (who->starttime == 0 || process.starttime == who->starttime) && !process.ended;
+        return !pyusdt_os_has_process_info(); /* kill()'s word is all there is */
+    return (process->starttime == 0 || info.starttime == process->starttime) && !info.ended;
 }

@@ -35,10 +35,10 @@ enum pyusdt_file {
 };
 struct pyusdt_name {
     enum pyusdt_file kind;
-    struct pyusdt_identity who; /* CTL, AREA, RING, FLIGHT */
-    uint32_t slot;              /* SESSION, AREA, RING */
-    uint64_t generation;        /* AREA, RING */
-    uint32_t ring;              /* RING */
+    struct pyusdt_identity process; /* CTL, AREA, RING, FLIGHT */
+    uint32_t slot;                  /* SESSION, AREA, RING */
+    uint64_t generation;            /* AREA, RING */
+    uint32_t ring;                  /* RING */
 };
 
 /* Writes the name of a file (PYUSDT_NAME_SIZE bytes), or reads one. */
@@ -52,13 +52,13 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 #define PYUSDT_MTIME_GRAIN_NS 50000000
 
 /* Whether the caller traces the processes of all users: root, whom PYUSDT_RUNDIR does not tell a directory. */
-bool pyusdt_rundir_of_all(void);
+bool pyusdt_rundir_is_of_all_users(void);
 
 /* Did the caller's environment name his directory? NULL: it is where the system puts it. */
-const char *pyusdt_rundir_named(void);
+const char *pyusdt_rundir_from_environment(void);
 
 /* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made (0700) and checked. */
-int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error);
+int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error);
 
 /* Opens the directory of this path: one that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
@@ -83,13 +83,13 @@ typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 
 /* Bytes of all ring files of a session. */
-uint64_t pyusdt_rundir_rings(int dir, uint64_t generation);
+uint64_t pyusdt_rundir_ring_bytes(int dir, uint64_t generation);
 
 /* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is unknown. 0 or -errno. */
-int pyusdt_starttime(uint32_t pid, uint64_t *starttime);
+int pyusdt_read_starttime(uint32_t pid, uint64_t *starttime);
 
 /* Does the process still run? (Meaningful in its own pid namespace only.) */
-bool pyusdt_alive(const struct pyusdt_identity *who);
+bool pyusdt_is_alive(const struct pyusdt_identity *process);
 
 #pragma GCC visibility pop
 

@@ -12,7 +12,7 @@
 #include "shared/os.h"
 #include "shared/rundir.h"
 
-static void slot_name(uint32_t slot, char *text)
+static void format_slot_name(uint32_t slot, char *text)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
     pyusdt_name_format(&name, text);
@@ -53,7 +53,7 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
     struct stat ours, named;
     int fd;
 
-    slot_name(slot, text);
+    format_slot_name(slot, text);
     fd = open_or_make(dir, text);
     if (fd < 0)
         return fd;
@@ -80,13 +80,13 @@ void pyusdt_slot_release(int dir, uint32_t slot, int fd)
     struct pyusdt_session_header header;
     char text[PYUSDT_NAME_SIZE];
 
-    slot_name(slot, text);
+    format_slot_name(slot, text);
     if (!read_header(fd, &header) || !pyusdt_session_is_kept(&header))
         pyusdt_rundir_unlink(dir, text); /* while it is locked: ours */
     close(fd);
 }
 
-bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
+bool pyusdt_session_is_alive(int dir, uint32_t slot, uint64_t generation)
 {
     struct pyusdt_session_header header;
     char text[PYUSDT_NAME_SIZE];
@@ -94,7 +94,7 @@ bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
     uint64_t size;
     int fd;
 
-    slot_name(slot, text);
+    format_slot_name(slot, text);
     fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
     if (fd < 0)
         return fd == -EMFILE || fd == -ENFILE; /* no verdict: let it live */
@@ -107,7 +107,7 @@ bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
     return alive;
 }
 
-void pyusdt_bits_clear(const struct pyusdt_bits *bits)
+void pyusdt_enable_bits_clear(const struct pyusdt_enable_bits *bits)
 {
     uint64_t bit = 1ull << bits->number;
 
@@ -117,7 +117,7 @@ void pyusdt_bits_clear(const struct pyusdt_bits *bits)
     PYUSDT_HOOK(32);
 }
 
-int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generation)
+int pyusdt_enable_bits_undo(const struct pyusdt_enable_bits *bits, int dir, uint64_t generation)
 {
     int fd = pyusdt_slot_claim(dir, bits->number);
 
@@ -125,7 +125,7 @@ int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generatio
         return fd;
     if (atomic_compare_exchange_strong(&bits->slot->wanted, &generation, 0)) {
         PYUSDT_HOOK(26);
-        pyusdt_bits_clear(bits);
+        pyusdt_enable_bits_clear(bits);
     }
     pyusdt_slot_release(dir, bits->number, fd);
     return 0;

@@ -23,10 +23,10 @@ void pyusdt_slot_release(int dir, uint32_t slot, int fd);
 bool pyusdt_session_is_kept(const struct pyusdt_session_header *header);
 
 /* Does the session of this slot and generation still have its tracer, or goes on without? */
-bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation);
+bool pyusdt_session_is_alive(int dir, uint32_t slot, uint64_t generation);
 
 /* One process, as far as it is about bits. */
-struct pyusdt_bits {
+struct pyusdt_enable_bits {
     struct pyusdt_ctl_slot *slot;
     _Atomic uint64_t *words;
     uint32_t nprobes;
@@ -34,10 +34,10 @@ struct pyusdt_bits {
 };
 
 /* By who holds the slot: bits, then wanted, where it still is `generation`. */
-void pyusdt_bits_clear(const struct pyusdt_bits *bits);
+void pyusdt_enable_bits_clear(const struct pyusdt_enable_bits *bits);
 
 /* Undoes what a dead session (0: nobody) wants of a process. -EWOULDBLOCK: the slot is somebody's, who will see to it. */
-int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generation);
+int pyusdt_enable_bits_undo(const struct pyusdt_enable_bits *bits, int dir, uint64_t generation);
 
 #pragma GCC visibility pop
 

@@ -27,7 +27,7 @@ static struct sigaction previous;
 static atomic_int installed;
 static size_t page_size;
 
-static struct range *find(uintptr_t address)
+static struct range *find_range(uintptr_t address)
 {
     for (struct block *block = &first_block; block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_RANGES; i++) {
@@ -39,7 +39,7 @@ static struct range *find(uintptr_t address)
     return NULL;
 }
 
-static void pass_on(int number, siginfo_t *info, void *context)
+static void call_previous_handler(int number, siginfo_t *info, void *context)
 {
     if (previous.sa_flags & SA_SIGINFO) {
         previous.sa_sigaction(number, info, context);
@@ -53,19 +53,19 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
 }
 
-static void handle(int number, siginfo_t *info, void *context)
+static void handle_sigbus(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(page_size - 1);
 
-    if (info->si_code <= 0 || !find((uintptr_t)info->si_addr) ||
+    if (info->si_code <= 0 || !find_range((uintptr_t)info->si_addr) ||
         mmap((void *)page, page_size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        pass_on(number, info, context);
+        call_previous_handler(number, info, context);
     errno = saved;
 }
 
-static void install(void)
+static void install_handler(void)
 {
     struct sigaction action;
     int once = 0;
@@ -74,16 +74,16 @@ static void install(void)
         return;
     page_size = (size_t)sysconf(_SC_PAGESIZE);
     memset(&action, 0, sizeof action);
-    action.sa_sigaction = handle;
+    action.sa_sigaction = handle_sigbus;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, NULL, &previous); /* before ours can be called */
     sigaction(SIGBUS, &action, NULL);
 }
 
-static int guard(void *at, size_t size)
+static int add_range(void *at, size_t size)
 {
-    struct range *range = find((uintptr_t)at);
+    struct range *range = find_range((uintptr_t)at);
     if (range) { /* a replaced mapping */
         if (atomic_load(&range->size) < size)
             atomic_store(&range->size, size);
@@ -116,7 +116,7 @@ void *pyusdt_guard_reserve(size_t size)
     void *at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return NULL;
-    if (guard(at, size) != 0) {
+    if (add_range(at, size) != 0) {
         munmap(at, size);
         errno = ENOMEM;
         return NULL;
@@ -127,7 +127,7 @@ void *pyusdt_guard_reserve(size_t size)
 void *pyusdt_guard_map(void *at, size_t size, int protection, int fd)
 {
     void *reserved = at ? at : pyusdt_guard_reserve(size);
-    install();
+    install_handler();
     if (!reserved)
         return NULL;
     if (mmap(reserved, size, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
@@ -145,7 +145,7 @@ void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_
     char *reserved = at ? at : pyusdt_guard_reserve(2 * size);
     if (!reserved)
         return NULL;
-    install();
+    install_handler();
     for (size_t half = 0; half < 2; half++)
         if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED, fd, offset) ==
             MAP_FAILED) {
@@ -160,7 +160,7 @@ void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_
 
 void pyusdt_guard_unmap(void *at, size_t size)
 {
-    struct range *range = find((uintptr_t)at);
+    struct range *range = find_range((uintptr_t)at);
 
     if (range)
         atomic_store(&range->start,

@@ -25,7 +25,7 @@ static void read_chain(void)
     chain.pid = (uint32_t)getpid();
     for (unsigned i = 0; i < PYUSDT_CTL_ANCESTORS; i++) {
         chain.parent[i] = pid;
-        if (pid == 0 || pyusdt_os_process(pid, &process) != 0)
+        if (pid == 0 || pyusdt_os_read_process(pid, &process) != 0)
             return;
         pid = process.parent;
     }
@@ -45,7 +45,7 @@ void pyusdt_ancestry_fork(void)
                 .parent); /* the first process of a pid namespace: those ids mean nothing in it */
 }
 
-void pyusdt_ancestry_show(uint32_t ancestors[PYUSDT_CTL_ANCESTORS])
+void pyusdt_ancestry_copy(uint32_t ancestors[PYUSDT_CTL_ANCESTORS])
 {
     if (chain.pid == 0)
         read_chain();

@@ -12,7 +12,7 @@
 void pyusdt_ancestry_fork(void);
 
 /* Copies this process's chain to `ancestors`; reads it first if this process did not register before. */
-void pyusdt_ancestry_show(uint32_t ancestors[PYUSDT_CTL_ANCESTORS]);
+void pyusdt_ancestry_copy(uint32_t ancestors[PYUSDT_CTL_ANCESTORS]);
 
 #pragma GCC visibility pop
 

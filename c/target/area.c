@@ -1,6 +1,6 @@
 /*
  * The area and the rings of a session that this process serves: made on its slow paths. A page is allocated before an event
- * can come to it. The caller has the lock, but of pyusdt_slot_grow(), which takes it, and of pyusdt_ring_grow(), who holds the ring.
+ * can come to it. The caller has the lock, but of pyusdt_slot_add_ring(), which takes it, and of pyusdt_ring_add_pages(), who holds the ring.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "shared/os.h"
 #include "target/spare_stack.h"
 
-void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring,
-                      char *text)
+void pyusdt_area_format_name(unsigned number, uint64_t generation, enum pyusdt_file kind,
+                             uint32_t ring, char *text)
 {
     struct pyusdt_name name = {.kind = kind,
-                               .who = pyusdt_core.who,
+                               .process = pyusdt_core.identity,
                                .slot = number,
                                .generation = generation,
                                .ring = ring};
@@ -42,7 +42,7 @@ static int make_file(int dir, const char *text, uint64_t size, uint64_t pages)
 static int map_area(struct pyusdt_slot *slot, uint64_t size, int fd)
 {
     struct pyusdt_area *at = size <= slot->area_reserved ? atomic_load(&slot->area) : NULL;
-    int r = at ? 0 : pyusdt_head_room_map(size);
+    int r = at ? 0 : pyusdt_head_room_check_addresses(size);
 
     if (r != 0)
         return r;
@@ -63,7 +63,7 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number,
     struct pyusdt_area *area;
     int r, fd;
 
-    pyusdt_area_name(number, header->generation, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_area_format_name(number, header->generation, PYUSDT_FILE_AREA, 0, text);
     fd = make_file(dir, text, size, sizeof *area);
     if (fd < 0)
         return fd;
@@ -76,7 +76,7 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number,
     area->nprobes = PYUSDT_MAX_PROBES;
     area->generation = header->generation;
     area->ring_size = header->bufsize;
-    pyusdt_counts_show(slot);
+    pyusdt_counts_announce(slot);
     PYUSDT_HOOK(22);
     atomic_store(&area->magic, PYUSDT_AREA_MAGIC);
     return 0;
@@ -91,29 +91,29 @@ void pyusdt_area_unmap_ring(struct pyusdt_ring *ring)
 }
 
 /* Whether there may be one more. The first pages of the first are so few that every program has room for them. */
-static int check_ring(const struct pyusdt_slot *slot, int dir, uint64_t generation, uint32_t k,
-                      uint64_t pages)
+static int check_ring_limits(const struct pyusdt_slot *slot, int dir, uint64_t generation,
+                             uint32_t k, uint64_t pages)
 {
     int r = 0;
 
-    if (slot->room && pyusdt_rundir_rings(dir, generation) + slot->size > slot->room)
+    if (slot->room && pyusdt_rundir_ring_bytes(dir, generation) + slot->size > slot->room)
         return -EDQUOT;
     if (k > 0 || pages > PYUSDT_RING_START)
-        r = pyusdt_head_room_take(dir, pages);
-    return r != 0 ? r : pyusdt_head_room_map(2 * slot->size);
+        r = pyusdt_head_room_reserve(dir, pages);
+    return r != 0 ? r : pyusdt_head_room_check_addresses(2 * slot->size);
 }
 
-int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
-                     uint32_t k)
+int pyusdt_area_make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
+                          uint32_t k)
 {
     const uint64_t pages = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : slot->size;
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_ring *ring = &slot->ring[k];
-    int fd, r = check_ring(slot, dir, generation, k, pages);
+    int fd, r = check_ring_limits(slot, dir, generation, k, pages);
 
     if (r != 0)
         return r;
-    pyusdt_area_name(number, generation, PYUSDT_FILE_RING, k, text);
+    pyusdt_area_format_name(number, generation, PYUSDT_FILE_RING, k, text);
     fd = make_file(dir, text, slot->size, pages);
     if (fd < 0)
         return fd;
@@ -136,51 +136,52 @@ int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     return 0;
 }
 
-int pyusdt_core_rundir(void)
+int pyusdt_core_open_rundir(void)
 {
     return pyusdt_rundir_open(pyusdt_core.rundir, NULL);
 }
 
-struct growing {
+struct ring_request {
     struct pyusdt_slot *slot;
     unsigned number;
     uint32_t have;
     bool more;
 };
 
-static void make_ring(void *arg)
+static void make_ring_locked(void *arg)
 {
-    struct growing *growing = arg;
-    struct pyusdt_slot *slot = growing->slot;
+    struct ring_request *ring_request = arg;
+    struct pyusdt_slot *slot = ring_request->slot;
     uint64_t generation = atomic_load(&slot->generation);
-    unsigned number = growing->number;
-    uint32_t have = growing->have;
+    unsigned number = ring_request->number;
+    uint32_t have = ring_request->have;
     int dir, r = -EAGAIN;
 
     if (generation == 0 || atomic_load(&slot->nrings) != have) {
-        growing->more = generation != 0;
+        ring_request->more = generation != 0;
         return;
     }
-    dir = pyusdt_core_rundir();
+    dir = pyusdt_core_open_rundir();
     if (dir >= 0) {
-        r = number == PYUSDT_FLIGHT_SLOT ? pyusdt_flight_ring(dir, have)
-                                         : pyusdt_area_ring(slot, dir, number, generation, have);
+        r = number == PYUSDT_FLIGHT_SLOT
+                ? pyusdt_flight_make_ring(dir, have)
+                : pyusdt_area_make_ring(slot, dir, number, generation, have);
         close(dir);
     }
     if (r != 0)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
     if (r != 0 && r != -EDQUOT)               /* a kept session's own bound is no trouble */
         atomic_store(&atomic_load(&slot->area)->error, r);
-    growing->more = r == 0;
+    ring_request->more = r == 0;
 }
 
 /* One more ring, unless another thread made one meanwhile. false: there will be none. */
-bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
+bool pyusdt_slot_add_ring(struct pyusdt_slot *slot, unsigned number, uint32_t have)
 {
-    struct growing growing = {slot, number, have, false};
+    struct ring_request ring_request = {slot, number, have, false};
 
-    pyusdt_spare_stack_call_locked(true, make_ring, &growing);
-    return growing.more;
+    pyusdt_spare_stack_call_locked(true, make_ring_locked, &ring_request);
+    return ring_request.more;
 }
 
 /* By its name, or, in a process that has become another user, to whom that is closed, by its address. 0 or -errno. */
@@ -188,12 +189,12 @@ static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uin
 {
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
-    int dir = pyusdt_core_rundir(), fd, r = pyusdt_head_room_take(dir, more);
+    int dir = pyusdt_core_open_rundir(), fd, r = pyusdt_head_room_reserve(dir, more);
 
     if (dir < 0)
         return r != 0 ? r : pyusdt_os_populate(ring->data + ring->usable, more);
-    pyusdt_area_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING,
-                     (uint32_t)(ring - slot->ring), text);
+    pyusdt_area_format_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING,
+                            (uint32_t)(ring - slot->ring), text);
     fd = r != 0 ? r : pyusdt_file_open(dir, text, O_RDWR, &size);
     r = fd < 0 ? fd : pyusdt_os_allocate(fd, ring->usable, more);
     if (fd >= 0)
@@ -204,42 +205,42 @@ static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uin
     return r;
 }
 
-struct lengthening {
+struct page_request {
     struct pyusdt_slot *slot;
     struct pyusdt_ring *ring;
     uint64_t more;
     int r;
 };
 
-static void lengthen(void *arg)
+static void allocate_locked(void *arg)
 {
-    struct lengthening *lengthening = arg;
+    struct page_request *page_request = arg;
 
-    lengthening->r = allocate_more(lengthening->slot, lengthening->ring, lengthening->more);
+    page_request->r = allocate_more(page_request->slot, page_request->ring, page_request->more);
 }
 
 /* Without the lock: who holds a ring keeps its session, the run directory and our name from being changed. */
-bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
+bool pyusdt_ring_add_pages(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
 {
     uint64_t left = slot->size - ring->usable, now = pyusdt_now();
     uint64_t step = ring->usable < PYUSDT_RING_STEP_MAX ? ring->usable : PYUSDT_RING_STEP_MAX;
-    struct lengthening lengthening = {slot, ring, step < left ? step : left, 0};
+    struct page_request page_request = {slot, ring, step < left ? step : left, 0};
     bool called;
     int cancel;
 
     if (left == 0 || now < ring->retry_at)
         return false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    called = pyusdt_spare_stack_call(lengthen, &lengthening);
+    called = pyusdt_spare_stack_call(allocate_locked, &page_request);
     pthread_setcancelstate(cancel, NULL);
     PYUSDT_HOOK(24);
     if (!called)
         return false; /* as many threads as there are stacks make pages just now */
-    if (lengthening.r == 0) {
-        ring->usable += lengthening.more;
+    if (page_request.r == 0) {
+        ring->usable += page_request.more;
         return true;
     }
     ring->retry_at = now + PYUSDT_CHECK_NS;
-    atomic_store(&atomic_load(&slot->area)->error, lengthening.r);
+    atomic_store(&atomic_load(&slot->area)->error, page_request.r);
     return false;
 }

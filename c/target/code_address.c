@@ -28,9 +28,9 @@
 #define TEXTS (512u << 10) /* bytes of the names of their files; what finds no room is no file's */
 #define LINES \
     131072u /* of /proc/self/maps, which take some 60 ms; what stands behind them is not known */
-#define PART_BITS 20  /* of a file that is a place */
-#define PATIENCE 100u /* times that a look at the mappings took, until the next; up to */
-#define PATIENCE_MOST 12800u
+#define PART_BITS 20       /* of a file that is a place */
+#define REREAD_FACTOR 100u /* times that a look at the mappings took, until the next; up to */
+#define REREAD_FACTOR_MAX 12800u
 #define NO_PLACE 0u
 
 /* ---- the code that is mapped ---- */
@@ -38,7 +38,7 @@
 /* Ascending, and read by everybody: they are what they were while `version` is even and the same. */
 static _Atomic uint32_t version, nranges;
 static _Atomic uint64_t starts[RANGES], ends[RANGES];
-static _Atomic uint64_t look_at; /* when to look again */
+static _Atomic uint64_t reread_at; /* when to look again */
 
 /* Under the lock. */
 static struct {
@@ -48,51 +48,51 @@ static struct {
 } origin[RANGES];
 static uint32_t ntexts, nlines;
 static char texts[TEXTS];
-static uint64_t checksum, patience = PATIENCE;
+static uint64_t checksum, reread_factor = REREAD_FACTOR;
 
 /* page << 28 | place << 8 | the page within its part; each at one of some that its hash says. 0: none. */
-static _Atomic uint64_t known[PAGES / WAYS][WAYS];
+static _Atomic uint64_t cached[PAGES / WAYS][WAYS];
 
-static uint64_t load(const _Atomic uint64_t *from)
+static uint64_t load_relaxed(const _Atomic uint64_t *from)
 {
     return atomic_load_explicit(from, memory_order_relaxed);
 }
 
 /* The range that an address lies in, or -1. */
-static int find(uint64_t address)
+static int find_range(uint64_t address)
 {
     uint32_t low = 0, high = atomic_load_explicit(&nranges, memory_order_relaxed);
 
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (load(&ends[middle]) <= address)
+        if (load_relaxed(&ends[middle]) <= address)
             low = middle + 1;
         else
             high = middle;
     }
     return low < RANGES && low < atomic_load_explicit(&nranges, memory_order_relaxed) &&
-                   load(&starts[low]) <= address
+                   load_relaxed(&starts[low]) <= address
                ? (int)low
                : -1;
 }
 
 /* Without the lock: there is no code, and it is not time to look again. */
-static bool is_none(uint64_t address)
+static bool is_known_to_be_no_code(uint64_t address)
 {
     uint32_t was = atomic_load_explicit(&version, memory_order_acquire);
     int at;
 
     if (was % 2 != 0)
         return false;
-    at = find(address);
+    at = find_range(address);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&version, memory_order_relaxed) == was && at < 0 &&
-           pyusdt_now() < load(&look_at);
+           pyusdt_now() < load_relaxed(&reread_at);
 }
 
 /* ---- /proc/self/maps ---- */
 
-static uint64_t number(const char **at, unsigned base)
+static uint64_t parse_number(const char **at, unsigned base)
 {
     uint64_t value = 0;
 
@@ -105,7 +105,7 @@ static uint64_t number(const char **at, unsigned base)
     }
 }
 
-static uint32_t put_text(const char *text, size_t length)
+static uint32_t add_text(const char *text, size_t length)
 {
     uint32_t at = ntexts;
 
@@ -118,7 +118,7 @@ static uint32_t put_text(const char *text, size_t length)
 }
 
 /* "device inode    path". Of the file that has them; 0: they are no file's, or there is no room. */
-static uint32_t put_file(const char *line)
+static uint32_t add_file(const char *line)
 {
     const char *device = line;
     uint32_t kept = ntexts, at;
@@ -126,23 +126,23 @@ static uint32_t put_file(const char *line)
     while (*line && *line != ' ')
         line++;
     line += *line == ' ';
-    if (number(&line, 10) == 0)
+    if (parse_number(&line, 10) == 0)
         return 0;
-    at = put_text(device, (size_t)(line - device));
+    at = add_text(device, (size_t)(line - device));
     while (*line == ' ')
         line++;
-    if (at != 0 && put_text(line, strlen(line)) != 0)
+    if (at != 0 && add_text(line, strlen(line)) != 0)
         return at;
     ntexts = kept;
     return 0;
 }
 
-static void put_range(uint64_t start, uint64_t end, uint64_t offset, uint32_t file)
+static void add_range(uint64_t start, uint64_t end, uint64_t offset, uint32_t file)
 {
     uint32_t n = atomic_load_explicit(&nranges, memory_order_relaxed);
 
     if (n > 0 && file == 0 && origin[n - 1].file == 0 &&
-        (load(&ends[n - 1]) == start || n > RANGES / 2)) {
+        (load_relaxed(&ends[n - 1]) == start || n > RANGES / 2)) {
         atomic_store_explicit(&ends[n - 1], end, memory_order_relaxed);
         return;
     }
@@ -158,16 +158,16 @@ static void put_range(uint64_t start, uint64_t end, uint64_t offset, uint32_t fi
 /* "start-end rwxp offset device inode    path" */
 static void read_line(const char *line)
 {
-    uint64_t start = number(&line, 16), end, offset;
+    uint64_t start = parse_number(&line, 16), end, offset;
 
     line += *line == '-';
-    end = number(&line, 16);
+    end = parse_number(&line, 16);
     if (strlen(line) < 6 || line[3] != 'x')
         return;
     line += 6;
-    offset = number(&line, 16);
+    offset = parse_number(&line, 16);
     line += *line == ' ';
-    put_range(start, end, offset, put_file(line));
+    add_range(start, end, offset, add_file(line));
 }
 
 static void read_lines(int fd)
@@ -195,14 +195,14 @@ static void read_lines(int fd)
     }
 }
 
-static uint64_t sum(void)
+static uint64_t hash_mappings(void)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     uint32_t n = atomic_load_explicit(&nranges, memory_order_relaxed);
 
     for (uint32_t i = 0; i < n; i++) {
-        hash = (hash ^ load(&starts[i])) * 0x100000001b3u;
-        hash = (hash ^ load(&ends[i])) * 0x100000001b3u;
+        hash = (hash ^ load_relaxed(&starts[i])) * 0x100000001b3u;
+        hash = (hash ^ load_relaxed(&ends[i])) * 0x100000001b3u;
         hash = (hash ^ origin[i].offset) * 0x100000001b3u;
     }
     for (uint32_t i = 0; i < ntexts; i++)
@@ -225,7 +225,7 @@ static void read_ranges(int fd)
 }
 
 /* Under the lock. */
-static void look(void)
+static void reread_mappings(void)
 {
     uint64_t before = pyusdt_now(), was = checksum, now;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -233,32 +233,35 @@ static void look(void)
     if (fd >= 0) {
         read_ranges(fd);
         close(fd);
-        checksum = sum();
+        checksum = hash_mappings();
     }
     if (checksum != was)
         for (uint32_t i = 0; i < PAGES; i++)
-            atomic_store_explicit(&known[i / WAYS][i % WAYS], 0, memory_order_relaxed);
-    patience = checksum != was ? PATIENCE : patience < PATIENCE_MOST ? 2 * patience : patience;
+            atomic_store_explicit(&cached[i / WAYS][i % WAYS], 0, memory_order_relaxed);
+    reread_factor = checksum != was                     ? REREAD_FACTOR
+                    : reread_factor < REREAD_FACTOR_MAX ? 2 * reread_factor
+                                                        : reread_factor;
     now = pyusdt_now();
-    atomic_store_explicit(&look_at, now + patience * (now - before), memory_order_relaxed);
+    atomic_store_explicit(&reread_at, now + reread_factor * (now - before), memory_order_relaxed);
 }
 
 /* ---- places ---- */
 
 /* Under the lock: the range of an address that has no word yet, or -1. */
-static int ask(uint64_t address)
+static int find_or_reread(uint64_t address)
 {
-    int at = atomic_load_explicit(&version, memory_order_relaxed) % 2 == 0 ? find(address) : -1;
+    int at =
+        atomic_load_explicit(&version, memory_order_relaxed) % 2 == 0 ? find_range(address) : -1;
 
-    if (at < 0 && pyusdt_now() >= load(&look_at)) {
-        look();
-        at = find(address);
+    if (at < 0 && pyusdt_now() >= load_relaxed(&reread_at)) {
+        reread_mappings();
+        at = find_range(address);
     }
     return at;
 }
 
 /* Under the lock. */
-static uint32_t place_of(int at, uint64_t offset)
+static uint32_t number_place(int at, uint64_t offset)
 {
     char module[PYUSDT_PLACE_MODULE + 1] = "", path[PYUSDT_PLACE_FILE + 1] = "";
     const char *identity = texts + origin[at].file, *whole = identity + strlen(identity) + 1,
@@ -269,8 +272,8 @@ static uint32_t place_of(int at, uint64_t offset)
     if (origin[at].file == 0)
         return pyusdt_place_number("", "", "", (uint32_t)(offset >> PART_BITS));
     slash = strrchr(whole, '/');
-    pyusdt_place_name(module, sizeof module, slash ? slash + 1 : whole);
-    pyusdt_place_name(path, sizeof path, whole);
+    pyusdt_copy_truncated(module, sizeof module, slash ? slash + 1 : whole);
+    pyusdt_copy_truncated(path, sizeof path, whole);
     return pyusdt_place_number(module, identity, path, (uint32_t)(offset >> PART_BITS));
 }
 
@@ -281,54 +284,55 @@ static uint64_t word_at(uint32_t place, uint64_t offset)
 }
 
 /* Under the lock. Where all are taken one that another page has is the price. */
-static void remember(_Atomic uint64_t *slots, uint64_t word)
+static void cache_word(_Atomic uint64_t *slots, uint64_t word)
 {
     uint32_t way = 0;
 
-    while (way < WAYS && load(&slots[way]) != 0)
+    while (way < WAYS && load_relaxed(&slots[way]) != 0)
         way++;
     atomic_store_explicit(&slots[way < WAYS ? way : pyusdt_now() / 1024 % WAYS], word,
                           memory_order_release);
 }
 
-struct question {
+struct lookup {
     uint64_t address, word;
     _Atomic uint64_t *slots;
 };
 
 /* Under the lock. */
-static void find_out(void *arg)
+static void look_up_locked(void *arg)
 {
-    struct question *question = arg;
-    uint64_t address = question->address;
-    int at = ask(address);
+    struct lookup *lookup = arg;
+    uint64_t address = lookup->address;
+    int at = find_or_reread(address);
 
     if (at >= 0) {
-        uint64_t offset =
-            origin[at].file != 0 ? address - load(&starts[at]) + origin[at].offset : address;
-        uint32_t place = place_of(at, offset);
-        question->word = word_at(place, offset);
-        remember(question->slots,
-                 address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
+        uint64_t offset = origin[at].file != 0
+                              ? address - load_relaxed(&starts[at]) + origin[at].offset
+                              : address;
+        uint32_t place = number_place(at, offset);
+        lookup->word = word_at(place, offset);
+        cache_word(lookup->slots,
+                   address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
     }
 }
 
 static __attribute__((noinline, cold)) uint64_t find_word(uint64_t address, _Atomic uint64_t *slots)
 {
-    struct question question = {address, PYUSDT_NO_CODE, slots};
+    struct lookup lookup = {address, PYUSDT_NO_CODE, slots};
     int error = errno;
 
-    if (!is_none(address))
-        pyusdt_spare_stack_call_locked(true, find_out, &question);
+    if (!is_known_to_be_no_code(address))
+        pyusdt_spare_stack_call_locked(true, look_up_locked, &lookup);
     errno = error;
-    return question.word;
+    return lookup.word;
 }
 
 /* Nothing is mapped above 47 or 48 bits but for who asks for that. */
 uint64_t pyusdt_code_word(uint64_t address)
 {
     uint64_t page = address / PAGE, word;
-    _Atomic uint64_t *slots = known[(page ^ page >> 10) % (PAGES / WAYS)];
+    _Atomic uint64_t *slots = cached[(page ^ page >> 10) % (PAGES / WAYS)];
 
     if (page == 0 || address >> 48 != 0)
         return PYUSDT_NO_CODE;

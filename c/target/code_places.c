@@ -29,9 +29,9 @@ void pyusdt_places_changed(void)
     __atomic_fetch_add(&pyusdt_places_word, 1, __ATOMIC_ACQ_REL);
 }
 
-void pyusdt_place_name(char *to, size_t size, const char *from)
+void pyusdt_copy_truncated(char *to, size_t size, const char *from)
 {
-    uint32_t length = pyusdt_text_cut(from, size, (uint32_t)size - 1);
+    uint32_t length = pyusdt_text_truncated_length(from, size, (uint32_t)size - 1);
 
     memcpy(to, from, length);
     to[length] = '\0';
@@ -55,9 +55,9 @@ static struct {
     uint32_t places_room, strings_room; /* bytes of both whose pages the files have */
     struct index by_place, by_string;
     uint32_t remarks[PYUSDT_REMARKS]; /* as the files have them */
-} own;
+} process_places;
 
-static uint32_t mix(uint32_t hash, uint32_t word)
+static uint32_t mix_hash(uint32_t hash, uint32_t word)
 {
     return (hash ^ word) * 0x01000193u;
 }
@@ -67,20 +67,21 @@ static uint32_t hash_string(const char *string)
     uint32_t hash = 0x811c9dc5u;
 
     for (; *string; string++)
-        hash = mix(hash, (uint8_t)*string);
+        hash = mix_hash(hash, (uint8_t)*string);
     return hash ^ hash >> 15;
 }
 
 static uint32_t hash_place(const struct pyusdt_ctl_place *place)
 {
-    uint32_t hash =
-        mix(mix(mix(mix(0x811c9dc5u, place->module), place->function), place->file), place->line);
+    uint32_t hash = mix_hash(
+        mix_hash(mix_hash(mix_hash(0x811c9dc5u, place->module), place->function), place->file),
+        place->line);
     return hash ^ hash >> 15;
 }
 
 /* Where the entry is, or where it belongs: `number` is 0 there. */
-static struct entry *find(const struct index *index, uint32_t hash,
-                          bool (*same)(uint32_t number, const void *key), const void *key)
+static struct entry *find_entry(const struct index *index, uint32_t hash,
+                                bool (*same)(uint32_t number, const void *key), const void *key)
 {
     for (uint32_t at = hash;; at++) {
         struct entry *entry = &index->entry[at & (index->size - 1)];
@@ -89,7 +90,7 @@ static struct entry *find(const struct index *index, uint32_t hash,
     }
 }
 
-static bool never(uint32_t number, const void *key)
+static bool matches_nothing(uint32_t number, const void *key)
 {
     (void)number, (void)key;
     return false;
@@ -115,7 +116,7 @@ static bool make_index_room(struct index *index, uint32_t more)
         return false;
     for (uint32_t i = 0; i < index->size; i++)
         if (index->entry[i].number != 0)
-            *find(&larger, index->entry[i].hash, never, NULL) = index->entry[i];
+            *find_entry(&larger, index->entry[i].hash, matches_nothing, NULL) = index->entry[i];
     __atomic_store_n(&index->entry, larger.entry, __ATOMIC_RELEASE);
     __atomic_store_n(&index->size, larger.size, __ATOMIC_RELEASE);
     if (old.entry)
@@ -125,18 +126,19 @@ static bool make_index_room(struct index *index, uint32_t more)
 
 static bool same_string(uint32_t number, const void *key)
 {
-    return strcmp(own.table->strings + number, key) == 0;
+    return strcmp(process_places.table->strings + number, key) == 0;
 }
 
 static bool same_place(uint32_t number, const void *key)
 {
-    return memcmp(&own.table->place[number - 1], key, sizeof(struct pyusdt_ctl_place)) == 0;
+    return memcmp(&process_places.table->place[number - 1], key, sizeof(struct pyusdt_ctl_place)) ==
+           0;
 }
 
 /* ---- pages of the files ---- */
 
 /* In a file that has them not yet: all that the table needs. */
-static int allocate(int fd, uint32_t places_room, uint32_t strings_room)
+static int allocate_pages(int fd, uint32_t places_room, uint32_t strings_room)
 {
     int r = 0;
 
@@ -150,33 +152,33 @@ static int allocate(int fd, uint32_t places_room, uint32_t strings_room)
 
 int pyusdt_places_allocate(int fd)
 {
-    return allocate(fd, own.places_room, own.strings_room);
+    return allocate_pages(fd, process_places.places_room, process_places.strings_room);
 }
 
-static struct pyusdt_ctl_places *places_in(struct pyusdt_ctl_header *file)
+static struct pyusdt_ctl_places *find_places(struct pyusdt_ctl_header *file)
 {
     return (void *)((char *)file + PYUSDT_CTL_PLACES);
 }
 
 /* By its name; to a process that has become another user that is closed, and there is its address. */
-static int allocate_in(struct pyusdt_ctl_header *file, enum pyusdt_file kind, uint32_t places_room,
-                       uint32_t strings_room)
+static int allocate_in_file(struct pyusdt_ctl_header *file, enum pyusdt_file kind,
+                            uint32_t places_room, uint32_t strings_room)
 {
-    struct pyusdt_name name = {.kind = kind, .who = pyusdt_core.who};
-    int dir = pyusdt_core_rundir(), fd, r;
+    struct pyusdt_name name = {.kind = kind, .process = pyusdt_core.identity};
+    int dir = pyusdt_core_open_rundir(), fd, r;
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
 
     if (dir < 0) {
-        r = pyusdt_os_populate(places_in(file)->place, places_room);
-        return r ? r : pyusdt_os_populate(places_in(file)->strings, strings_room);
+        r = pyusdt_os_populate(find_places(file)->place, places_room);
+        return r ? r : pyusdt_os_populate(find_places(file)->strings, strings_room);
     }
     pyusdt_name_format(&name, text);
     fd = pyusdt_file_open(dir, text, O_RDWR, &size);
     close(dir);
     if (fd < 0)
         return fd;
-    r = size >= PYUSDT_CTL_SIZE ? allocate(fd, places_room, strings_room) : -EIO;
+    r = size >= PYUSDT_CTL_SIZE ? allocate_pages(fd, places_room, strings_room) : -EIO;
     close(fd);
     return r;
 }
@@ -189,7 +191,7 @@ static uint32_t round_up(uint64_t size, uint64_t most)
 
 static int check_head_room(uint32_t bytes)
 {
-    int dir = pyusdt_core_rundir(), r = pyusdt_head_room_take(dir, bytes);
+    int dir = pyusdt_core_open_rundir(), r = pyusdt_head_room_reserve(dir, bytes);
 
     if (dir >= 0)
         close(dir);
@@ -200,71 +202,76 @@ static int check_head_room(uint32_t bytes)
 static int make_file_room(uint32_t more)
 {
     uint32_t places = round_up((pyusdt_places_count + 1) * sizeof(struct pyusdt_ctl_place),
-                               sizeof own.table->place);
-    uint32_t strings = round_up((uint64_t)own.strings + more, sizeof own.table->strings);
+                               sizeof process_places.table->place);
+    uint32_t strings =
+        round_up((uint64_t)process_places.strings + more, sizeof process_places.table->strings);
     int r;
 
-    if (places <= own.places_room && strings <= own.strings_room)
+    if (places <= process_places.places_room && strings <= process_places.strings_room)
         return 0;
-    r = check_head_room((places - own.places_room + strings - own.strings_room) *
-                        (pyusdt_core.flight ? 2u : 1u));
+    r = check_head_room(
+        (places - process_places.places_room + strings - process_places.strings_room) *
+        (pyusdt_core.flight ? 2u : 1u));
     if (r == 0)
-        r = allocate_in(pyusdt_core.ctl, PYUSDT_FILE_CTL, places, strings);
+        r = allocate_in_file(pyusdt_core.ctl, PYUSDT_FILE_CTL, places, strings);
     if (r == 0 && pyusdt_core.flight)
-        r = allocate_in(pyusdt_core.flight, PYUSDT_FILE_FLIGHT, places, strings);
+        r = allocate_in_file(pyusdt_core.flight, PYUSDT_FILE_FLIGHT, places, strings);
     if (r != 0)
         return r;
-    own.places_room = places;
-    own.strings_room = strings;
+    process_places.places_room = places;
+    process_places.strings_room = strings;
     return 0;
 }
 
 /* ---- the table ---- */
 
 /* All of it, in a file that is new and has its pages. */
-void pyusdt_places_show(struct pyusdt_ctl_header *file)
+void pyusdt_places_copy_to(struct pyusdt_ctl_header *file)
 {
     file->places = PYUSDT_CTL_PLACES;
-    if (own.table) {
-        memcpy(places_in(file)->place, own.table->place,
-               pyusdt_places_count * sizeof *own.table->place);
-        memcpy(places_in(file)->strings, own.table->strings, own.strings);
+    if (process_places.table) {
+        memcpy(find_places(file)->place, process_places.table->place,
+               pyusdt_places_count * sizeof *process_places.table->place);
+        memcpy(find_places(file)->strings, process_places.table->strings, process_places.strings);
     }
     atomic_store(&file->nplaces, pyusdt_places_count);
     for (unsigned i = 0; i < PYUSDT_REMARKS; i++)
-        atomic_store(&file->remarks[i], own.remarks[i]);
+        atomic_store(&file->remarks[i], process_places.remarks[i]);
 }
 
 /* The last place, and the strings that came with it. */
-static void show_new(struct pyusdt_ctl_header *file)
+static void append_to_file(struct pyusdt_ctl_header *file)
 {
-    struct pyusdt_ctl_places *places = places_in(file);
+    struct pyusdt_ctl_places *places = find_places(file);
 
-    memcpy(places->strings + own.shown, own.table->strings + own.shown, own.strings - own.shown);
+    memcpy(places->strings + process_places.shown,
+           process_places.table->strings + process_places.shown,
+           process_places.strings - process_places.shown);
     PYUSDT_HOOK(16);
-    places->place[pyusdt_places_count - 1] = own.table->place[pyusdt_places_count - 1];
+    places->place[pyusdt_places_count - 1] = process_places.table->place[pyusdt_places_count - 1];
     PYUSDT_HOOK(17);
     atomic_store_explicit(&file->nplaces, pyusdt_places_count, memory_order_release);
     PYUSDT_HOOK(18);
 }
 
-static bool begin(void)
+static bool map_table(void)
 {
-    if (own.table)
+    if (process_places.table)
         return true;
-    own.table = map_private(sizeof *own.table);
-    own.strings = 1; /* the empty one */
-    return own.table != NULL;
+    process_places.table = map_private(sizeof *process_places.table);
+    process_places.strings = 1; /* the empty one */
+    return process_places.table != NULL;
 }
 
 /* A string's entry; of the empty one, which needs none, NULL. */
 static struct entry *find_string(const char *string)
 {
-    return *string ? find(&own.by_string, hash_string(string), same_string, string) : NULL;
+    return *string ? find_entry(&process_places.by_string, hash_string(string), same_string, string)
+                   : NULL;
 }
 
 /* Where it is in the table, behind all others if it is new. */
-static uint32_t put_string(const char *string)
+static uint32_t add_string(const char *string)
 {
     struct entry *entry = find_string(string);
     uint32_t size = (uint32_t)strlen(string) + 1;
@@ -272,11 +279,11 @@ static uint32_t put_string(const char *string)
     if (!entry)
         return 0;
     if (entry->number == 0) {
-        uint32_t at = own.strings;
-        memcpy(own.table->strings + at, string, size);
-        __atomic_store_n(&own.strings, at + size, __ATOMIC_RELEASE);
+        uint32_t at = process_places.strings;
+        memcpy(process_places.table->strings + at, string, size);
+        __atomic_store_n(&process_places.strings, at + size, __ATOMIC_RELEASE);
         *entry = (struct entry){hash_string(string), at};
-        own.by_string.used++;
+        process_places.by_string.used++;
     }
     return entry->number;
 }
@@ -298,36 +305,37 @@ static uint32_t find_place(const struct names *names, uint32_t line)
     if ((module && module->number == 0) || (function && function->number == 0) ||
         (file && file->number == 0))
         return 0;
-    return find(&own.by_place, hash_place(&place), same_place, &place)->number;
+    return find_entry(&process_places.by_place, hash_place(&place), same_place, &place)->number;
 }
 
 static void add_place(const struct names *names, uint32_t line)
 {
-    struct pyusdt_ctl_place place = {put_string(names->module), put_string(names->function),
-                                     put_string(names->file), line};
+    struct pyusdt_ctl_place place = {add_string(names->module), add_string(names->function),
+                                     add_string(names->file), line};
 
-    own.table->place[pyusdt_places_count] = place;
+    process_places.table->place[pyusdt_places_count] = place;
     __atomic_store_n(&pyusdt_places_count, pyusdt_places_count + 1, __ATOMIC_RELEASE);
-    *find(&own.by_place, hash_place(&place), never, NULL) =
+    *find_entry(&process_places.by_place, hash_place(&place), matches_nothing, NULL) =
         (struct entry){hash_place(&place), pyusdt_places_count};
-    own.by_place.used++;
-    show_new(pyusdt_core.ctl);
+    process_places.by_place.used++;
+    append_to_file(pyusdt_core.ctl);
     if (pyusdt_core.flight)
-        show_new(pyusdt_core.flight);
-    own.shown = own.strings;
+        append_to_file(pyusdt_core.flight);
+    process_places.shown = process_places.strings;
 }
 
-static uint32_t number_of(const struct names *names, uint32_t line)
+static uint32_t number_names(const struct names *names, uint32_t line)
 {
     uint32_t number;
 
-    if (!begin() || !make_index_room(&own.by_place, 1) || !make_index_room(&own.by_string, 3))
+    if (!map_table() || !make_index_room(&process_places.by_place, 1) ||
+        !make_index_room(&process_places.by_string, 3))
         return 0;
     number = find_place(names, line);
     if (number != 0)
         return number;
     if (pyusdt_places_count == PYUSDT_MAX_PLACES ||
-        own.strings + sizeof *names > sizeof own.table->strings ||
+        process_places.strings + sizeof *names > sizeof process_places.table->strings ||
         make_file_room(sizeof *names) != 0)
         return 0;
     add_place(names, line);
@@ -339,32 +347,32 @@ uint32_t pyusdt_place_number(const char *module, const char *function, const cha
 {
     struct names names;
 
-    pyusdt_place_name(names.module, sizeof names.module, module);
-    pyusdt_place_name(names.function, sizeof names.function, function);
-    pyusdt_place_name(names.file, sizeof names.file, file);
-    return number_of(&names, line);
+    pyusdt_copy_truncated(names.module, sizeof names.module, module);
+    pyusdt_copy_truncated(names.function, sizeof names.function, function);
+    pyusdt_copy_truncated(names.file, sizeof names.file, file);
+    return number_names(&names, line);
 }
 
-struct question {
+struct lookup {
     const char *module, *function, *file;
     uint32_t line, number;
 };
 
-static void find_out(void *arg)
+static void number_locked(void *arg)
 {
-    struct question *question = arg;
+    struct lookup *lookup = arg;
 
-    question->number =
-        pyusdt_place_number(question->module, question->function, question->file, question->line);
+    lookup->number =
+        pyusdt_place_number(lookup->module, lookup->function, lookup->file, lookup->line);
 }
 
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
 {
-    struct question question = {module, function, file, line, 0};
+    struct lookup lookup = {module, function, file, line, 0};
 
     if (pyusdt_is_published(0))
-        pyusdt_spare_stack_call_locked(true, find_out, &question);
-    return question.number;
+        pyusdt_spare_stack_call_locked(true, number_locked, &lookup);
+    return lookup.number;
 }
 
 int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text,
@@ -380,7 +388,7 @@ int pyusdt_remark_set(unsigned which, const char *provider, const char *names, c
         return -ENOSPC;
     if (!pyusdt_is_published(0) || !pyusdt_core_lock(true))
         return -EAGAIN;
-    own.remarks[which] = number;
+    process_places.remarks[which] = number;
     atomic_store(&pyusdt_core.ctl->remarks[which], number);
     pyusdt_core_unlock();
     return 0;
@@ -388,8 +396,8 @@ int pyusdt_remark_set(unsigned which, const char *provider, const char *names, c
 
 void pyusdt_place_names(uint32_t place, const char **module, const char **function)
 {
-    const struct pyusdt_ctl_place *known = &own.table->place[place - 1];
+    const struct pyusdt_ctl_place *known = &process_places.table->place[place - 1];
 
-    *module = own.table->strings + known->module;
-    *function = own.table->strings + known->function;
+    *module = process_places.table->strings + known->module;
+    *function = process_places.table->strings + known->function;
 }

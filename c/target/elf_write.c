@@ -101,14 +101,15 @@ struct writer {
     unsigned n;
     uint8_t *data;
     size_t size, room;
-    bool failed;    /* no memory: everything after it does nothing */
-    uint64_t moved; /* what an address of the writable segment is beyond its offset in the file */
+    bool failed; /* no memory: everything after it does nothing */
+    uint64_t
+        address_shift; /* what an address of the writable segment is beyond its offset in the file */
     Elf64_Shdr section[SECTIONS];
 };
 
 /* ---- bytes ---- */
 
-static void *extend(struct writer *w, size_t size)
+static void *append_zeros(struct writer *w, size_t size)
 {
     if (w->failed)
         return NULL;
@@ -127,29 +128,29 @@ static void *extend(struct writer *w, size_t size)
     return w->data + w->size - size;
 }
 
-static void put(struct writer *w, const void *bytes, size_t size)
+static void append_bytes(struct writer *w, const void *bytes, size_t size)
 {
-    void *at = extend(w, size);
+    void *at = append_zeros(w, size);
     if (at)
         memcpy(at, bytes, size);
 }
 
-static void put_text(struct writer *w, const char *text)
+static void append_text(struct writer *w, const char *text)
 {
-    put(w, text, strlen(text) + 1);
+    append_bytes(w, text, strlen(text) + 1);
 }
 
-static void align(struct writer *w, size_t to)
+static void align_end(struct writer *w, size_t to)
 {
-    extend(w, (to - w->size % to) % to);
+    append_zeros(w, (to - w->size % to) % to);
 }
 
-static void begin(struct writer *w, unsigned which)
+static void begin_section(struct writer *w, unsigned which)
 {
     Elf64_Shdr *section = &w->section[which];
 
     if (kinds[which].align)
-        align(w, kinds[which].align);
+        align_end(w, kinds[which].align);
     section->sh_type = kinds[which].type;
     section->sh_flags = kinds[which].flags;
     section->sh_addralign = kinds[which].align;
@@ -158,10 +159,10 @@ static void begin(struct writer *w, unsigned which)
     section->sh_info = kinds[which].info;
     section->sh_offset = w->size;
     if (section->sh_flags & SHF_ALLOC)
-        section->sh_addr = w->size + (section->sh_flags & SHF_WRITE ? w->moved : 0);
+        section->sh_addr = w->size + (section->sh_flags & SHF_WRITE ? w->address_shift : 0);
 }
 
-static void end(struct writer *w, unsigned which)
+static void end_section(struct writer *w, unsigned which)
 {
     w->section[which].sh_size = w->size - w->section[which].sh_offset;
 }
@@ -186,7 +187,7 @@ int pyusdt_elf_function(const char *provider, const char *name, char *function, 
     return 0;
 }
 
-static int check(const struct writer *w, struct pyusdt_error *why)
+static int check_names(const struct writer *w, struct pyusdt_error *why)
 {
     int r = pyusdt_provider_check(w->provider, why);
 
@@ -205,11 +206,11 @@ static void put_note(struct writer *w, unsigned kind, const char *owner, const v
 {
     const Elf64_Nhdr header = {(Elf64_Word)strlen(owner) + 1, (Elf64_Word)size, kind};
 
-    put(w, &header, sizeof header);
-    put_text(w, owner);
-    align(w, 4);
-    put(w, bytes, size);
-    align(w, 4);
+    append_bytes(w, &header, sizeof header);
+    append_text(w, owner);
+    align_end(w, 4);
+    append_bytes(w, bytes, size);
+    align_end(w, 4);
 }
 
 /* The two tables, then each probe's function. */
@@ -218,16 +219,16 @@ static void put_symbols(struct writer *w, size_t *sites, size_t *semaphores)
     Elf64_Sym symbol = {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT)};
     size_t name = 1;
 
-    extend(w, sizeof symbol); /* symbol 0 is none */
-    *sites = w->size;         /* addresses and sizes are filled in when they are known */
+    append_zeros(w, sizeof symbol); /* symbol 0 is none */
+    *sites = w->size;               /* addresses and sizes are filled in when they are known */
     symbol.st_name = (Elf64_Word)name;
     symbol.st_shndx = TEXT;
-    put(w, &symbol, sizeof symbol);
+    append_bytes(w, &symbol, sizeof symbol);
     name += sizeof PYUSDT_ELF_SITES;
     *semaphores = w->size;
     symbol.st_name = (Elf64_Word)name;
     symbol.st_shndx = PROBES;
-    put(w, &symbol, sizeof symbol);
+    append_bytes(w, &symbol, sizeof symbol);
     name += sizeof PYUSDT_ELF_SEMAPHORES;
     for (unsigned i = 0; i < w->n; i++) {
         char function[2 * NAME_SIZE];
@@ -235,20 +236,20 @@ static void put_symbols(struct writer *w, size_t *sites, size_t *semaphores)
         symbol.st_name = (Elf64_Word)name;
         symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
         symbol.st_shndx = TEXT;
-        put(w, &symbol, sizeof symbol);
+        append_bytes(w, &symbol, sizeof symbol);
         name += strlen(function) + 1;
     }
 }
 
 static void put_names(struct writer *w)
 {
-    put_text(w, "");
-    put_text(w, PYUSDT_ELF_SITES);
-    put_text(w, PYUSDT_ELF_SEMAPHORES);
+    append_text(w, "");
+    append_text(w, PYUSDT_ELF_SITES);
+    append_text(w, PYUSDT_ELF_SEMAPHORES);
     for (unsigned i = 0; i < w->n; i++) {
         char function[2 * NAME_SIZE];
         pyusdt_elf_function(w->provider, w->probes[i].name, function, sizeof function);
-        put_text(w, function);
+        append_text(w, function);
     }
 }
 
@@ -257,10 +258,10 @@ static void put_hash(struct writer *w)
 {
     uint32_t symbols = w->n + 3, head[] = {1, symbols, 1};
 
-    put(w, head, sizeof head);
+    append_bytes(w, head, sizeof head);
     for (uint32_t i = 0; i < symbols; i++) {
         uint32_t next = i == 0 || i + 1 == symbols ? 0 : i + 1;
-        put(w, &next, sizeof next);
+        append_bytes(w, &next, sizeof next);
     }
 }
 
@@ -273,10 +274,10 @@ static void put_sites(struct writer *w)
         memcpy(code, w->machine->code, sizeof code);
         if (w->machine->number == EM_X86_64 && i > 0)
             code[0] = X86_RET; /* the site before's */
-        put(w, code, sizeof code);
+        append_bytes(w, code, sizeof code);
     }
     if (w->machine->number == EM_X86_64)
-        put(w, &ret, 1);
+        append_bytes(w, &ret, 1);
 }
 
 static void put_dynamic(struct writer *w)
@@ -286,7 +287,7 @@ static void put_dynamic(struct writer *w)
         {DT_SYMTAB, {w->section[DYNSYM].sh_addr}}, {DT_STRSZ, {w->section[DYNSTR].sh_size}},
         {DT_SYMENT, {sizeof(Elf64_Sym)}},          {DT_NULL, {0}},
     };
-    put(w, entries, sizeof entries);
+    append_bytes(w, entries, sizeof entries);
 }
 
 static void put_operands(const struct writer *w, const struct pyusdt_probe_def *probe, char *text)
@@ -327,10 +328,10 @@ static void put_probe_notes(struct writer *w)
 
 static void put_section_names(struct writer *w)
 {
-    put_text(w, "");
+    append_text(w, "");
     for (unsigned i = 1; i < SECTIONS; i++) {
         w->section[i].sh_name = (Elf64_Word)(w->size - w->section[SHSTRTAB].sh_offset);
-        put_text(w, kinds[i].name);
+        append_text(w, kinds[i].name);
     }
 }
 
@@ -388,7 +389,7 @@ static void fill_headers(struct writer *w, uint64_t sections, uint64_t read_end)
 }
 
 /* So that no bit stands for a few bytes only. */
-static uint64_t stir(uint64_t hash)
+static uint64_t mix_bits(uint64_t hash)
 {
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
     hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ull;
@@ -403,7 +404,7 @@ static void fill_id(struct writer *w, uint8_t *id)
     for (size_t i = 0; i < w->size; i++)
         hash = (hash ^ w->data[i]) * 0x100000001b3ull;
     for (unsigned i = 0; i < 3; i++)
-        words[i] = hash = stir(hash);
+        words[i] = hash = mix_bits(hash);
     memcpy(id, words, PYUSDT_ELF_ID_SIZE);
     memcpy(w->data + w->section[BUILD_ID].sh_offset + sizeof(Elf64_Nhdr) + 4, words, BUILD_ID_SIZE);
 }
@@ -415,22 +416,23 @@ static void write_file(struct writer *w, uint8_t *id)
     size_t sites = 0, semaphores = 0;
     uint64_t read_end, sections;
 
-    extend(w, sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr));
-    begin(w, BUILD_ID), put_note(w, NT_GNU_BUILD_ID, "GNU", no_id, sizeof no_id), end(w, BUILD_ID);
-    begin(w, HASH), put_hash(w), end(w, HASH);
-    begin(w, DYNSYM), put_symbols(w, &sites, &semaphores), end(w, DYNSYM);
-    begin(w, DYNSTR), put_names(w), end(w, DYNSTR);
-    begin(w, TEXT), put_sites(w), end(w, TEXT);
-    begin(w, BASE), extend(w, 1), end(w, BASE);
+    append_zeros(w, sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr));
+    begin_section(w, BUILD_ID), put_note(w, NT_GNU_BUILD_ID, "GNU", no_id, sizeof no_id),
+        end_section(w, BUILD_ID);
+    begin_section(w, HASH), put_hash(w), end_section(w, HASH);
+    begin_section(w, DYNSYM), put_symbols(w, &sites, &semaphores), end_section(w, DYNSYM);
+    begin_section(w, DYNSTR), put_names(w), end_section(w, DYNSTR);
+    begin_section(w, TEXT), put_sites(w), end_section(w, TEXT);
+    begin_section(w, BASE), append_zeros(w, 1), end_section(w, BASE);
     read_end = w->size;
-    w->moved = (read_end + PAGE - 1) / PAGE * PAGE;
-    begin(w, DYNAMIC), put_dynamic(w), end(w, DYNAMIC);
-    begin(w, PROBES), extend(w, 2ul * w->n), end(w, PROBES);
-    begin(w, STAPSDT), put_probe_notes(w), end(w, STAPSDT);
-    begin(w, SHSTRTAB), put_section_names(w), end(w, SHSTRTAB);
-    align(w, 8);
+    w->address_shift = (read_end + PAGE - 1) / PAGE * PAGE;
+    begin_section(w, DYNAMIC), put_dynamic(w), end_section(w, DYNAMIC);
+    begin_section(w, PROBES), append_zeros(w, 2ul * w->n), end_section(w, PROBES);
+    begin_section(w, STAPSDT), put_probe_notes(w), end_section(w, STAPSDT);
+    begin_section(w, SHSTRTAB), put_section_names(w), end_section(w, SHSTRTAB);
+    align_end(w, 8);
     sections = w->size;
-    put(w, w->section, sizeof w->section);
+    append_bytes(w, w->section, sizeof w->section);
     if (w->failed)
         return;
     fill_symbols(w, sites, semaphores);
@@ -443,7 +445,7 @@ int pyusdt_elf_write(const struct pyusdt_elf_machine *machine, const char *provi
                      struct pyusdt_error *why)
 {
     struct writer w = {.machine = machine, .provider = provider, .probes = probes, .n = n};
-    int r = check(&w, why);
+    int r = check_names(&w, why);
 
     if (r != 0)
         return r;

@@ -2,7 +2,7 @@
  * One event as bytes (layout.h: struct pyusdt_ring_event), made in the place where it is published, in one pass.
  *
  * In:  what the session wants of the probe; the arguments. Out: the event, and how long it is.
- * Always: no more than pyusdt_event_most() bytes are written, and nothing behind the event.
+ * Always: no more than pyusdt_event_max_size() bytes are written, and nothing behind the event.
  */
 #ifndef PYUSDT_ENCODE_H
 #define PYUSDT_ENCODE_H
@@ -17,8 +17,8 @@ static inline uint32_t pyusdt_capture_size(uint32_t length)
 }
 
 /* How much of a string goes in. */
-static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand,
-                                       const struct pyusdt_args *args, uint32_t index)
+static inline uint32_t pyusdt_captured_length(const struct pyusdt_demand *demand,
+                                              const struct pyusdt_args *args, uint32_t index)
 {
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
@@ -52,7 +52,7 @@ static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_d
 
 /* Not part of what is made of an event without a stack. */
 static __attribute__((noinline, unused)) uint32_t
-pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+pyusdt_captured_stack_size(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     return 8u * (parts.natives + parts.others + parts.more);
@@ -63,11 +63,11 @@ static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t
                                     const struct pyusdt_args *args)
 {
     return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0 &&
-           pyusdt_stack_captured(demand, args) != 0;
+           pyusdt_captured_stack_size(demand, args) != 0;
 }
 
 /* The longest that an event can be. */
-static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
+static inline uint32_t pyusdt_event_max_size(const struct pyusdt_demand *demand)
 {
     const uint32_t stack = 8u * (demand->frames * (demand->natives ? 2 : 1) + 1);
     uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
@@ -87,9 +87,9 @@ static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uin
 
     for (uint32_t i = 0; i < demand->ncaptures; i++)
         if (args->value[demand->index[i]] != 0)
-            size += pyusdt_capture_size(pyusdt_captured(demand, args, demand->index[i]));
+            size += pyusdt_capture_size(pyusdt_captured_length(demand, args, demand->index[i]));
     if (pyusdt_has_stack(demand, mask, args))
-        size += pyusdt_capture_size(pyusdt_stack_captured(demand, args));
+        size += pyusdt_capture_size(pyusdt_captured_stack_size(demand, args));
     return (size + 7) & ~7u;
 }
 
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(
         const uint8_t *from = (const uint8_t *)(uintptr_t)args->value[*each];
         if (PYUSDT_UNLIKELY(!from))
             continue;
-        to = pyusdt_encode_string(to, *each, from, pyusdt_captured(demand, args, *each));
+        to = pyusdt_encode_string(to, *each, from, pyusdt_captured_length(demand, args, *each));
         strings++;
     }
     if (PYUSDT_UNLIKELY(pyusdt_has_stack(demand, mask, args))) {

@@ -22,16 +22,16 @@
 #include "shared/sigbus_guard.h"
 #include "shared/os.h"
 
-#define KEPT 7       /* and the new one: eight */
-#define SWEPT_MAX 64 /* at once; the next process goes on */
+#define KEPT_FILES 7    /* and the new one: eight */
+#define REMOVALS_MAX 64 /* at once; the next process goes on */
 
 /* ---- what is asked for ---- */
 
 /* 1, and the size of a ring, which is a power of two; 0; -EINVAL for what can not be read. */
-static int asked_for(uint64_t *ring)
+static int read_ring_size(uint64_t *ring)
 {
     static const char units[] = "kmg";
-    const char *text = pyusdt_os_has_more_rights() ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
+    const char *text = pyusdt_os_is_secure_exec() ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
     uint64_t size = 0;
 
     if (!text || !*text || strcmp(text, "0") == 0)
@@ -49,7 +49,7 @@ static int asked_for(uint64_t *ring)
 }
 
 /* Of each event's stack, native ones beside them; 0: none. */
-static uint32_t frames_asked_for(void)
+static uint32_t read_frames(void)
 {
     const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
     long frames = text ? atol(text) : 0;
@@ -64,17 +64,17 @@ static uint32_t frames_asked_for(void)
 struct dead {
     int dir;
     unsigned n;
-    struct pyusdt_identity who[SWEPT_MAX];
+    struct pyusdt_identity processes[REMOVALS_MAX];
 };
 
-static int collect(void *arg, const char *text, const struct pyusdt_name *name)
+static int collect_dead(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct dead *dead = arg;
     struct pyusdt_ctl_header header;
     uint64_t size;
     int fd;
 
-    if (name->kind != PYUSDT_FILE_FLIGHT || pyusdt_alive(&name->who))
+    if (name->kind != PYUSDT_FILE_FLIGHT || pyusdt_is_alive(&name->process))
         return 0;
     fd = pyusdt_file_open(dead->dir, text, O_RDONLY, &size);
     if (fd < 0)
@@ -83,36 +83,36 @@ static int collect(void *arg, const char *text, const struct pyusdt_name *name)
         header.magic != PYUSDT_FLIGHT_MAGIC ||
         header.pidns ==
             pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
-        dead->who[dead->n++] = name->who;
+        dead->processes[dead->n++] = name->process;
     close(fd);
-    return dead->n == SWEPT_MAX;
+    return dead->n == REMOVALS_MAX;
 }
 
 /* The oldest go, by when their processes started. */
-static void sweep(int dir)
+static void remove_oldest(int dir)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT};
     struct dead dead = {.dir = dir};
     char text[PYUSDT_NAME_SIZE];
 
-    pyusdt_rundir_each(dir, collect, &dead);
-    while (dead.n > KEPT) {
+    pyusdt_rundir_each(dir, collect_dead, &dead);
+    while (dead.n > KEPT_FILES) {
         unsigned oldest = 0;
         for (unsigned i = 1; i < dead.n; i++)
-            if (dead.who[i].starttime < dead.who[oldest].starttime)
+            if (dead.processes[i].starttime < dead.processes[oldest].starttime)
                 oldest = i;
-        name.who = dead.who[oldest];
+        name.process = dead.processes[oldest];
         pyusdt_name_format(&name, text);
         pyusdt_rundir_unlink(dir, text);
-        dead.who[oldest] = dead.who[--dead.n];
+        dead.processes[oldest] = dead.processes[--dead.n];
     }
 }
 
 /* ---- our own ---- */
 
-static void own_name(char *text)
+static void format_file_name(char *text)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT, .who = pyusdt_core.who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT, .process = pyusdt_core.identity};
     pyusdt_name_format(&name, text);
 }
 
@@ -121,7 +121,7 @@ static int open_file(int dir, int flags)
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
 
-    own_name(text);
+    format_file_name(text);
     if (!(flags & O_CREAT))
         return pyusdt_file_open(dir, text, flags, &size);
     pyusdt_rundir_unlink(dir, text); /* of a dead namesake, or of our own without success */
@@ -132,11 +132,11 @@ static void remove_file(int dir)
 {
     char text[PYUSDT_NAME_SIZE];
 
-    own_name(text);
+    format_file_name(text);
     pyusdt_rundir_unlink(dir, text);
 }
 
-static void describe(struct pyusdt_ctl_header *flight)
+static void fill_header(struct pyusdt_ctl_header *flight)
 {
     struct pyusdt_flight_info *info = (void *)((char *)flight + PYUSDT_CTL_SLOTS);
     struct timespec wall;
@@ -161,16 +161,16 @@ static int make_demand(struct pyusdt_slot *slot)
         return -ENOMEM;
     memset(demand, 0, pyusdt_core.table.nprobes * sizeof *demand);
     atomic_store(&slot->demand, demand);
-    pyusdt_demand_all(demand, 0, frames_asked_for());
+    pyusdt_demand_everything(demand, 0, read_frames());
     return 0;
 }
 
-static int make(int fd, uint64_t ring_size)
+static int make_file(int fd, uint64_t ring_size)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_ctl_header *flight;
     struct pyusdt_area *area;
-    int r = pyusdt_own_table_allocate(fd);
+    int r = pyusdt_target_table_allocate(fd);
 
     if (r == 0)
         r = pyusdt_places_allocate(fd);
@@ -183,7 +183,7 @@ static int make(int fd, uint64_t ring_size)
     flight = pyusdt_guard_map(NULL, PYUSDT_FLIGHT_RINGS, PROT_READ | PROT_WRITE, fd);
     if (!flight)
         return -ENOMEM;
-    describe(flight);
+    fill_header(flight);
     area = (void *)((char *)flight + PYUSDT_FLIGHT_AREA);
     area->version = PYUSDT_LAYOUT_VERSION;
     area->nprobes = PYUSDT_MAX_PROBES;
@@ -196,16 +196,16 @@ static int make(int fd, uint64_t ring_size)
 }
 
 /* Ring k, behind the others. The file says how many there are when it is usable. */
-int pyusdt_flight_ring(int dir, uint32_t k)
+int pyusdt_flight_make_ring(int dir, uint32_t k)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_ring *ring = &slot->ring[k];
     uint64_t at = PYUSDT_FLIGHT_RINGS + k * slot->size;
-    int fd, r = k > 0 ? pyusdt_head_room_take(dir, slot->size)
+    int fd, r = k > 0 ? pyusdt_head_room_reserve(dir, slot->size)
                       : 0; /* the first is what the program's user asked for */
 
     if (r == 0)
-        r = pyusdt_head_room_map(2 * slot->size);
+        r = pyusdt_head_room_check_addresses(2 * slot->size);
     fd = r != 0 ? r : open_file(dir, O_RDWR);
     if (fd < 0)
         return fd;
@@ -224,34 +224,34 @@ int pyusdt_flight_ring(int dir, uint32_t k)
     return 0;
 }
 
-static int start(int dir, uint64_t ring_size)
+static int start_recorder(int dir, uint64_t ring_size)
 {
     int fd, r;
 
-    if (!pyusdt_os_is_memory(dir))
+    if (!pyusdt_os_is_in_memory(dir))
         return -ENOTSUP;
-    sweep(dir);
+    remove_oldest(dir);
     fd = open_file(dir, O_CREAT);
     if (fd < 0)
         return fd;
-    r = make(fd, ring_size);
+    r = make_file(fd, ring_size);
     close(fd);
     if (r == 0)
-        r = pyusdt_flight_ring(dir, 0);
+        r = pyusdt_flight_make_ring(dir, 0);
     if (r == 0) {
         PYUSDT_HOOK(14);
         atomic_store(&pyusdt_core.flight->magic, PYUSDT_FLIGHT_MAGIC);
         return 0;
     }
     remove_file(dir);
-    pyusdt_flight_forget();
+    pyusdt_flight_close();
     return r;
 }
 
 /* Goes on in the file of before, which other threads may be writing to, if it has the same probes. */
-static int resume(void)
+static int resume_recorder(void)
 {
-    const struct pyusdt_table *table = &pyusdt_core.table;
+    const struct pyusdt_probe_table *table = &pyusdt_core.table;
     struct pyusdt_ctl_header *flight = pyusdt_core.flight;
     const char *bytes = (const char *)flight;
 
@@ -270,29 +270,29 @@ bool pyusdt_flight_is_wanted(void)
 {
     uint64_t ring_size;
 
-    return asked_for(&ring_size) != 0;
+    return read_ring_size(&ring_size) != 0;
 }
 
 int pyusdt_flight_start(int dir)
 {
     uint64_t ring_size = 0;
-    int r = asked_for(&ring_size);
+    int r = read_ring_size(&ring_size);
 
     if (r != 1)
         return r;
-    return pyusdt_core.flight ? resume() : start(dir, ring_size);
+    return pyusdt_core.flight ? resume_recorder() : start_recorder(dir, ring_size);
 }
 
 /* What there is no room for is not recorded: its demand stays 0. */
-void pyusdt_flight_grow(uint32_t first)
+void pyusdt_flight_add_probes(uint32_t first)
 {
     int dir = pyusdt_core.flight ? pyusdt_rundir_open(pyusdt_core.rundir, NULL) : -1;
     int fd = dir < 0 ? -1 : open_file(dir, O_RDWR);
 
-    if (fd >= 0 && pyusdt_own_table_allocate(fd) == 0) {
-        pyusdt_own_table_show(pyusdt_core.flight);
-        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first,
-                          frames_asked_for());
+    if (fd >= 0 && pyusdt_target_table_allocate(fd) == 0) {
+        pyusdt_target_table_copy_to(pyusdt_core.flight);
+        pyusdt_demand_everything(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first,
+                                 read_frames());
     }
     if (fd >= 0)
         close(fd);
@@ -300,7 +300,7 @@ void pyusdt_flight_grow(uint32_t first)
         close(dir);
 }
 
-void pyusdt_flight_forget(void)
+void pyusdt_flight_close(void)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_demand *demand = atomic_load(&slot->demand);
@@ -321,7 +321,7 @@ int pyusdt_flight(char *path, size_t size)
 
     if (!pyusdt_core.flight)
         return pyusdt_core.flight_error;
-    own_name(text);
+    format_file_name(text);
     return (size_t)snprintf(path, size, "%s/%s", pyusdt_core.rundir, text) < size ? 1
                                                                                   : -ENAMETOOLONG;
 }

@@ -22,14 +22,14 @@ int pyusdt_native_inner;
 #include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
-#define FARTHEST (8ull << 20) /* bytes from one frame to the next */
-#define ASKED 64              /* pages of a stack at one firing */
+#define FRAME_DISTANCE_MAX (8ull << 20) /* bytes from one frame to the next */
+#define CHECKED_PAGES_MAX 64            /* pages of a stack at one firing */
 
 /* A thread keeps the first page from which on its stack can be read, and in the lower bits: */
-#define KEPT_FIRST 1u /* it is the first thread's */
-#define KEPT_END 2u   /* below lies nothing that can be read */
+#define CACHED_FIRST_THREAD 1u /* it is the first thread's */
+#define CACHED_END 2u          /* below lies nothing that can be read */
 
-static uintptr_t plain(uintptr_t address)
+static uintptr_t strip_signature(uintptr_t address)
 {
 #if defined(__aarch64__)
     register uintptr_t link __asm__("x30") = address;
@@ -41,7 +41,7 @@ static uintptr_t plain(uintptr_t address)
 }
 
 /* Where the kernel has put the program's arguments. The C library looks through its whole list for that. */
-static uintptr_t arguments(void)
+static uintptr_t find_arguments(void)
 {
     static uintptr_t found;
     uintptr_t at = __atomic_load_n(&found, __ATOMIC_RELAXED);
@@ -52,17 +52,17 @@ static uintptr_t arguments(void)
 }
 
 /* Where a thread's stack ends: what is its own lies above. The first thread's ends where the kernel has put its arguments. */
-static uintptr_t end_of_stack(uintptr_t from, uintptr_t *kind)
+static uintptr_t find_stack_end(uintptr_t from, uintptr_t *kind)
 {
-    uintptr_t own;
+    uintptr_t is_thread_stack;
 
 #if defined(__aarch64__)
-    __asm__("mrs %0, tpidr_el0" : "=r"(own));
+    __asm__("mrs %0, tpidr_el0" : "=r"(is_thread_stack));
 #else
-    __asm__("mov %%fs:0, %0" : "=r"(own));
+    __asm__("mov %%fs:0, %0" : "=r"(is_thread_stack));
 #endif
-    *kind = own > from ? 0 : KEPT_FIRST;
-    return own > from ? own : arguments();
+    *kind = is_thread_stack > from ? 0 : CACHED_FIRST_THREAD;
+    return is_thread_stack > from ? is_thread_stack : find_arguments();
 }
 
 /* The kernel reads the mask before it finds that there is nothing to be done with it. */
@@ -77,24 +77,24 @@ static bool is_readable(uintptr_t page)
 
 /* Whether all from `from` to `end` is the thread's own stack. It is not, if what can be read below `end` ends before. The first
  * thread's own data lie far from its stack, between other memory: what is below them is never its stack. */
-static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
+static bool is_on_thread_stack(uintptr_t from, uintptr_t end, uintptr_t kind)
 {
-    uintptr_t kept, first;
+    uintptr_t cached, first;
 
-    if (!pyusdt_core.has_native_key || from >= end || end - from > FARTHEST ||
-        (kind == 0 && pyusdt_self_tid() == pyusdt_core.who.pid))
+    if (!pyusdt_core.has_native_key || from >= end || end - from > FRAME_DISTANCE_MAX ||
+        (kind == 0 && pyusdt_self_tid() == pyusdt_core.identity.pid))
         return false;
-    kept = (uintptr_t)pthread_getspecific(pyusdt_core.native_key);
-    first = kept != 0 ? kept & ~(PAGE - 1) : end & ~(PAGE - 1);
-    if (kept != 0 && (kept & KEPT_FIRST) != kind)
+    cached = (uintptr_t)pthread_getspecific(pyusdt_core.native_key);
+    first = cached != 0 ? cached & ~(PAGE - 1) : end & ~(PAGE - 1);
+    if (cached != 0 && (cached & CACHED_FIRST_THREAD) != kind)
         return false; /* a forked child's first thread, which was another in its parent */
-    if (from >= first || (kept & KEPT_END) != 0)
+    if (from >= first || (cached & CACHED_END) != 0)
         return from >= first;
-    for (unsigned i = 0; i < ASKED && from < first && (kind & KEPT_END) == 0; i++) {
+    for (unsigned i = 0; i < CHECKED_PAGES_MAX && from < first && (kind & CACHED_END) == 0; i++) {
         if (is_readable(first - PAGE))
             first -= PAGE;
         else
-            kind |= KEPT_END;
+            kind |= CACHED_END;
     }
     return pthread_setspecific(pyusdt_core.native_key, (void *)(first | kind)) == 0 &&
            from >= first;
@@ -102,14 +102,14 @@ static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
 
 /* *readable: the last page that is known to be; first: the page of the innermost frame. A stack that is not the thread's own goes on
  * without a gap, so that a chain that is broken leads to no memory that another thread may give back meanwhile. */
-static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t first,
-                       uintptr_t *readable)
+static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool is_thread_stack,
+                       uintptr_t first, uintptr_t *readable)
 {
-    if (to % 16 != 0 || to <= from || to - from > FARTHEST || to > end - 16)
+    if (to % 16 != 0 || to <= from || to - from > FRAME_DISTANCE_MAX || to > end - 16)
         return false;
-    if (own)
+    if (is_thread_stack)
         return true;
-    if (to / PAGE - first > ASKED)
+    if (to / PAGE - first > CHECKED_PAGES_MAX)
         return false;
     for (; *readable < to / PAGE; ++*readable)
         if (!is_readable((*readable + 1) * PAGE))
@@ -119,18 +119,18 @@ static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, ui
 
 /* A frame is 16 bytes; it lies in one page. Its bytes may be anything, also another's redzone. */
 __attribute__((noinline, no_sanitize("address"))) uint32_t
-pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
+pyusdt_read_native_frames(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
 {
     const uintptr_t first = (uintptr_t)frame / PAGE;
-    uintptr_t readable = first, kind, end = end_of_stack((uintptr_t)frame, &kind), next;
-    bool own = is_own((uintptr_t)frame, end, kind);
+    uintptr_t readable = first, kind, end = find_stack_end((uintptr_t)frame, &kind), next;
+    bool is_thread_stack = is_on_thread_stack((uintptr_t)frame, end, kind);
     uint64_t inner =
-        pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_native_take) >> 32 : 0;
+        pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_read_native_frames) >> 32 : 0;
     uint32_t n = 0;
 
     *more = false;
     for (;; frame = (const uintptr_t *)next) {
-        uint64_t word = pyusdt_code_word(plain(frame[1]));
+        uint64_t word = pyusdt_code_word(strip_signature(frame[1]));
         if (word == PYUSDT_NO_CODE)
             return n;
         if (inner == 0 || word >> 32 != inner) {
@@ -142,12 +142,13 @@ pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool 
             words[n++] = word;
         }
         next = frame[0];
-        if (!may_follow((uintptr_t)frame, next, end, own, first, &readable))
+        if (!may_follow((uintptr_t)frame, next, end, is_thread_stack, first, &readable))
             return n;
     }
 }
 #else
-uint32_t pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more)
+uint32_t pyusdt_read_native_frames(const uintptr_t *frame, uint64_t *words, uint32_t most,
+                                   bool *more)
 {
     (void)frame, (void)words, (void)most;
     *more = false;

@@ -15,7 +15,8 @@
 #pragma GCC visibility push(hidden)
 
 /* The frames behind `frame`, at most `most`; *more: there are others. */
-uint32_t pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most, bool *more);
+uint32_t pyusdt_read_native_frames(const uintptr_t *frame, uint64_t *words, uint32_t most,
+                                   bool *more);
 
 #pragma GCC visibility pop
 

@@ -17,8 +17,8 @@
 #include "target/target.h"
 #include "shared/os.h"
 
-#define FAR (1ull << 30)    /* a limit that is farther away leaves room for every program */
-#define GRANT (16ull << 20) /* bytes */
+#define FAR_LIMIT (1ull << 30) /* a limit that is farther away leaves room for every program */
+#define GRANT (16ull << 20)    /* bytes */
 #define FREE_FILES \
     (16ull << 20) /* what stays free of a file system at least, if an eighth of it is not less; */
 #define FREE_MEMORY \
@@ -26,19 +26,19 @@
      << 20) /* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
 
 struct request {
-    uint64_t more, ours; /* bytes that are asked for, and that our buffers have already */
-    bool far;            /* all limits are */
+    uint64_t more, used; /* bytes that are asked for, and that our buffers have already */
+    bool all_far;        /* all limits are */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static bool leaves_room(const struct request *request, uint64_t left, uint64_t stays_free)
+static bool leaves_head_room(const struct request *request, uint64_t left, uint64_t stays_free)
 {
     return left >= request->more && left - request->more >= stays_free &&
-           (left - request->more) / 3 >= request->ours + request->more;
+           (left - request->more) / 3 >= request->used + request->more;
 }
 
 /* ---- the file system ---- */
@@ -70,12 +70,13 @@ static int check_files(int dir, struct request *request)
         return 0;
     left = (uint64_t)fs.f_bavail * fs.f_frsize;
     all = (uint64_t)fs.f_blocks * fs.f_frsize;
-    if (left >= FAR + request->more)
+    if (left >= FAR_LIMIT + request->more)
         return 0;
-    request->far = false;
+    request->all_far = false;
     pyusdt_rundir_each(dir, add_file, &files);
-    request->ours = files.bytes;
-    return leaves_room(request, left, least(all / 8, FREE_FILES)) ? 0 : -PYUSDT_KEEPS_FILE_SPACE;
+    request->used = files.bytes;
+    return leaves_head_room(request, left, smaller(all / 8, FREE_FILES)) ? 0
+                                                                         : -PYUSDT_KEEPS_FILE_SPACE;
 }
 
 /* ---- memory and addresses ---- */
@@ -84,14 +85,14 @@ static int check_limit(void *arg, uint64_t limit, uint64_t left)
 {
     struct request *request = arg;
 
-    if (left >= FAR + request->more)
+    if (left >= FAR_LIMIT + request->more)
         return 0;
-    request->far = false;
-    return leaves_room(request, left, least(limit / 4, FREE_MEMORY)) ? 0 : -1;
+    request->all_far = false;
+    return leaves_head_room(request, left, smaller(limit / 4, FREE_MEMORY)) ? 0 : -1;
 }
 
 /* Bytes of all rings of this process: those that have pages, or all that are mapped. Rings that come or go meanwhile may be missed. */
-static uint64_t add_up_rings(bool mapped)
+static uint64_t sum_ring_bytes(bool mapped)
 {
     uint64_t sum = 0;
 
@@ -116,9 +117,9 @@ static bool use_grant(uint64_t bytes)
     return false;
 }
 
-int pyusdt_head_room_take(int dir, uint64_t bytes)
+int pyusdt_head_room_reserve(int dir, uint64_t bytes)
 {
-    struct request request = {.more = bytes, .far = true};
+    struct request request = {.more = bytes, .all_far = true};
     int r;
 
     if (use_grant(bytes))
@@ -126,22 +127,22 @@ int pyusdt_head_room_take(int dir, uint64_t bytes)
     r = check_files(dir, &request);
     if (r != 0)
         return r;
-    request.ours = add_up_rings(false);
+    request.used = sum_ring_bytes(false);
     if (pyusdt_os_memory_limits(check_limit, &request) != 0)
         return -PYUSDT_KEEPS_MEMORY;
-    if (request.far)
+    if (request.all_far)
         atomic_store(&pyusdt_core.family->granted, GRANT);
     return 0;
 }
 
-void pyusdt_head_room_forget(void)
+void pyusdt_head_room_recheck(void)
 {
     atomic_store(&pyusdt_core.family->granted, 0);
 }
 
-int pyusdt_head_room_map(uint64_t bytes)
+int pyusdt_head_room_check_addresses(uint64_t bytes)
 {
-    struct request request = {.more = bytes, .ours = add_up_rings(true)};
+    struct request request = {.more = bytes, .used = sum_ring_bytes(true)};
 
     return pyusdt_os_address_limit(check_limit, &request) != 0 ? -PYUSDT_KEEPS_ADDRESSES : 0;
 }

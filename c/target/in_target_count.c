@@ -27,11 +27,11 @@ void pyusdt_counts_begin(struct pyusdt_slot *slot)
 
     for (uint32_t row = 0; row < counting->rows; row++)
         for (uint32_t place = 1; place <= counting->room; place++)
-            atomic_store_explicit(pyusdt_count_how(counting, row, place), PYUSDT_HOW_UNKNOWN,
-                                  memory_order_relaxed);
+            atomic_store_explicit(pyusdt_count_mode(counting, row, place),
+                                  PYUSDT_COUNT_MODE_UNKNOWN, memory_order_relaxed);
     counting->rows = counting->paged = counting->room = 0;
     counting->mapped = PYUSDT_COUNT_ROWS;
-    counting->wished = false;
+    counting->wants_counts = false;
 }
 
 /* Before the area is made: afterwards there are no more of them. */
@@ -39,7 +39,8 @@ uint32_t pyusdt_counts_end_rows(struct pyusdt_slot *slot)
 {
     struct pyusdt_counting *counting = &slot->counting;
 
-    for (counting->mapped = counting->wished ? ROWS_START : 0; counting->mapped < counting->rows;)
+    for (counting->mapped = counting->wants_counts ? ROWS_START : 0;
+         counting->mapped < counting->rows;)
         counting->mapped *= 2;
     return counting->mapped;
 }
@@ -48,22 +49,22 @@ uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe)
 {
     struct pyusdt_counting *counting = &slot->counting;
 
-    counting->wished = true;
+    counting->wants_counts = true;
     if (!PYUSDT_OS_FILLS_HOLES || counting->rows == counting->mapped)
         return 0;
-    if (!counting->how) {
-        void *how =
+    if (!counting->mode) {
+        void *mode =
             mmap(NULL, (size_t)PYUSDT_COUNT_ROWS * PYUSDT_MAX_PLACES, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (how == MAP_FAILED)
+        if (mode == MAP_FAILED)
             return 0;
-        counting->how = how;
+        counting->mode = mode;
     }
     counting->probe[counting->rows] = (uint16_t)probe;
     return (uint8_t)++counting->rows;
 }
 
-void pyusdt_counts_show(struct pyusdt_slot *slot)
+void pyusdt_counts_announce(struct pyusdt_slot *slot)
 {
     struct pyusdt_area *area = atomic_load(&slot->area);
 
@@ -85,7 +86,7 @@ void pyusdt_counts_discard(struct pyusdt_slot *slot)
 /* ---- the decision ---- */
 
 /* Pages of the words of some rows, from one number of places to another. 0 or -errno. */
-static int allocate(int fd, uint32_t row, uint32_t rows, uint32_t from, uint32_t to)
+static int allocate_rows(int fd, uint32_t row, uint32_t rows, uint32_t from, uint32_t to)
 {
     const uint64_t word = sizeof(uint64_t);
     int r = 0;
@@ -100,11 +101,11 @@ static int allocate_in(int dir, int fd, const struct pyusdt_counting *counting, 
 {
     uint64_t words = (uint64_t)(room - counting->room) * counting->rows +
                      (uint64_t)counting->room * (counting->rows - counting->paged);
-    int r = pyusdt_head_room_take(dir, words * sizeof(uint64_t));
+    int r = pyusdt_head_room_reserve(dir, words * sizeof(uint64_t));
 
     if (r == 0)
-        r = allocate(fd, counting->paged, counting->rows, 0, counting->room);
-    return r == 0 ? allocate(fd, 0, counting->rows, counting->room, room) : r;
+        r = allocate_rows(fd, counting->paged, counting->rows, 0, counting->room);
+    return r == 0 ? allocate_rows(fd, 0, counting->rows, counting->room, room) : r;
 }
 
 /* By the area's name; a process that has become another user can not open it, and fires events from here on. */
@@ -120,10 +121,10 @@ static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
         room *= 2;
     if (room == counting->room && counting->paged == counting->rows)
         return true;
-    dir = pyusdt_core_rundir();
+    dir = pyusdt_core_open_rundir();
     if (dir < 0)
         return false;
-    pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_area_format_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
     fd = pyusdt_file_open(dir, text, O_RDWR, &size);
     if (fd >= 0) {
         if (size == PYUSDT_AREA_SIZE(counting->mapped))
@@ -134,14 +135,14 @@ static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
     if (r == 0) {
         counting->room = room;
         counting->paged = counting->rows;
-        pyusdt_counts_show(slot);
+        pyusdt_counts_announce(slot);
     }
     return r == 0;
 }
 
 /* Under the lock. The word has its tag before anybody counts there, and the tracer is told of its page before that. */
-static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row,
-                      uint32_t place)
+static uint8_t decide_mode(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row,
+                           uint32_t place)
 {
     struct pyusdt_area *area = atomic_load(&slot->area);
     const char *module, *function;
@@ -149,44 +150,44 @@ static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe,
     pyusdt_place_names(place, &module, &function);
     if (!pyusdt_patterns_count(&slot->patterns, probe, module, function) ||
         !make_room(slot, number, place))
-        return PYUSDT_HOW_EVENTS;
+        return PYUSDT_COUNT_MODE_EVENTS;
     atomic_store(&area->countable, slot->counting.room);
     PYUSDT_HOOK(27);
     atomic_store(&pyusdt_counts_of(area)->at[row][place - 1], PYUSDT_COUNT_TAG(slot->opened));
-    return PYUSDT_HOW_COUNTED;
+    return PYUSDT_COUNT_MODE_COUNTS;
 }
 
-struct question {
+struct decision {
     unsigned number, probe;
     uint32_t place;
-    uint8_t how;
+    uint8_t mode;
     uint64_t wanted;
 };
 
-static void find_out(void *arg)
+static void decide_locked(void *arg)
 {
-    struct question *question = arg;
-    unsigned number = question->number, probe = question->probe;
+    struct decision *decision = arg;
+    unsigned number = decision->number, probe = decision->probe;
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-    uint32_t place = question->place;
-    uint8_t how = PYUSDT_HOW_EVENTS;
+    uint32_t place = decision->place;
+    uint8_t mode = PYUSDT_COUNT_MODE_EVENTS;
     uint32_t row = atomic_load(&atomic_load(&slot->demand)[probe].row);
 
-    if (atomic_load(&slot->generation) == question->wanted && row != 0) {
-        _Atomic uint8_t *kept = pyusdt_count_how(&slot->counting, row - 1, place);
-        how = atomic_load(kept);
-        if (how == PYUSDT_HOW_UNKNOWN) {
-            how = decide(slot, number, probe, row - 1, place);
-            atomic_store_explicit(kept, how, memory_order_release);
+    if (atomic_load(&slot->generation) == decision->wanted && row != 0) {
+        _Atomic uint8_t *kept = pyusdt_count_mode(&slot->counting, row - 1, place);
+        mode = atomic_load(kept);
+        if (mode == PYUSDT_COUNT_MODE_UNKNOWN) {
+            mode = decide_mode(slot, number, probe, row - 1, place);
+            atomic_store_explicit(kept, mode, memory_order_release);
         }
     }
-    question->how = how;
+    decision->mode = mode;
 }
 
-uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+uint8_t pyusdt_count_decide(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
 {
-    struct question question = {number, probe, place, PYUSDT_HOW_EVENTS, wanted};
+    struct decision decision = {number, probe, place, PYUSDT_COUNT_MODE_EVENTS, wanted};
 
-    pyusdt_spare_stack_call_locked(true, find_out, &question);
-    return question.how;
+    pyusdt_spare_stack_call_locked(true, decide_locked, &decision);
+    return decision.mode;
 }

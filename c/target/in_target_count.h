@@ -13,19 +13,19 @@
 #pragma GCC visibility push(hidden)
 
 /* What is done at a place that is new to the session, or that its row is: PYUSDT_HOW_…. */
-uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+uint8_t pyusdt_count_decide(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
     __attribute__((noinline, cold));
 
 #pragma GCC visibility pop
 
-#define PYUSDT_COUNT_LOOK \
+#define PYUSDT_COUNT_CHECK_EACH \
     65536u /* firings at one place, after which one looks whether the tracer lives */
 
 enum pyusdt_counted {
     PYUSDT_COUNT_NOT, /* the session gets an event */
     PYUSDT_COUNT_DONE,
-    PYUSDT_COUNT_CHECK, /* done, and it is time for pyusdt_slot_check() */
-    PYUSDT_COUNT_NEW,   /* nothing is done: first pyusdt_count_find_out() */
+    PYUSDT_COUNT_CHECK, /* done, and it is time for pyusdt_slot_check_tracer() */
+    PYUSDT_COUNT_NEW,   /* nothing is done: first pyusdt_count_decide() */
 };
 
 static inline struct pyusdt_counts *pyusdt_counts_of(const struct pyusdt_area *area)
@@ -33,10 +33,10 @@ static inline struct pyusdt_counts *pyusdt_counts_of(const struct pyusdt_area *a
     return (struct pyusdt_counts *)(uintptr_t)((const char *)area + PYUSDT_AREA_COUNTS);
 }
 
-static inline _Atomic uint8_t *pyusdt_count_how(const struct pyusdt_counting *counting,
-                                                uint32_t row, uint32_t place)
+static inline _Atomic uint8_t *pyusdt_count_mode(const struct pyusdt_counting *counting,
+                                                 uint32_t row, uint32_t place)
 {
-    return &counting->how[(size_t)row * PYUSDT_MAX_PLACES + place - 1];
+    return &counting->mode[(size_t)row * PYUSDT_MAX_PLACES + place - 1];
 }
 
 /* One more. The word of another session: ours is over, and nobody counts for it any more. */
@@ -49,25 +49,27 @@ static inline enum pyusdt_counted pyusdt_count_add(_Atomic uint64_t *word, uint6
             return PYUSDT_COUNT_DONE;
     while (!atomic_compare_exchange_weak_explicit(word, &old, old + 1, memory_order_relaxed,
                                                   memory_order_relaxed));
-    return PYUSDT_UNLIKELY(old % PYUSDT_COUNT_LOOK == PYUSDT_COUNT_LOOK - 1) ? PYUSDT_COUNT_CHECK
-                                                                             : PYUSDT_COUNT_DONE;
+    return PYUSDT_UNLIKELY(old % PYUSDT_COUNT_CHECK_EACH == PYUSDT_COUNT_CHECK_EACH - 1)
+               ? PYUSDT_COUNT_CHECK
+               : PYUSDT_COUNT_DONE;
 }
 
 /* Calls nothing: what has to be done now and then is the caller's, so that registers need not be kept for it. */
-static inline enum pyusdt_counted pyusdt_count_here(const struct pyusdt_slot *slot,
+static inline enum pyusdt_counted pyusdt_count_fast(const struct pyusdt_slot *slot,
                                                     const struct pyusdt_demand *demand,
                                                     uint32_t place, uint64_t wanted)
 {
     uint32_t row = atomic_load_explicit(&demand->row, memory_order_relaxed);
     enum pyusdt_counted counted;
-    uint8_t how;
+    uint8_t mode;
 
     if (row == 0)
         return PYUSDT_COUNT_NOT;
-    how = atomic_load_explicit(pyusdt_count_how(&slot->counting, row - 1, place),
-                               memory_order_acquire);
-    if (how != PYUSDT_HOW_COUNTED)
-        return PYUSDT_UNLIKELY(how == PYUSDT_HOW_UNKNOWN) ? PYUSDT_COUNT_NEW : PYUSDT_COUNT_NOT;
+    mode = atomic_load_explicit(pyusdt_count_mode(&slot->counting, row - 1, place),
+                                memory_order_acquire);
+    if (mode != PYUSDT_COUNT_MODE_COUNTS)
+        return PYUSDT_UNLIKELY(mode == PYUSDT_COUNT_MODE_UNKNOWN) ? PYUSDT_COUNT_NEW
+                                                                  : PYUSDT_COUNT_NOT;
     PYUSDT_HOOK(8);
     counted =
         pyusdt_count_add(&pyusdt_counts_of(atomic_load_explicit(&slot->area, memory_order_relaxed))

@@ -17,7 +17,7 @@
 #define PATTERNS_START 64u
 #define PATTERNS_MAX 65536u /* of one session: 17 MB */
 
-static bool grow(struct pyusdt_patterns *patterns)
+static bool grow_patterns(struct pyusdt_patterns *patterns)
 {
     uint32_t room = patterns->room ? 2 * patterns->room : PATTERNS_START;
     struct pyusdt_pattern *old = patterns->pattern, *larger;
@@ -43,7 +43,7 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
 {
     struct pyusdt_pattern *pattern;
 
-    if (patterns->n == patterns->room && !grow(patterns)) {
+    if (patterns->n == patterns->room && !grow_patterns(patterns)) {
         patterns->all = true;
         return;
     }
@@ -54,8 +54,8 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
     memcpy(pattern->function, want->function, sizeof pattern->function);
 }
 
-static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module,
-                    const char *function)
+static bool matches_place(const struct pyusdt_patterns *patterns, uint32_t probe,
+                          const char *module, const char *function)
 {
     for (uint32_t i = 0; i < patterns->n; i++) {
         const struct pyusdt_pattern *pattern = &patterns->pattern[i];
@@ -85,8 +85,8 @@ bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t prob
 }
 
 /* Of these sessions those that want it, or are not served. Under the lock. */
-static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
-                          const char *function)
+static uint64_t find_sessions(uint64_t sessions, uint32_t probe, const char *module,
+                              const char *function)
 {
     uint64_t wanted = 0;
 
@@ -95,44 +95,44 @@ static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
         const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t generation = atomic_load(&pyusdt_ctl_slot(number)->wanted);
         if (generation != 0 && (generation != atomic_load(&slot->generation) ||
-                                matches(&slot->patterns, probe, module, function)))
+                                matches_place(&slot->patterns, probe, module, function)))
             wanted |= 1ull << number;
     }
     return wanted;
 }
 
-struct question {
+struct lookup {
     unsigned probe;
     const char *module, *function;
     uint64_t sessions;
 };
 
-static void find_out(void *arg)
+static void look_up_locked(void *arg)
 {
     char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1];
-    struct question *question = arg;
+    struct lookup *lookup = arg;
 
-    pyusdt_place_name(module, sizeof module, question->module);
-    pyusdt_place_name(function, sizeof function, question->function);
-    question->sessions = wanted_by(question->sessions, question->probe, module, function);
+    pyusdt_copy_truncated(module, sizeof module, lookup->module);
+    pyusdt_copy_truncated(function, sizeof function, lookup->function);
+    lookup->sessions = find_sessions(lookup->sessions, lookup->probe, module, function);
 }
 
 uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function)
 {
-    struct question question = {probe, module, function, 0};
+    struct lookup lookup = {probe, module, function, 0};
 
     if (pyusdt_demand_at(probe, ~0ull) == 0) /* sessions that are new are served now */
         return 0;
-    question.sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
-    pyusdt_spare_stack_call_locked(true, find_out, &question);
-    return pyusdt_core.flight ? question.sessions | 1ull << PYUSDT_FLIGHT_SLOT : question.sessions;
+    lookup.sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    pyusdt_spare_stack_call_locked(true, look_up_locked, &lookup);
+    return pyusdt_core.flight ? lookup.sessions | 1ull << PYUSDT_FLIGHT_SLOT : lookup.sessions;
 }
 
 /* ---- a name that was meant ---- */
 
 #define NEAR_MAX 40 /* characters of names that are compared */
 
-static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t smallest_of(uint32_t a, uint32_t b, uint32_t c)
 {
     a = a < b ? a : b;
     return a < c ? a : c;
@@ -140,7 +140,7 @@ static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
 
 /* How many characters are to be inserted, removed or changed, or exchanged with the next one (Damerau and Levenshtein's distance of
  * optimal string alignment). Of names of NEAR_MAX characters at most. */
-static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_t m)
+static uint32_t edit_distance(const char *one, uint32_t n, const char *other, uint32_t m)
 {
     uint32_t rows[3][NEAR_MAX + 1];
 
@@ -150,8 +150,8 @@ static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_
         uint32_t *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
         row[0] = i;
         for (uint32_t k = 1; k <= m; k++) {
-            row[k] = smallest(before[k] + 1, row[k - 1] + 1,
-                              before[k - 1] + (one[i - 1] != other[k - 1]));
+            row[k] = smallest_of(before[k] + 1, row[k - 1] + 1,
+                                 before[k - 1] + (one[i - 1] != other[k - 1]));
             bool exchanges =
                 i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1];
             if (exchanges && two_before[k - 2] + 1 < row[k])
@@ -173,7 +173,7 @@ static bool is_near(const char *asked, const char *name)
         name = dot + 1;
     m = strlen(name);
     return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 &&
-           distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+           edit_distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
 }
 
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,

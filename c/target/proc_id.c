@@ -50,7 +50,7 @@ static uint32_t current_epoch(void)
     return epoch;
 }
 
-static char *put_number(char *at, uint64_t number)
+static char *append_number(char *at, uint64_t number)
 {
     char digits[20];
     int n = 0;
@@ -63,28 +63,28 @@ static char *put_number(char *at, uint64_t number)
     return at;
 }
 
-const char *pyusdt_who(uint32_t *length)
+const char *pyusdt_proc_id(uint32_t *length)
 {
     static _Thread_local struct {
         _Atomic uint32_t
             epoch; /* stored last, so that a signal handler finds the text whole or not at all */
         uint32_t length;
-        char text[PYUSDT_WHO_SIZE];
-    } who;
+        char text[PYUSDT_PROC_ID_SIZE];
+    } text_of_thread;
     uint32_t epoch = current_epoch();
 
-    if (atomic_load_explicit(&who.epoch, memory_order_relaxed) != epoch) {
-        char *at = who.text;
+    if (atomic_load_explicit(&text_of_thread.epoch, memory_order_relaxed) != epoch) {
+        char *at = text_of_thread.text;
         *at++ = '<';
-        at = put_number(at, (uint64_t)getpid());
+        at = append_number(at, (uint64_t)getpid());
         *at++ = '.';
-        at = put_number(at, pyusdt_os_tid());
+        at = append_number(at, pyusdt_os_tid());
         *at++ = '>';
         *at = '\0';
-        who.length = (uint32_t)(at - who.text);
+        text_of_thread.length = (uint32_t)(at - text_of_thread.text);
         atomic_signal_fence(memory_order_release);
-        atomic_store_explicit(&who.epoch, epoch, memory_order_relaxed);
+        atomic_store_explicit(&text_of_thread.epoch, epoch, memory_order_relaxed);
     }
-    *length = who.length;
-    return who.text;
+    *length = text_of_thread.length;
+    return text_of_thread.text;
 }

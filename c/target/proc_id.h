@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#define PYUSDT_WHO_SIZE 32 /* "<2147483647.2147483647>" and its NUL, rounded up */
+#define PYUSDT_PROC_ID_SIZE 32 /* "<2147483647.2147483647>" and its NUL, rounded up */
 
 /* The text, NUL-terminated, valid until the thread ends or forks; *length is its bytes. */
-const char *pyusdt_who(uint32_t *length) __attribute__((visibility("hidden")));
+const char *pyusdt_proc_id(uint32_t *length) __attribute__((visibility("hidden")));
 
 #endif

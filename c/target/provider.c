@@ -33,7 +33,7 @@ struct loaded {
 
 #if PYUSDT_OBJECTS
 
-static int load(const char *path, struct loaded *loaded, struct pyusdt_error *why)
+static int load_object(const char *path, struct loaded *loaded, struct pyusdt_error *why)
 {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
@@ -51,7 +51,7 @@ static int make_object(const char *provider, const struct pyusdt_elf *elf, struc
                        char *path, size_t size, struct pyusdt_error *why)
 {
     int r = pyusdt_cache_object(provider, elf, path, size, why);
-    return r == 0 ? load(path, loaded, why) : r;
+    return r == 0 ? load_object(path, loaded, why) : r;
 }
 
 #else
@@ -84,7 +84,7 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
 
 /* The slow path that a firing thread is on may be longer than pyusdt_publish_more() waits for, on a busy machine: a probe
  * that is not in the table then would be in none for ever.  Seconds in all, but none where this thread itself is on it. */
-static int publish_when_free(const struct pyusdt_probe_desc *table, unsigned n)
+static int publish_with_retries(const struct pyusdt_probe_desc *table, unsigned n)
 {
     int r = -EBUSY;
 
@@ -94,8 +94,8 @@ static int publish_when_free(const struct pyusdt_probe_desc *table, unsigned n)
 }
 
 /* Tells the embedded engine.  The index of the first, or -errno. */
-static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes,
-                   unsigned n)
+static int publish_probes(const char *provider, const char *path,
+                          const struct pyusdt_probe_def *probes, unsigned n)
 {
     const char *slash = strrchr(path, '/'), *module = slash ? slash + 1 : provider;
     enum {
@@ -114,7 +114,7 @@ static int publish(const char *provider, const char *path, const struct pyusdt_p
         fill_desc(&table[i], provider, module, function,
                   pyusdt_signature(&probes[i], function + FUNCTION), &probes[i]);
     }
-    r = publish_when_free(table, n);
+    r = publish_with_retries(table, n);
     free(table);
     return r;
 }
@@ -122,8 +122,8 @@ static int publish(const char *provider, const char *path, const struct pyusdt_p
 /* ---- what there is already ---- */
 
 /* One probe that was made.  Never freed, never changed. */
-struct made {
-    struct made *next;
+struct defined {
+    struct defined *next;
     char provider[PYUSDT_PROVIDER_MAX + 1];
     char name[PYUSDT_NAME_MAX + 1];
     char argument[PYUSDT_MAX_ARGS][PYUSDT_ARGUMENT_MAX + 1];
@@ -133,12 +133,12 @@ struct made {
     struct pyusdt_error why;
 };
 
-static struct made *all;
+static struct defined *defined_probes;
 static atomic_int
     lock_holder;   /* process id: a child forked meanwhile is not held up by its parent's thread */
 static int cancel; /* whether the holder may be cancelled when it has given it back: not before */
 
-static void lock(void)
+static void lock_probes(void)
 {
     const struct timespec pause = {0, 100000};
     int mine = (int)getpid(), before;
@@ -155,7 +155,7 @@ static void lock(void)
     }
 }
 
-static void unlock(void)
+static void unlock_probes(void)
 {
     int before = cancel;
 
@@ -163,9 +163,9 @@ static void unlock(void)
     pthread_setcancelstate(before, NULL);
 }
 
-static const struct made *find(const char *provider, const char *name)
+static const struct defined *find_defined(const char *provider, const char *name)
 {
-    const struct made *each = all;
+    const struct defined *each = defined_probes;
 
     while (each && (strcmp(each->provider, provider) != 0 || strcmp(each->name, name) != 0))
         each = each->next;
@@ -186,32 +186,33 @@ static bool same_names(const struct pyusdt_probe_def *a, const struct pyusdt_pro
     return true;
 }
 
-static int other_arguments(const struct made *made, const struct pyusdt_probe_def *given,
-                           struct pyusdt_error *why)
+static int refuse_other_arguments(const struct defined *defined,
+                                  const struct pyusdt_probe_def *given, struct pyusdt_error *why)
 {
     char there[PYUSDT_SIGNATURE_SIZE], wanted[PYUSDT_SIGNATURE_SIZE];
-    int r = pyusdt_probe_check(made->provider, given, why);
+    int r = pyusdt_probe_check(defined->provider, given, why);
 
     if (r != 0)
         return r;
     return pyusdt_error_set(
         why, -EEXIST,
         "provider %s, probe %s: it was made with the arguments %s, and can not have %s",
-        made->provider, made->name, pyusdt_signature(&made->probe, there),
+        defined->provider, defined->name, pyusdt_signature(&defined->probe, there),
         pyusdt_signature(given, wanted));
 }
 
 /* How many of the probes there are; -EEXIST where one has other types or names. */
-static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
-                      struct pyusdt_error *why)
+static int count_defined(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                         struct pyusdt_error *why)
 {
     int found = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        const struct made *made = find(provider, probes[i].name);
-        if (made && !(same_types(&made->probe, &probes[i]) && same_names(&made->probe, &probes[i])))
-            return other_arguments(made, &probes[i], why);
-        found += made != NULL;
+        const struct defined *defined = find_defined(provider, probes[i].name);
+        if (defined &&
+            !(same_types(&defined->probe, &probes[i]) && same_names(&defined->probe, &probes[i])))
+            return refuse_other_arguments(defined, &probes[i], why);
+        found += defined != NULL;
     }
     return found;
 }
@@ -232,22 +233,22 @@ static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loade
 }
 
 /* What it was made with, in memory of its own. */
-static void keep_def(struct made *made, const struct pyusdt_probe_def *probe)
+static void copy_definition(struct defined *defined, const struct pyusdt_probe_def *probe)
 {
-    snprintf(made->name, sizeof made->name, "%s", probe->name);
-    made->probe = *probe;
-    made->probe.name = made->name;
+    snprintf(defined->name, sizeof defined->name, "%s", probe->name);
+    defined->probe = *probe;
+    defined->probe.name = defined->name;
     for (unsigned i = 0; i < probe->nargs; i++)
         if (probe->argument[i]) {
-            snprintf(made->argument[i], sizeof made->argument[i], "%s", probe->argument[i]);
-            made->probe.argument[i] = made->argument[i];
+            snprintf(defined->argument[i], sizeof defined->argument[i], "%s", probe->argument[i]);
+            defined->probe.argument[i] = defined->argument[i];
         }
 }
 
-/* The object of these probes, in memory; where there can be none, `lack` says so and the path is empty. */
+/* The object of these probes, in memory; where there can be none, `no_object` says so and the path is empty. */
 static int make_sites(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
-                      struct loaded *loaded, char *path, size_t size, struct pyusdt_error *lack,
-                      struct pyusdt_error *why)
+                      struct loaded *loaded, char *path, size_t size,
+                      struct pyusdt_error *no_object, struct pyusdt_error *why)
 {
     const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
     struct pyusdt_elf elf;
@@ -257,38 +258,38 @@ static int make_sites(const char *provider, const struct pyusdt_probe_def *probe
 
     if (r != 0)
         return r;
-    lack->message[0] = '\0';
-    if (make_object(provider, &elf, loaded, path, size, lack) != 0)
+    no_object->message[0] = '\0';
+    if (make_object(provider, &elf, loaded, path, size, no_object) != 0)
         path[0] = '\0';
     free(elf.data);
     return 0;
 }
 
 /* All of them are new. */
-static int make(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
-                struct pyusdt_error *why)
+static int make_probes(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                       struct pyusdt_error *why)
 {
-    struct made *made = calloc(n, sizeof *made);
+    struct defined *defined = calloc(n, sizeof *defined);
     struct loaded loaded = {NULL, NULL};
     char path[PYUSDT_CACHE_PATH] = "";
     int first, r;
 
-    if (!made)
+    if (!defined)
         return pyusdt_error_set(why, -ENOMEM, "no memory");
-    r = make_sites(provider, probes, n, &loaded, path, sizeof path, &made->why, why);
+    r = make_sites(provider, probes, n, &loaded, path, sizeof path, &defined->why, why);
     if (r != 0) {
-        free(made);
+        free(defined);
         return r;
     }
-    first = publish(provider, path, probes, n);
+    first = publish_probes(provider, path, probes, n);
     for (unsigned i = 0; i < n; i++) {
-        snprintf(made[i].provider, sizeof made[i].provider, "%s", provider);
-        snprintf(made[i].path, sizeof made[i].path, "%s", path);
-        made[i].why = made->why;
-        keep_def(&made[i], &probes[i]);
-        fill_site(&made[i].site, &loaded, i, first);
-        made[i].next = all;
-        all = &made[i];
+        snprintf(defined[i].provider, sizeof defined[i].provider, "%s", provider);
+        snprintf(defined[i].path, sizeof defined[i].path, "%s", path);
+        defined[i].why = defined->why;
+        copy_definition(&defined[i], &probes[i]);
+        fill_site(&defined[i].site, &loaded, i, first);
+        defined[i].next = defined_probes;
+        defined_probes = &defined[i];
     }
     return 0;
 }
@@ -304,9 +305,9 @@ static int make_missing(const char *provider, const struct pyusdt_probe_def *pro
     if (!missing)
         return pyusdt_error_set(why, -ENOMEM, "no memory");
     for (unsigned i = 0; i < n; i++)
-        if (!find(provider, probes[i].name))
+        if (!find_defined(provider, probes[i].name))
             missing[count++] = probes[i];
-    r = make(provider, missing, count, why);
+    r = make_probes(provider, missing, count, why);
     free(missing);
     return r;
 }
@@ -319,21 +320,21 @@ int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *
 
     if (n == 0)
         return pyusdt_error_set(why, -EINVAL, "provider %s: it has no probes", provider);
-    lock();
-    found = count_made(provider, probes, n, why);
+    lock_probes();
+    found = count_defined(provider, probes, n, why);
     if (found < 0)
         r = found;
     else if ((unsigned)found < n)
         r = make_missing(provider, probes, n, why);
     for (unsigned i = 0; r == 0 && i < n; i++) {
-        const struct made *made = find(provider, probes[i].name);
-        sites[i] = made->site;
+        const struct defined *defined = find_defined(provider, probes[i].name);
+        sites[i] = defined->site;
         if (i == 0) {
-            snprintf(path, size, "%s", made->path);
-            *why = made->why;
+            snprintf(path, size, "%s", defined->path);
+            *why = defined->why;
         }
     }
-    unlock();
+    unlock_probes();
     return r;
 }
 
@@ -342,13 +343,13 @@ int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *pro
                         struct pyusdt_error *why)
 {
     struct loaded loaded = {NULL, NULL};
-    struct pyusdt_error lack;
-    int r = make_sites(provider, probes, n, &loaded, path, size, &lack, why);
+    struct pyusdt_error no_object;
+    int r = make_sites(provider, probes, n, &loaded, path, size, &no_object, why);
 
     if (r != 0)
         return r;
     for (unsigned i = 0; i < n; i++)
         fill_site(&sites[i], &loaded, i, (int)first);
-    *why = lack;
+    *why = no_object;
     return 0;
 }

@@ -20,13 +20,13 @@
 
 /* Also where only the effective user is another: a program that was started so has the right ones in its environment,
  * one that has changed since may not. */
-static bool has_more_rights(void)
+static bool is_privileged(void)
 {
-    return pyusdt_os_has_more_rights() || geteuid() != getuid() || getegid() != getgid();
+    return pyusdt_os_is_secure_exec() || geteuid() != getuid() || getegid() != getgid();
 }
 
 /* Where the cache is to be; base: how much of the path has to be there: a home that is not is not made for the cache's sake. */
-static int choose(char *path, size_t size, size_t *base)
+static int choose_path(char *path, size_t size, size_t *base)
 {
     const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
@@ -78,7 +78,7 @@ static int check_path(const char *path, size_t length, struct pyusdt_error *erro
 }
 
 /* How much of a path is there; real: where that leads. */
-static size_t existing(const char *path, char *real)
+static size_t find_existing_part(const char *path, char *real)
 {
     char part[PATH_MAX];
     size_t length = strlen(path);
@@ -105,7 +105,7 @@ static int check_both(const char *path, size_t length, const char *real, struct 
 static int make_path(char *path, size_t base, struct pyusdt_error *error)
 {
     char real[PATH_MAX];
-    size_t length = strlen(path), at = existing(path, real);
+    size_t length = strlen(path), at = find_existing_part(path, real);
     int r;
 
     if (at < base)
@@ -132,10 +132,10 @@ int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
     size_t base;
     int r;
 
-    if (has_more_rights())
+    if (is_privileged())
         return pyusdt_error_set(error, -EPERM,
                                 "no cache in a process with more rights than its user");
-    r = choose(asked, sizeof asked, &base);
+    r = choose_path(asked, sizeof asked, &base);
     if (r != 0)
         return pyusdt_error_set(error, r,
                                 "no cache: neither PYUSDT_CACHE nor HOME is an absolute path");
@@ -172,7 +172,7 @@ static bool has_bytes(int fd, const struct pyusdt_elf *elf)
     return true;
 }
 
-static bool is_there(int dir, const char *name, const struct pyusdt_elf *elf)
+static bool has_object(int dir, const char *name, const struct pyusdt_elf *elf)
 {
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -222,7 +222,7 @@ static int make_temporary(int dir, const char *name, char *temporary, size_t siz
     return fd < 0 ? -errno : fd;
 }
 
-static int put_file(int dir, const char *name, const struct pyusdt_elf *elf)
+static int write_object(int dir, const char *name, const struct pyusdt_elf *elf)
 {
     char temporary[OBJECT_NAME + 48];
     int r, fd = make_temporary(dir, name, temporary, sizeof temporary);
@@ -259,8 +259,8 @@ int pyusdt_cache_object(const char *provider, const struct pyusdt_elf *elf, char
     dir = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return pyusdt_error_set(error, -errno, "the cache %s: %s", directory, strerror(errno));
-    r = is_there(dir, name, elf) ? 0 : put_file(dir, name, elf);
-    if (r == 0 && !is_there(dir, name, elf))
+    r = has_object(dir, name, elf) ? 0 : write_object(dir, name, elf);
+    if (r == 0 && !has_object(dir, name, elf))
         r = -EIO;
     close(dir);
     return r == 0 ? 0 : pyusdt_error_set(error, r, "can not write %s: %s", path, strerror(-r));

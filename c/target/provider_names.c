@@ -7,7 +7,7 @@
 
 #include "shared/error.h"
 
-#define SHOWN 64 /* bytes of a wrong name in a message */
+#define NAME_IN_MESSAGE 64 /* bytes of a wrong name in a message */
 
 static const char digits[] = "0123456789";
 
@@ -25,13 +25,13 @@ static bool is_word(const char *text, size_t most, const char *more)
 }
 
 /* A wrong name for a message: whole characters of UTF-8, and nothing that a terminal obeys. */
-static const char *shown(const char *name, char text[SHOWN + 4])
+static const char *escape_name(const char *name, char text[NAME_IN_MESSAGE + 4])
 {
     size_t n = strlen(name);
-    bool cut = n > SHOWN;
+    bool cut = n > NAME_IN_MESSAGE;
 
     if (cut)
-        for (n = SHOWN; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80; n--)
+        for (n = NAME_IN_MESSAGE; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80; n--)
             ;
     for (size_t i = 0; i < n; i++)
         text[i] = (unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
@@ -41,7 +41,7 @@ static const char *shown(const char *name, char text[SHOWN + 4])
 
 int pyusdt_provider_check(const char *provider, struct pyusdt_error *why)
 {
-    char text[SHOWN + 4];
+    char text[NAME_IN_MESSAGE + 4];
 
     if (is_word(provider, PYUSDT_PROVIDER_MAX, "") &&
         !strchr(digits, provider[strlen(provider) - 1]))
@@ -50,7 +50,7 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why)
         why, -EINVAL,
         "provider '%s': its name is a letter or _, then letters, digits and _, at most %d in all, and "
         "no digit at the end, where D puts the process id",
-        shown(provider, text), PYUSDT_PROVIDER_MAX);
+        escape_name(provider, text), PYUSDT_PROVIDER_MAX);
 }
 
 /* ---- types ---- */
@@ -85,7 +85,7 @@ const char *pyusdt_signature(const struct pyusdt_probe_def *probe, char text[PYU
 }
 
 /* The first argument whose name can not be, or is that of one before it; -1: there is none. */
-static int wrong_argument(const struct pyusdt_probe_def *probe)
+static int find_wrong_argument(const struct pyusdt_probe_def *probe)
 {
     for (unsigned i = 0; i < probe->nargs; i++) {
         const char *name = probe->argument[i];
@@ -103,7 +103,7 @@ static int wrong_argument(const struct pyusdt_probe_def *probe)
 int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *probe,
                        struct pyusdt_error *why)
 {
-    char text[SHOWN + 4];
+    char text[NAME_IN_MESSAGE + 4];
     int wrong;
 
     if (!is_word(probe->name, PYUSDT_NAME_MAX, "-"))
@@ -111,7 +111,7 @@ int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *prob
             why, -EINVAL,
             "provider %s, probe '%s': its name is a letter or _, then letters, digits, _ and -, "
             "at most %d in all",
-            provider, shown(probe->name, text), PYUSDT_NAME_MAX);
+            provider, escape_name(probe->name, text), PYUSDT_NAME_MAX);
     if (probe->nargs > PYUSDT_MAX_ARGS)
         return pyusdt_error_set(why, -EINVAL,
                                 "provider %s, probe %s: a probe has at most %d arguments, not %u",
@@ -121,12 +121,12 @@ int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *prob
             return pyusdt_error_set(why, -EINVAL,
                                     "provider %s, probe %s: argument %u has no type that there is",
                                     provider, probe->name, i + 1);
-    wrong = wrong_argument(probe);
+    wrong = find_wrong_argument(probe);
     if (wrong >= 0)
         return pyusdt_error_set(
             why, -EINVAL,
             "provider %s, probe %s, argument '%s': its name is a letter or _, then letters, digits "
             "and _, at most %d in all, and no other argument's",
-            provider, probe->name, shown(probe->argument[wrong], text), PYUSDT_ARGUMENT_MAX);
+            provider, probe->name, escape_name(probe->argument[wrong], text), PYUSDT_ARGUMENT_MAX);
     return 0;
 }

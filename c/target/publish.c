@@ -21,7 +21,7 @@
 #include "target/spare_stack.h"
 
 #define INSTANCES_MAX 64
-#define SWEEP_MAX 64
+#define REMOVALS_MAX 64
 
 static uint64_t no_words[PYUSDT_MAX_PROBES]; /* never written: costs no memory */
 static uint64_t all_words
@@ -39,7 +39,7 @@ struct pyusdt_core pyusdt_core;
 bool pyusdt_core_lock(bool firing)
 {
     const struct timespec pause = {0, 100000};
-    bool hurry = firing && pyusdt_now() < atomic_load(&pyusdt_core.hurry_until);
+    bool is_contended = firing && pyusdt_now() < atomic_load(&pyusdt_core.contended_until);
     uint32_t tid = pyusdt_self_tid(), holder = 0;
     int cancel;
 
@@ -50,13 +50,13 @@ bool pyusdt_core_lock(bool firing)
             pyusdt_core.cancel = cancel;
             return true;
         }
-        if (holder == tid || hurry)
+        if (holder == tid || is_contended)
             break;
         nanosleep(&pause, NULL);
     }
     if (firing && holder != tid &&
-        !hurry) /* who was in the way for that long may be so for longer */
-        atomic_store(&pyusdt_core.hurry_until, pyusdt_now() + PYUSDT_HURRY_NS);
+        !is_contended) /* who was in the way for that long may be so for longer */
+        atomic_store(&pyusdt_core.contended_until, pyusdt_now() + PYUSDT_CONTENDED_NS);
     pthread_setcancelstate(cancel, NULL);
     return false;
 }
@@ -80,37 +80,37 @@ static void enable_all(uint32_t nprobes)
 
 void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
 {
-    pyusdt_os_program(ctl->comm, sizeof ctl->comm);
+    pyusdt_os_program_name(ctl->comm, sizeof ctl->comm);
     ctl->version = PYUSDT_LAYOUT_VERSION;
     snprintf(ctl->build, sizeof ctl->build, "%s", PYUSDT_BUILD);
     ctl->size = PYUSDT_CTL_SIZE;
-    ctl->pid = pyusdt_core.who.pid;
-    ctl->instance = pyusdt_core.who.instance;
-    ctl->starttime = pyusdt_core.who.starttime;
+    ctl->pid = pyusdt_core.identity.pid;
+    ctl->instance = pyusdt_core.identity.instance;
+    ctl->starttime = pyusdt_core.identity.starttime;
     ctl->pidns = pyusdt_os_pidns();
     ctl->gid = (uint32_t)getegid();
     ctl->slots = PYUSDT_CTL_SLOTS;
     ctl->words = PYUSDT_CTL_WORDS;
     ctl->descs = PYUSDT_CTL_DESCS;
     ctl->strings = PYUSDT_CTL_STRINGS;
-    pyusdt_ancestry_show(ctl->ancestors);
-    pyusdt_own_table_show(ctl);
-    pyusdt_places_show(ctl);
+    pyusdt_ancestry_copy(ctl->ancestors);
+    pyusdt_target_table_copy_to(ctl);
+    pyusdt_places_copy_to(ctl);
     atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
 }
 
 /* A file that this process's former program (exec) or a dead namesake left has the name: the next instance then. */
-static int make_file(int dir)
+static int make_control_file(int dir)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL};
     char text[PYUSDT_NAME_SIZE];
     int r, fd = -EEXIST;
 
-    pyusdt_core.who.pid = (uint32_t)getpid();
-    pyusdt_starttime(0, &pyusdt_core.who.starttime);
+    pyusdt_core.identity.pid = (uint32_t)getpid();
+    pyusdt_read_starttime(0, &pyusdt_core.identity.starttime);
     for (uint32_t i = 0; fd == -EEXIST && i < INSTANCES_MAX; i++) {
-        name.who = pyusdt_core.who;
-        name.who.instance = pyusdt_core.who.instance = i;
+        name.process = pyusdt_core.identity;
+        name.process.instance = pyusdt_core.identity.instance = i;
         pyusdt_name_format(&name, text);
         fd = pyusdt_file_make(dir, text, PYUSDT_CTL_WORDS);
     }
@@ -118,7 +118,7 @@ static int make_file(int dir)
         return fd;
     r = pyusdt_os_resize(fd, PYUSDT_CTL_SIZE);
     if (r == 0)
-        r = pyusdt_own_table_allocate(fd);
+        r = pyusdt_target_table_allocate(fd);
     if (r == 0)
         r = pyusdt_places_allocate(fd);
     if (r == 0)
@@ -129,12 +129,12 @@ static int make_file(int dir)
 }
 
 /* Control files of the dead, so that a machine where nobody traces does not collect them. Those with rings stay. */
-struct sweep {
+struct dead_files {
     int dir;
     int budget;
 };
 
-static bool may_sweep(int fd)
+static bool may_remove(int fd)
 {
     struct pyusdt_ctl_header header;
     struct pyusdt_ctl_slot slot;
@@ -152,17 +152,17 @@ static bool may_sweep(int fd)
     return true;
 }
 
-static int sweep(void *arg, const char *text, const struct pyusdt_name *name)
+static int remove_dead_file(void *arg, const char *text, const struct pyusdt_name *name)
 {
-    struct sweep *state = arg;
+    struct dead_files *state = arg;
     uint64_t size;
     int fd;
 
-    if (name->kind != PYUSDT_FILE_CTL || pyusdt_alive(&name->who))
+    if (name->kind != PYUSDT_FILE_CTL || pyusdt_is_alive(&name->process))
         return 0;
     fd = pyusdt_file_open(state->dir, text, O_RDONLY, &size);
     if (fd >= 0) {
-        if (may_sweep(fd))
+        if (may_remove(fd))
             pyusdt_rundir_unlink(state->dir, text);
         close(fd);
     }
@@ -171,9 +171,9 @@ static int sweep(void *arg, const char *text, const struct pyusdt_name *name)
 
 /* ---- publishing ---- */
 
-static int map_file(int dir)
+static int map_control_file(int dir)
 {
-    int fd = make_file(dir);
+    int fd = make_control_file(dir);
     struct pyusdt_ctl_header *ctl;
 
     if (fd < 0)
@@ -192,19 +192,19 @@ static int map_file(int dir)
 }
 
 /* Under the lock. */
-static int publish(void)
+static int publish_process(void)
 {
-    struct sweep sweeping = {.budget = SWEEP_MAX};
-    int dir, r = pyusdt_rundir(pyusdt_core.rundir, sizeof pyusdt_core.rundir, NULL);
+    struct dead_files dead_files = {.budget = REMOVALS_MAX};
+    int dir, r = pyusdt_rundir_make(pyusdt_core.rundir, sizeof pyusdt_core.rundir, NULL);
 
     dir = r != 0 ? r : pyusdt_rundir_open(pyusdt_core.rundir, NULL);
     if (dir < 0) {
         pyusdt_core.flight_error = pyusdt_flight_is_wanted() ? dir : 0;
         return dir;
     }
-    sweeping.dir = dir;
-    pyusdt_rundir_each(dir, sweep, &sweeping);
-    r = map_file(dir);
+    dead_files.dir = dir;
+    pyusdt_rundir_each(dir, remove_dead_file, &dead_files);
+    r = map_control_file(dir);
     if (r == 0) {
         pyusdt_core.uid = (uint32_t)geteuid();
         PYUSDT_HOOK(10);
@@ -231,25 +231,25 @@ static int publish(void)
 /* ---- forks ---- */
 
 /* Runs in the parent, before fork(): it may have ended when the child comes to run. */
-static void note_fork(void)
+static void count_fork(void)
 {
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         atomic_fetch_add(&pyusdt_core.ctl->forked, 1);
 }
 
 /* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the first firing. */
-static void forked(void)
+static void after_fork_in_child(void)
 {
     uint32_t n = atomic_load(&pyusdt_core.nprobes);
 
     atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
     atomic_store(&pyusdt_core.family->lock, 0);
-    atomic_store(&pyusdt_core.family->reborn_at, 0);
+    atomic_store(&pyusdt_core.family->republish_at, 0);
     pyusdt_core.epoch++;
     pyusdt_ancestry_fork();
     if (n != 0)
         enable_all(n);
-    pyusdt_watch_forked();
+    pyusdt_watcher_after_fork();
     pyusdt_places_changed();
 }
 
@@ -272,7 +272,7 @@ static void forget_parent(void)
         slot->counting = counting; /* and what is to be forgotten in it */
         atomic_store(&slot->demand, demand);
     }
-    pyusdt_flight_forget();
+    pyusdt_flight_close();
 }
 
 /*
@@ -281,15 +281,15 @@ static void forget_parent(void)
  */
 static void publish_child(void)
 {
-    pyusdt_core.child_error = publish();
+    pyusdt_core.child_error = publish_process();
     if (pyusdt_core.child_error == 0)
         return;
-    atomic_store(&pyusdt_core.family->reborn_at, pyusdt_now() + PYUSDT_CHECK_NS);
+    atomic_store(&pyusdt_core.family->republish_at, pyusdt_now() + PYUSDT_CHECK_NS);
     __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words,
                      __ATOMIC_RELEASE);
 }
 
-static void be_reborn(void *first)
+static void publish_forked_locked(void *first)
 {
     if (atomic_load(&pyusdt_core.family->alive))
         return;
@@ -302,17 +302,17 @@ static void be_reborn(void *first)
     publish_child();
 }
 
-void pyusdt_core_reborn(void)
+void pyusdt_core_publish_child(void)
 {
-    uint64_t again = atomic_load(&pyusdt_core.family->reborn_at);
+    uint64_t again = atomic_load(&pyusdt_core.family->republish_at);
     bool first = again == 0;
 
     if (first || pyusdt_now() >= again)
-        pyusdt_spare_stack_call_locked(false, be_reborn, &first);
+        pyusdt_spare_stack_call_locked(false, publish_forked_locked, &first);
 }
 
 /* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1: none is left. */
-static int next_of_parents(unsigned probe, uint64_t *sessions)
+static int next_parent_session(unsigned probe, uint64_t *sessions)
 {
     if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) ||
         atomic_load(&pyusdt_core.family->alive) || pyusdt_core.child_error == 0)
@@ -331,66 +331,66 @@ static int next_of_parents(unsigned probe, uint64_t *sessions)
 
 uint32_t pyusdt_child_demand(unsigned probe, uint64_t sessions)
 {
-    return next_of_parents(probe, &sessions) >= 0 ? PYUSDT_DEMAND_FIRE : 0;
+    return next_parent_session(probe, &sessions) >= 0 ? PYUSDT_DEMAND_FIRE : 0;
 }
 
-void pyusdt_child_lost(unsigned probe, uint64_t sessions)
+void pyusdt_child_count_drop(unsigned probe, uint64_t sessions)
 {
-    for (int number; (number = next_of_parents(probe, &sessions)) >= 0;) {
+    for (int number; (number = next_parent_session(probe, &sessions)) >= 0;) {
         struct pyusdt_ctl_slot *slot = &pyusdt_core.slots[number];
         atomic_store(&slot->child_error, pyusdt_core.child_error);
-        pyusdt_slot_lost((unsigned)number, atomic_load(&slot->wanted));
+        pyusdt_slot_count_drop((unsigned)number, atomic_load(&slot->wanted));
     }
 }
 
 /* ---- another user ---- */
 
 /* What sessions have of a control file that was ours they read to its end. False: somebody is firing into it just now. */
-static bool leave_sessions(void)
+static bool close_all_rings(void)
 {
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++)
-        if (!pyusdt_slot_leave(&pyusdt_core.slot[i]))
+        if (!pyusdt_slot_close_rings(&pyusdt_core.slot[i]))
             return false;
     return true;
 }
 
 /* Under the lock. The sessions of the new place are joined. */
-static int move(void)
+static int republish(void)
 {
     char path[PYUSDT_PATH_SIZE], old[PYUSDT_PATH_SIZE];
-    struct pyusdt_identity who = pyusdt_core.who;
-    int r = pyusdt_rundir(path, sizeof path, NULL);
+    struct pyusdt_identity before = pyusdt_core.identity;
+    int r = pyusdt_rundir_make(path, sizeof path, NULL);
 
     if (r != 0 || strcmp(path, pyusdt_core.rundir) == 0)
         return r ? r : -EPERM;
-    if (!leave_sessions())
+    if (!close_all_rings())
         return -EBUSY;
     memcpy(old, pyusdt_core.rundir, sizeof old);
     atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
     PYUSDT_HOOK(15);
-    r = publish();
+    r = publish_process();
     if (r != 0) {
         memcpy(pyusdt_core.rundir, old, sizeof old);
-        pyusdt_core.who = who;
+        pyusdt_core.identity = before;
         atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_LIVE);
     }
     return r;
 }
 
-static void move_where_needed(void *moved)
+static void republish_locked(void *moved)
 {
     if ((uint32_t)geteuid() != pyusdt_core.uid) {
-        pyusdt_core.move_at = pyusdt_now() + PYUSDT_CHECK_NS;
-        *(bool *)moved = move() == 0;
+        pyusdt_core.check_user_at = pyusdt_now() + PYUSDT_CHECK_NS;
+        *(bool *)moved = republish() == 0;
     }
 }
 
-bool pyusdt_core_move(void)
+bool pyusdt_core_republish_as_user(void)
 {
     bool moved = false;
 
-    if (pyusdt_now() >= pyusdt_core.move_at && (uint32_t)geteuid() != pyusdt_core.uid)
-        pyusdt_spare_stack_call_locked(true, move_where_needed, &moved);
+    if (pyusdt_now() >= pyusdt_core.check_user_at && (uint32_t)geteuid() != pyusdt_core.uid)
+        pyusdt_spare_stack_call_locked(true, republish_locked, &moved);
     return moved;
 }
 
@@ -398,7 +398,7 @@ bool pyusdt_core_move(void)
 
 static int prepared; /* 0 or -errno */
 
-static void prepare_once(void)
+static void prepare_process_once(void)
 {
     void *family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -414,21 +414,21 @@ static void prepare_once(void)
     pyusdt_core.family = family;
     prepared = pyusdt_spare_stacks_prepare();
     if (prepared == 0)
-        prepared = -pthread_atfork(note_fork, NULL, forked);
+        prepared = -pthread_atfork(count_fork, NULL, after_fork_in_child);
 }
 
 /* Several interpreters, each with a GIL of its own, may load the extension at the same time. */
-static int prepare(void)
+static int prepare_process(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, prepare_once);
+    pthread_once(&once, prepare_process_once);
     return prepared;
 }
 
 int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
 {
-    int r = prepare();
+    int r = prepare_process();
 
     if (r != 0)
         return r;
@@ -437,9 +437,9 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         r = -EALREADY;
     else
-        r = leave_sessions() ? pyusdt_own_table_set(table, n) : -EBUSY;
+        r = close_all_rings() ? pyusdt_target_table_set(table, n) : -EBUSY;
     if (r == 0)
-        r = publish();
+        r = publish_process();
     pyusdt_core_unlock();
     return r;
 }
@@ -452,13 +452,13 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     if (!pyusdt_core.family || first == 0)
         return -ENOTCONN;
     if (!atomic_load(&pyusdt_core.family->alive))
-        pyusdt_core_reborn(); /* a forked child's first act */
+        pyusdt_core_publish_child(); /* a forked child's first act */
     if (!pyusdt_core_lock(false))
         return -EBUSY;
     first = pyusdt_core.table.nprobes;
     r = -ENOTCONN;
     if (atomic_load(&pyusdt_core.nprobes) != 0 && atomic_load(&pyusdt_core.family->alive))
-        r = pyusdt_own_table_grow(table, n);
+        r = pyusdt_target_table_grow(table, n);
     if (r == 0)
         atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes,
                               memory_order_release);
@@ -477,7 +477,7 @@ static bool has_children(const struct pyusdt_ctl_slot *slot)
 /* The mapping stays: other threads may be inside a firing. */
 void pyusdt_unpublish(void)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = pyusdt_core.who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = pyusdt_core.identity};
     bool was = pyusdt_core.family && atomic_load(&pyusdt_core.nprobes) != 0, read = false;
     char text[PYUSDT_NAME_SIZE];
     int dir;
@@ -509,6 +509,6 @@ void pyusdt_unpublish(void)
 
 __attribute__((destructor)) static void at_exit(void)
 {
-    pyusdt_watch_end();
+    pyusdt_watcher_end();
     pyusdt_unpublish();
 }

@@ -17,7 +17,7 @@
 #include "target/encode.h"
 
 #define SLOW __attribute__((noinline, cold))
-#define TAKE_ROUNDS \
+#define ACQUIRE_ROUNDS \
     8 /* over all rings, giving way to their holders in between, before the event is dropped */
 #define FULL_NS \
     100000 /* where all rings are full, so long events are dropped without a look at other rings than the thread's own */
@@ -32,7 +32,7 @@
 #define SELF_TID(self) ((uint32_t)((self) & (((uintptr_t)1 << SELF_TID_BITS) - 1)))
 #define SELF_RING(self) ((uint32_t)((self) >> SELF_TID_BITS) & 15)
 
-static SLOW uintptr_t remember(uint32_t tid, uint32_t ring)
+static SLOW uintptr_t remember_thread(uint32_t tid, uint32_t ring)
 {
     uintptr_t self = (uintptr_t)tid | (uintptr_t)ring << SELF_TID_BITS |
                      (uintptr_t)pyusdt_core.epoch << SELF_EPOCH_SHIFT;
@@ -41,17 +41,17 @@ static SLOW uintptr_t remember(uint32_t tid, uint32_t ring)
     return self;
 }
 
-static inline uintptr_t self_get(void)
+static inline uintptr_t read_thread_word(void)
 {
     uintptr_t self = pyusdt_core.has_key ? (uintptr_t)pthread_getspecific(pyusdt_core.key) : 0;
     if (PYUSDT_LIKELY(self != 0 && self >> SELF_EPOCH_SHIFT == (uintptr_t)pyusdt_core.epoch))
         return self;
-    return remember(pyusdt_os_tid(), 0);
+    return remember_thread(pyusdt_os_tid(), 0);
 }
 
 uint32_t pyusdt_self_tid(void)
 {
-    return SELF_TID(self_get());
+    return SELF_TID(read_thread_word());
 }
 
 /* ---- taking a ring ---- */
@@ -60,13 +60,14 @@ uint32_t pyusdt_self_tid(void)
  * A full barrier: the clock is read after the tracer can see that the ring is busy. For a thread that is alone the tracer
  * makes it: nobody else takes rings, and a signal handler gives back what it took before it returns.
  */
-static inline bool take(const struct pyusdt_slot *slot, struct pyusdt_line *line, uint32_t tid)
+static inline bool acquire_ring(const struct pyusdt_slot *slot, struct pyusdt_line *line,
+                                uint32_t tid)
 {
     uint32_t none = 0;
 
     if (atomic_load_explicit(&line->busy, memory_order_relaxed) != 0)
         return false;
-    if (pyusdt_os_alone() && slot->barrier) {
+    if (pyusdt_os_is_single_threaded() && slot->barrier) {
         atomic_store_explicit(&line->busy, tid, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         return true;
@@ -79,36 +80,36 @@ static inline bool take(const struct pyusdt_slot *slot, struct pyusdt_line *line
     return true;
 }
 
-static inline void give(struct pyusdt_line *line)
+static inline void release_ring(struct pyusdt_line *line)
 {
     atomic_store_explicit(&line->busy, 0, memory_order_release);
 }
 
 /* A thread that ended inside (cancelled, say) left a ring whose private head is right: payloads go in before it moves. */
-bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir)
+bool pyusdt_ring_take_over(struct pyusdt_line *line, uint32_t heir)
 {
     uint32_t holder = atomic_load(&line->busy);
-    if (holder == 0 || holder == PYUSDT_RING_CLOSED || !pyusdt_os_thread_gone(holder))
+    if (holder == 0 || holder == PYUSDT_RING_CLOSED || !pyusdt_os_has_thread_ended(holder))
         return false;
     return atomic_compare_exchange_strong(&line->busy, &holder, heir);
 }
 
-static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area,
-                             uint32_t tid)
+static SLOW int acquire_any_ring(struct pyusdt_slot *slot, unsigned number,
+                                 struct pyusdt_area *area, uint32_t tid)
 {
-    for (int round = 0; round < TAKE_ROUNDS; round++) {
+    for (int round = 0; round < ACQUIRE_ROUNDS; round++) {
         uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
         for (uint32_t k = 0; k < n; k++)
-            if (take(slot, &area->line[k], tid)) {
-                remember(tid, k);
+            if (acquire_ring(slot, &area->line[k], tid)) {
+                remember_thread(tid, k);
                 return (int)k;
             }
         if (n < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) &&
-            pyusdt_slot_grow(slot, number, n))
+            pyusdt_slot_add_ring(slot, number, n))
             continue;
-        if (round == TAKE_ROUNDS / 2)
+        if (round == ACQUIRE_ROUNDS / 2)
             for (uint32_t k = 0; k < n; k++)
-                if (pyusdt_ring_take_from_dead(&area->line[k], tid))
+                if (pyusdt_ring_take_over(&area->line[k], tid))
                     return (int)k;
         sched_yield();
     }
@@ -128,7 +129,7 @@ static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
 }
 
 /* There are no more pages: goes on at the ring's beginning, if what is there was read. Told with the event that follows. */
-static bool skip(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
+static bool skip_to_start(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
 {
     struct pyusdt_ring_event *rest = (void *)(ring->data + (ring->head & (ring_size - 1)));
     uint64_t next = (ring->head | (ring_size - 1)) + 1;
@@ -144,7 +145,7 @@ static bool skip(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
 }
 
 /* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
-static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring,
+static SLOW bool refresh_room(struct pyusdt_slot *slot, struct pyusdt_ring *ring,
                               const struct pyusdt_line *line, uint32_t size)
 {
     uint64_t tail = atomic_load_explicit(&line->tail, memory_order_acquire);
@@ -156,16 +157,16 @@ static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring
         return false;
     do
         set_end(ring, slot->size);
-    while (ring->head + size > ring->end && pyusdt_ring_grow(slot, ring));
-    return ring->head + size <= ring->end || skip(ring, slot->size, size);
+    while (ring->head + size > ring->end && pyusdt_ring_add_pages(slot, ring));
+    return ring->head + size <= ring->end || skip_to_start(ring, slot->size, size);
 }
 
 /*
  * The flight recorder's ring, where the oldest events make room: nothing below the tail is believed, so it moves before
  * they are overwritten. Their sizes lie in shared memory: where one makes no sense, all are given up.
  */
-static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line, uint64_t ring_size,
-                             uint32_t size)
+static inline void overwrite_oldest(struct pyusdt_ring *ring, struct pyusdt_line *line,
+                                    uint64_t ring_size, uint32_t size)
 {
     if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
         return;
@@ -188,7 +189,7 @@ static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line,
 }
 
 /* A ring, and who has it. */
-struct held {
+struct ring_lock {
     struct pyusdt_slot *slot;
     struct pyusdt_area *area;
     struct pyusdt_line *line;
@@ -196,8 +197,8 @@ struct held {
     uint32_t tid;
 };
 
-static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k,
-                                    uint32_t tid)
+static inline struct ring_lock make_ring_lock(struct pyusdt_slot *slot, struct pyusdt_area *area,
+                                              uint32_t k, uint32_t tid)
 {
     struct pyusdt_line *line = &area->line[k];
     struct pyusdt_ring *ring = &slot->ring[k];
@@ -205,61 +206,65 @@ static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area
     __asm__(""
             : "+r"(line),
               "+r"(ring)); /* one address of each: compilers else compute that of each field anew */
-    return (struct held){slot, area, line, ring, tid};
+    return (struct ring_lock){slot, area, line, ring, tid};
 }
 
 /* For what is rarely called with it: of one that is handed on as a whole the compiler keeps no part in a register. */
-static inline struct held held_again(const struct held *held)
+static inline struct ring_lock copy_ring_lock(const struct ring_lock *ring_lock)
 {
-    return (struct held){held->slot, held->area, held->line, held->ring, pyusdt_self_tid()};
+    return (struct ring_lock){ring_lock->slot, ring_lock->area, ring_lock->line, ring_lock->ring,
+                              pyusdt_self_tid()};
 }
 
-static SLOW void drop(struct pyusdt_area *area, unsigned probe)
+static SLOW void count_drop(struct pyusdt_area *area, unsigned probe)
 {
     atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
 }
 
 /* Where most events are short, what the longest of them needs is nearly always free: only else this one is measured. */
-static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand,
-                              uint32_t mask, const struct pyusdt_args *args, bool overwrite)
+static inline bool reserve_space(const struct ring_lock *ring_lock,
+                                 const struct pyusdt_demand *demand, uint32_t mask,
+                                 const struct pyusdt_args *args, bool overwrite)
 {
-    struct pyusdt_ring *ring = held->ring;
+    struct pyusdt_ring *ring = ring_lock->ring;
 
     if (overwrite) {
-        make_room(ring, held->line, held->slot->size, pyusdt_event_size(demand, mask, args));
+        overwrite_oldest(ring, ring_lock->line, ring_lock->slot->size,
+                         pyusdt_event_size(demand, mask, args));
         return true;
     }
-    return PYUSDT_LIKELY(ring->head + demand->most <= ring->end) ||
-           has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, mask, args));
+    return PYUSDT_LIKELY(ring->head + demand->max_size <= ring->end) ||
+           refresh_room(ring_lock->slot, ring, ring_lock->line,
+                        pyusdt_event_size(demand, mask, args));
 }
 
 /* The event that was made behind the head: its time last, so that it is published soon after. Returns that. */
-static inline uint64_t publish(const struct held *held, struct pyusdt_ring_event *event,
-                               uint32_t size)
+static inline uint64_t publish_event(const struct ring_lock *ring_lock,
+                                     struct pyusdt_ring_event *event, uint32_t size)
 {
     uint64_t time = pyusdt_now();
 
     event->time = time;
     PYUSDT_HOOK(3);
-    held->ring->head += size;
-    atomic_store_explicit(&held->line->head, held->ring->head, memory_order_release);
+    ring_lock->ring->head += size;
+    atomic_store_explicit(&ring_lock->line->head, ring_lock->ring->head, memory_order_release);
     PYUSDT_HOOK(4);
     return time;
 }
 
-static inline struct pyusdt_ring_event *behind_head(const struct held *held)
+static inline struct pyusdt_ring_event *event_at_head(const struct ring_lock *ring_lock)
 {
-    return (void *)(held->ring->data + (held->ring->head & (held->slot->size - 1)));
+    return (void *)(ring_lock->ring->data + (ring_lock->ring->head & (ring_lock->slot->size - 1)));
 }
 
 /* The holder of a ring writes one event. Returns what time it is; 0: the ring is full. */
-static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held,
+static inline __attribute__((always_inline)) uint64_t write_event(const struct ring_lock *ring_lock,
                                                                   unsigned probe, uint32_t place,
                                                                   const struct pyusdt_args *args,
                                                                   bool overwrite)
 {
     const struct pyusdt_demand *demand =
-        &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
+        &atomic_load_explicit(&ring_lock->slot->demand, memory_order_relaxed)[probe];
     uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     struct pyusdt_ring_event *event;
 
@@ -267,68 +272,70 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
         return pyusdt_now(); /* a stray bit in the enable word */
     if (PYUSDT_UNLIKELY(
             (mask & args->missing & (PYUSDT_DEMAND_STACK | (PYUSDT_DEMAND_STACK - 1))) != 0)) {
-        drop(held->area, probe); /* wanted after they were made */
+        count_drop(ring_lock->area, probe); /* wanted after they were made */
         return pyusdt_now();
     }
-    if (!make_place(held, demand, mask, args, overwrite))
+    if (!reserve_space(ring_lock, demand, mask, args, overwrite))
         return 0;
-    event = behind_head(held);
-    return publish(
-        held, event,
-        pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args));
+    event = event_at_head(ring_lock);
+    return publish_event(ring_lock, event,
+                         pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), ring_lock->tid,
+                                             demand, mask, args));
 }
 
 static const struct pyusdt_args no_args = {.missing = ~0u};
 
-static SLOW uint64_t write_late(struct held held, unsigned probe, uint32_t place)
+static SLOW uint64_t write_with_stale_demand(struct ring_lock ring_lock, unsigned probe,
+                                             uint32_t place)
 {
-    return write_event(&held, probe, place, &no_args, false);
+    return write_event(&ring_lock, probe, place, &no_args, false);
 }
 
 /* The same of one of which nothing is read, unless the session has become another. */
-static inline uint64_t write_bare(const struct held *held, unsigned probe, uint32_t place)
+static inline uint64_t write_bare(const struct ring_lock *ring_lock, unsigned probe, uint32_t place)
 {
     const struct pyusdt_demand *demand =
-        &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
-    struct pyusdt_ring *ring = held->ring;
+        &atomic_load_explicit(&ring_lock->slot->demand, memory_order_relaxed)[probe];
+    struct pyusdt_ring *ring = ring_lock->ring;
     struct pyusdt_ring_event *event;
     const uint32_t size = sizeof *event;
 
     if (PYUSDT_UNLIKELY(atomic_load_explicit(&demand->mask, memory_order_relaxed) !=
                         PYUSDT_DEMAND_FIRE))
-        return write_late(held_again(held), probe, place);
+        return write_with_stale_demand(copy_ring_lock(ring_lock), probe, place);
     if (PYUSDT_UNLIKELY(ring->head + size > ring->end) &&
-        !has_room_now(held->slot, ring, held->line, size))
+        !refresh_room(ring_lock->slot, ring, ring_lock->line, size))
         return 0;
-    event = behind_head(held);
-    pyusdt_event_encode_bare(event, PYUSDT_EVENT_WORD(probe, place), held->tid);
-    return publish(held, event, size);
+    event = event_at_head(ring_lock);
+    pyusdt_event_encode_bare(event, PYUSDT_EVENT_WORD(probe, place), ring_lock->tid);
+    return publish_event(ring_lock, event, size);
 }
 
-static bool may_make_one_more(const struct pyusdt_slot *slot, uint32_t have)
+static bool may_add_ring(const struct pyusdt_slot *slot, uint32_t have)
 {
     return have < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) &&
            (have + 1) * slot->size <= PYUSDT_SPILL_MAX;
 }
 
 /* Into any ring that has room, of those that there are and of those that there may be. 0: there is none. */
-static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe,
-                                       uint32_t place, const struct pyusdt_args *args)
+static inline uint64_t write_to_other_ring(const struct ring_lock *full, unsigned number,
+                                           unsigned probe, uint32_t place,
+                                           const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = full->slot;
     uint64_t time = 0;
 
     for (uint32_t k = 0; time == 0; k++) {
         uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
-        if (k == n && !(may_make_one_more(slot, n) && pyusdt_slot_grow(slot, number, n)))
+        if (k == n && !(may_add_ring(slot, n) && pyusdt_slot_add_ring(slot, number, n)))
             break;
-        if (!take(slot, &full->area->line[k], full->tid))
+        if (!acquire_ring(slot, &full->area->line[k], full->tid))
             continue;
-        struct held other = held_ring(slot, full->area, k, full->tid);
+        struct ring_lock other = make_ring_lock(slot, full->area, k, full->tid);
         time = write_event(&other, probe, place, args, false);
-        give(other.line);
+        release_ring(other.line);
         if (time != 0)
-            remember(full->tid, k);
+            remember_thread(full->tid, k);
     }
     return time;
 }
@@ -337,68 +344,69 @@ static inline uint64_t write_elsewhere(const struct held *full, unsigned number,
  * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
  * are dropped at once for a while, as fast as they were written. Returns what time it is.
  */
-static SLOW uint64_t spill(struct held full, unsigned number, unsigned probe, uint32_t place,
-                           const struct pyusdt_args *args)
+static SLOW uint64_t write_elsewhere_or_drop(struct ring_lock full, unsigned number, unsigned probe,
+                                             uint32_t place, const struct pyusdt_args *args)
 {
     uint64_t now = pyusdt_now(), time;
 
     if (now >= atomic_load_explicit(&full.slot->full_until, memory_order_relaxed)) {
-        if ((time = write_elsewhere(&full, number, probe, place, args)) != 0)
+        if ((time = write_to_other_ring(&full, number, probe, place, args)) != 0)
             return time;
         atomic_store_explicit(&full.slot->full_until, now + FULL_NS, memory_order_relaxed);
     }
-    drop(full.area, probe);
+    count_drop(full.area, probe);
     PYUSDT_HOOK(2);
     return now;
 }
 
 /* The ring that this thread had last, else any: its number, or -1. */
-static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area,
-                            uintptr_t self)
+static inline int acquire_ring_of_thread(struct pyusdt_slot *slot, unsigned number,
+                                         struct pyusdt_area *area, uintptr_t self)
 {
     uint32_t k = SELF_RING(self), tid = SELF_TID(self);
 
     if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) &&
-                      take(slot, &area->line[k], tid)))
+                      acquire_ring(slot, &area->line[k], tid)))
         return (int)k;
-    return take_another(slot, number, area, tid);
+    return acquire_any_ring(slot, number, area, tid);
 }
 
 /* To a session that was served just now, as `wanted`. bare: nothing of it is read. */
 static inline __attribute__((always_inline)) void
-offer_served(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
-             uint32_t place, const struct pyusdt_args *args, bool bare)
+write_to_served_session(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+                        uint32_t place, const struct pyusdt_args *args, bool bare)
 {
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
-    uintptr_t self = self_get();
-    int k = take_ring(slot, number, area, self);
-    struct held held;
+    uintptr_t self = read_thread_word();
+    int k = acquire_ring_of_thread(slot, number, area, self);
+    struct ring_lock ring_lock;
     uint64_t time;
 
     if (PYUSDT_UNLIKELY(k < 0)) {
-        drop(area, probe);
+        count_drop(area, probe);
         return;
     }
-    held = held_ring(slot, area, (uint32_t)k, SELF_TID(self));
+    ring_lock = make_ring_lock(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
     /* Only now is it sure that the session does not change under us: who changes it holds every ring. */
     if (PYUSDT_UNLIKELY(atomic_load_explicit(&slot->generation, memory_order_acquire) == 0 ||
                         (uint32_t)k >= atomic_load_explicit(&slot->nrings, memory_order_acquire))) {
-        give(held.line);
-        pyusdt_slot_lost(number, wanted);
+        release_ring(ring_lock.line);
+        pyusdt_slot_count_drop(number, wanted);
         return;
     }
-    time = bare ? write_bare(&held, probe, place) : write_event(&held, probe, place, args, false);
+    time = bare ? write_bare(&ring_lock, probe, place)
+                : write_event(&ring_lock, probe, place, args, false);
     if (PYUSDT_UNLIKELY(time == 0))
-        time = spill(held_again(&held), number, probe, place, args);
-    give(held.line);
+        time = write_elsewhere_or_drop(copy_ring_lock(&ring_lock), number, probe, place, args);
+    release_ring(ring_lock.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
-        pyusdt_slot_check(number, time);
+        pyusdt_slot_check_tracer(number, time);
 }
 
 /* One address: compilers else compute that of each field anew. */
-static inline struct pyusdt_slot *slot_at(unsigned number)
+static inline struct pyusdt_slot *find_slot(unsigned number)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
 
@@ -413,40 +421,41 @@ static inline bool is_served(const struct pyusdt_slot *slot, uint64_t wanted)
                          wanted == atomic_load_explicit(&slot->generation, memory_order_acquire));
 }
 
-static inline uint64_t wanted_in(unsigned number)
+static inline uint64_t read_wanted(unsigned number)
 {
     return atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
 }
 
 static inline __attribute__((always_inline)) void
-offer(unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
+write_to_session(unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
 {
-    struct pyusdt_slot *slot = slot_at(number);
-    uint64_t wanted = wanted_in(number);
+    struct pyusdt_slot *slot = find_slot(number);
+    uint64_t wanted = read_wanted(number);
 
     if (is_served(slot, wanted) || pyusdt_slot_open(number))
-        offer_served(number, slot, wanted, probe, place, args, false);
+        write_to_served_session(number, slot, wanted, probe, place, args, false);
     else
-        pyusdt_slot_lost(number, wanted);
+        pyusdt_slot_count_drop(number, wanted);
 }
 
 /* The flight recorder: a slot of our own, whose session is never over. */
-static SLOW void record(unsigned probe, uint32_t place, const struct pyusdt_args *args)
+static SLOW void write_to_flight_recorder(unsigned probe, uint32_t place,
+                                          const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
-    uintptr_t self = self_get();
-    int k = take_ring(slot, PYUSDT_FLIGHT_SLOT, area, self);
-    struct held held;
+    uintptr_t self = read_thread_word();
+    int k = acquire_ring_of_thread(slot, PYUSDT_FLIGHT_SLOT, area, self);
+    struct ring_lock ring_lock;
 
     if (k < 0) {
-        drop(area, probe);
+        count_drop(area, probe);
         return;
     }
-    held = held_ring(slot, area, (uint32_t)k, SELF_TID(self));
+    ring_lock = make_ring_lock(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
-    write_event(&held, probe, place, args, true);
-    give(held.line);
+    write_event(&ring_lock, probe, place, args, true);
+    release_ring(ring_lock.line);
     PYUSDT_HOOK(5);
 }
 
@@ -455,62 +464,62 @@ static SLOW void record(unsigned probe, uint32_t place, const struct pyusdt_args
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
 {
     if (!pyusdt_is_published(probe)) {
-        pyusdt_child_lost(probe, ~0ull);
+        pyusdt_child_count_drop(probe, ~0ull);
         return;
     }
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
          word != 0; word &= word - 1)
-        offer((unsigned)__builtin_ctzll(word), probe, 0, args);
+        write_to_session((unsigned)__builtin_ctzll(word), probe, 0, args);
     if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
-        record(probe, 0, args);
+        write_to_flight_recorder(probe, 0, args);
 }
 
 /* What a session that is served wants of the probe. */
-static inline const struct pyusdt_demand *served_demand(const struct pyusdt_slot *slot,
-                                                        unsigned probe)
+static inline const struct pyusdt_demand *find_demand(const struct pyusdt_slot *slot,
+                                                      unsigned probe)
 {
     return &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
 }
 
-/* What comes after pyusdt_count_here(); false: the session gets an event. */
-static SLOW bool end_count(enum pyusdt_counted counted, unsigned number, unsigned probe,
-                           uint32_t place, uint64_t wanted)
+/* What comes after pyusdt_count_fast(); false: the session gets an event. */
+static SLOW bool finish_count(enum pyusdt_counted counted, unsigned number, unsigned probe,
+                              uint32_t place, uint64_t wanted)
 {
-    const struct pyusdt_slot *slot = slot_at(number);
+    const struct pyusdt_slot *slot = find_slot(number);
 
     if (counted == PYUSDT_COUNT_NEW &&
-        pyusdt_count_find_out(number, probe, place, wanted) == PYUSDT_HOW_COUNTED)
-        counted = pyusdt_count_here(slot, served_demand(slot, probe), place, wanted);
+        pyusdt_count_decide(number, probe, place, wanted) == PYUSDT_COUNT_MODE_COUNTS)
+        counted = pyusdt_count_fast(slot, find_demand(slot, probe), place, wanted);
     if (counted == PYUSDT_COUNT_CHECK)
-        pyusdt_slot_check(number, pyusdt_now());
+        pyusdt_slot_check_tracer(number, pyusdt_now());
     return counted == PYUSDT_COUNT_DONE || counted == PYUSDT_COUNT_CHECK;
 }
 
 /* Whether the session has counted there instead of getting an event. */
 static inline bool has_counted(unsigned number, unsigned probe, uint32_t place)
 {
-    const struct pyusdt_slot *slot = slot_at(number);
-    uint64_t wanted = wanted_in(number);
+    const struct pyusdt_slot *slot = find_slot(number);
+    uint64_t wanted = read_wanted(number);
     enum pyusdt_counted counted;
 
     if (!is_served(slot, wanted))
         return false;
-    counted = pyusdt_count_here(slot, served_demand(slot, probe), place, wanted);
+    counted = pyusdt_count_fast(slot, find_demand(slot, probe), place, wanted);
     if (PYUSDT_UNLIKELY(counted == PYUSDT_COUNT_NEW || counted == PYUSDT_COUNT_CHECK))
-        return end_count(counted, number, probe, place, wanted);
+        return finish_count(counted, number, probe, place, wanted);
     return counted == PYUSDT_COUNT_DONE;
 }
 
 /* An event without a number for its place. */
-static SLOW void lose(unsigned number, unsigned probe)
+static SLOW void drop_without_place(unsigned number, unsigned probe)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
 
     if (wanted == atomic_load(&slot->generation) && wanted != 0)
-        drop(atomic_load(&slot->area), probe);
+        count_drop(atomic_load(&slot->area), probe);
     else
-        pyusdt_slot_lost(number, wanted);
+        pyusdt_slot_count_drop(number, wanted);
 }
 
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
@@ -519,7 +528,7 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
     bool known = pyusdt_place_is_known(place), recorded = sessions >> PYUSDT_FLIGHT_SLOT & 1;
 
     if (!pyusdt_is_published(probe)) {
-        pyusdt_child_lost(probe, sessions);
+        pyusdt_child_count_drop(probe, sessions);
         return;
     }
     for (uint64_t word =
@@ -527,25 +536,25 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
          word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         if (PYUSDT_UNLIKELY(!known))
-            lose(number, probe);
+            drop_without_place(number, probe);
         else if (!has_counted(number, probe, place))
-            offer(number, probe, place, args);
+            write_to_session(number, probe, place, args);
     }
     if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL && recorded)) {
         if (known)
-            record(probe, place, args);
+            write_to_flight_recorder(probe, place, args);
         else
-            drop(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].area), probe);
+            count_drop(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].area), probe);
     }
 }
 
-static inline uint32_t served_mask(const struct pyusdt_slot *slot, unsigned probe)
+static inline uint32_t read_mask(const struct pyusdt_slot *slot, unsigned probe)
 {
-    return atomic_load_explicit(&served_demand(slot, probe)->mask, memory_order_relaxed);
+    return atomic_load_explicit(&find_demand(slot, probe)->mask, memory_order_relaxed);
 }
 
 /* The same of all of these that have their bits set, whatever has to be done for it first. */
-static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
+static SLOW uint32_t serve_and_read_demand(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
 
@@ -564,15 +573,15 @@ static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
         }
         if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) ||
             pyusdt_slot_open(number))
-            mask |= served_mask(slot, probe);
-        else if (pyusdt_core_move())
-            return demand_of_all(probe, sessions);
+            mask |= read_mask(slot, probe);
+        else if (pyusdt_core_republish_as_user())
+            return serve_and_read_demand(probe, sessions);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
             mask |=
                 PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }
     if (pyusdt_core.flight != NULL && sessions >> PYUSDT_FLIGHT_SLOT)
-        mask |= served_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
+        mask |= read_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
     return mask;
 }
 
@@ -585,83 +594,84 @@ static inline bool is_ready(unsigned probe)
 }
 
 /* The usual case calls nothing: all that want the probe are served, in a process that is published. */
-static inline uint32_t demand_of(unsigned probe, uint64_t sessions)
+static inline uint32_t read_demand(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
 
     if (!is_ready(probe))
-        return demand_of_all(probe, sessions);
+        return serve_and_read_demand(probe, sessions);
     for (uint64_t word =
              atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
          word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
-        const struct pyusdt_slot *slot = slot_at(number);
-        if (!is_served(slot, wanted_in(number)))
-            return demand_of_all(probe, sessions);
-        mask |= served_mask(slot, probe);
+        const struct pyusdt_slot *slot = find_slot(number);
+        if (!is_served(slot, read_wanted(number)))
+            return serve_and_read_demand(probe, sessions);
+        mask |= read_mask(slot, probe);
     }
     return mask;
 }
 
 uint32_t pyusdt_demand(unsigned probe)
 {
-    return demand_of(probe, ~0ull);
+    return read_demand(probe, ~0ull);
 }
 
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
 {
-    return demand_of(probe, sessions);
+    return read_demand(probe, sessions);
 }
 
 /* An event without arguments; nobody is left. Not part of who counts, which has no use for the registers that this needs. */
-static __attribute__((noinline)) uint32_t offer_bare(unsigned number, struct pyusdt_slot *slot,
-                                                     uint64_t wanted, unsigned probe,
-                                                     uint32_t place)
+static __attribute__((noinline)) uint32_t write_bare_to_session(unsigned number,
+                                                                struct pyusdt_slot *slot,
+                                                                uint64_t wanted, unsigned probe,
+                                                                uint32_t place)
 {
-    offer_served(number, slot, wanted, probe, place, &no_args, true);
+    write_to_served_session(number, slot, wanted, probe, place, &no_args, true);
     return 0;
 }
 
-static SLOW uint32_t end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted,
-                              unsigned probe, uint32_t place)
+static SLOW uint32_t finish_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted,
+                                 unsigned probe, uint32_t place)
 {
-    if (end_count(counted, number, probe, place, wanted))
+    if (finish_count(counted, number, probe, place, wanted))
         return 0;
-    return offer_bare(number, slot_at(number), wanted, probe, place);
+    return write_bare_to_session(number, find_slot(number), wanted, probe, place);
 }
 
 /* To one session. What is wanted by it, where it is left.  Whatever it calls it calls last, so the usual way keeps no registers. */
-static inline uint32_t fire_bare(unsigned number, unsigned probe, uint32_t place)
+static inline uint32_t fire_bare_to_session(unsigned number, unsigned probe, uint32_t place)
 {
-    struct pyusdt_slot *slot = slot_at(number);
-    uint64_t wanted = wanted_in(number);
+    struct pyusdt_slot *slot = find_slot(number);
+    uint64_t wanted = read_wanted(number);
     const struct pyusdt_demand *demand;
     enum pyusdt_counted counted;
     uint32_t mask;
 
     if (!is_served(slot, wanted))
-        return demand_of_all(probe, 1ull << number);
-    demand = served_demand(slot, probe);
+        return serve_and_read_demand(probe, 1ull << number);
+    demand = find_demand(slot, probe);
     mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     if (mask != PYUSDT_DEMAND_FIRE)
         return mask;
-    counted = pyusdt_count_here(slot, demand, place, wanted);
+    counted = pyusdt_count_fast(slot, demand, place, wanted);
     if (counted == PYUSDT_COUNT_DONE)
         return 0;
     if (PYUSDT_UNLIKELY(counted != PYUSDT_COUNT_NOT))
-        return end_bare(counted, number, wanted, probe, place);
-    return offer_bare(number, slot, wanted, probe, place);
+        return finish_bare(counted, number, wanted, probe, place);
+    return write_bare_to_session(number, slot, wanted, probe, place);
 }
 
-static __attribute__((noinline)) uint32_t fire_bare_to_many(uint64_t word, unsigned probe,
-                                                            uint32_t place, uint64_t *sessions)
+static __attribute__((noinline)) uint32_t fire_bare_to_sessions(uint64_t word, unsigned probe,
+                                                                uint32_t place, uint64_t *sessions)
 {
     uint32_t demand = 0;
 
     *sessions = 0;
     for (; word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
-        uint32_t left = fire_bare(number, probe, place);
+        uint32_t left = fire_bare_to_session(number, probe, place);
         if (left != 0)
             *sessions |= 1ull << number;
         demand |= left;
@@ -674,12 +684,12 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
     uint64_t word;
 
     if (!is_ready(probe) || !pyusdt_place_is_known(place))
-        return demand_of_all(probe, *sessions); /* all are left */
+        return serve_and_read_demand(probe, *sessions); /* all are left */
     word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & *sessions;
     if (PYUSDT_UNLIKELY(word == 0 || (word & (word - 1)) != 0))
-        return fire_bare_to_many(word, probe, place, sessions);
+        return fire_bare_to_sessions(word, probe, place, sessions);
     *sessions = word;
-    return fire_bare((unsigned)__builtin_ctzll(word), probe, place);
+    return fire_bare_to_session((unsigned)__builtin_ctzll(word), probe, place);
 }
 
 /* ---- with a stack ---- */
@@ -687,15 +697,15 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 pyusdt_stack_fn *pyusdt_stack_taker;
 
 /* What these sessions want, each of which gets as much of it as it wants itself. */
-struct wish {
+struct stack_demand {
     uint32_t frames;
     bool natives;
 };
 
-static struct wish stack_wanted(unsigned probe, uint64_t sessions)
+static struct stack_demand find_stack_demand(unsigned probe, uint64_t sessions)
 {
     uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
-    struct wish wish = {0, false};
+    struct stack_demand stack_demand = {0, false};
 
     if (pyusdt_core.flight != NULL)
         word |= 1ull << PYUSDT_FLIGHT_SLOT;
@@ -703,29 +713,30 @@ static struct wish stack_wanted(unsigned probe, uint64_t sessions)
         const struct pyusdt_slot *slot = &pyusdt_core.slot[__builtin_ctzll(word)];
         const struct pyusdt_demand *demand =
             atomic_load_explicit(&slot->demand, memory_order_acquire);
-        if (demand == NULL || !(served_mask(slot, probe) & PYUSDT_DEMAND_STACK))
+        if (demand == NULL || !(read_mask(slot, probe) & PYUSDT_DEMAND_STACK))
             continue;
-        if (demand[probe].frames > wish.frames)
-            wish.frames = demand[probe].frames;
-        wish.natives |= demand[probe].natives;
+        if (demand[probe].frames > stack_demand.frames)
+            stack_demand.frames = demand[probe].frames;
+        stack_demand.natives |= demand[probe].natives;
     }
-    if (wish.frames > PYUSDT_MAX_FRAMES)
-        wish.frames = PYUSDT_MAX_FRAMES;
-    return wish;
+    if (stack_demand.frames > PYUSDT_MAX_FRAMES)
+        stack_demand.frames = PYUSDT_MAX_FRAMES;
+    return stack_demand;
 }
 
 /* Both kinds together are at most PYUSDT_MAX_FRAMES, and the word that says that there are more. */
-static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame,
+static void read_stack(struct stack_demand stack_demand, const uintptr_t *from, uint64_t *frame,
                        struct pyusdt_args *args)
 {
-    const uint32_t most = wish.frames < PYUSDT_MAX_FRAMES / 2 ? wish.frames : PYUSDT_MAX_FRAMES / 2;
+    const uint32_t most =
+        stack_demand.frames < PYUSDT_MAX_FRAMES / 2 ? stack_demand.frames : PYUSDT_MAX_FRAMES / 2;
     const uint64_t *given = args->frame;
     uint32_t others = args->nframes, room;
     bool more = false;
 
-    args->natives = wish.natives ? pyusdt_native_take(from, frame, most, &more) : 0;
+    args->natives = stack_demand.natives ? pyusdt_read_native_frames(from, frame, most, &more) : 0;
     room = PYUSDT_MAX_FRAMES - args->natives;
-    room = wish.frames < room ? wish.frames : room;
+    room = stack_demand.frames < room ? stack_demand.frames : room;
     if (pyusdt_stack_taker != NULL) {
         others = pyusdt_stack_taker(frame + args->natives, room);
     } else if (others != 0) {
@@ -742,20 +753,20 @@ static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame,
 static uint64_t frame_buffer[PYUSDT_FRAME_BUFFERS][PYUSDT_MAX_FRAMES + 1];
 
 /* Threads have stacks of their own, so they begin at buffers of their own. -1: as many threads are taking stacks just now. */
-static inline int take_frame_buffer(uintptr_t stack)
+static inline int acquire_frame_buffer(uintptr_t stack)
 {
     for (uint32_t i = 0; i < PYUSDT_FRAME_BUFFERS; i++) {
         uint32_t at = (uint32_t)((stack >> 16) + i) % PYUSDT_FRAME_BUFFERS, none = 0;
-        if (atomic_compare_exchange_strong_explicit(&pyusdt_core.family->frames_taken[at], &none, 1,
-                                                    memory_order_acquire, memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&pyusdt_core.family->frames_in_use[at], &none,
+                                                    1, memory_order_acquire, memory_order_relaxed))
             return (int)at;
     }
     return -1;
 }
 
-static inline void give_frame_buffer(int at)
+static inline void release_frame_buffer(int at)
 {
-    atomic_store_explicit(&pyusdt_core.family->frames_taken[at], 0, memory_order_release);
+    atomic_store_explicit(&pyusdt_core.family->frames_in_use[at], 0, memory_order_release);
 }
 
 __attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t place,
@@ -763,21 +774,22 @@ __attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t p
                                                       const struct pyusdt_args *args)
 {
     struct pyusdt_args with = *args;
-    struct wish wish =
-        pyusdt_is_published(probe) ? stack_wanted(probe, sessions) : (struct wish){0, false};
+    struct stack_demand stack_demand = pyusdt_is_published(probe)
+                                           ? find_stack_demand(probe, sessions)
+                                           : (struct stack_demand){0, false};
     const uintptr_t *here = __builtin_frame_address(0);
-    int at = wish.frames != 0 ? take_frame_buffer((uintptr_t)here) : -1;
+    int at = stack_demand.frames != 0 ? acquire_frame_buffer((uintptr_t)here) : -1;
 
     if (at >= 0)
-        take_stack(wish, here, frame_buffer[at], &with);
+        read_stack(stack_demand, here, frame_buffer[at], &with);
     else
         with.nframes = 0;
-    if (PYUSDT_UNLIKELY(at < 0 && wish.frames != 0))
+    if (PYUSDT_UNLIKELY(at < 0 && stack_demand.frames != 0))
         with.missing |= PYUSDT_DEMAND_STACK; /* who wants the stack counts a drop */
     if (place == 0 && sessions == ~0ull)
         pyusdt_fire(probe, &with);
     else
         pyusdt_fire_at(probe, place, sessions, &with);
     if (at >= 0)
-        give_frame_buffer(at);
+        release_frame_buffer(at);
 }

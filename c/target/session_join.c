@@ -23,7 +23,7 @@ struct session_file {
     struct pyusdt_session_header header;
 };
 
-static bool header_is_sane(const struct pyusdt_session_header *header)
+static bool is_valid_header(const struct pyusdt_session_header *header)
 {
     return header->magic == PYUSDT_SESSION_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
            header->state == PYUSDT_SESSION_STARTED && header->generation != 0 &&
@@ -33,7 +33,7 @@ static bool header_is_sane(const struct pyusdt_session_header *header)
            header->max_rings <= PYUSDT_RINGS_MAX;
 }
 
-static int session_file_open(int dir, unsigned number, struct session_file *file)
+static int open_session_file(int dir, unsigned number, struct session_file *file)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = number};
     char text[PYUSDT_NAME_SIZE];
@@ -45,14 +45,14 @@ static int session_file_open(int dir, unsigned number, struct session_file *file
     if (file->fd < 0)
         return file->fd;
     if (pread(file->fd, &file->header, sizeof file->header, 0) == (ssize_t)sizeof file->header &&
-        header_is_sane(&file->header))
+        is_valid_header(&file->header))
         return 0;
     close(file->fd);
     return -ENOENT;
 }
 
 /* A tracer that takes the slot over rewrites the file: what was read is good if the generation still is the same. */
-static bool session_file_unchanged(const struct session_file *file)
+static bool is_session_file_unchanged(const struct session_file *file)
 {
     struct pyusdt_session_header now;
     return pread(file->fd, &now, sizeof now, 0) == (ssize_t)sizeof now &&
@@ -60,11 +60,11 @@ static bool session_file_unchanged(const struct session_file *file)
 }
 
 /* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
-static int session_file_match_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn,
+static int match_session_file_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn,
                                  void *arg,
                                  void (*begin)(void *arg, const struct pyusdt_want *want))
 {
-    struct pyusdt_table table = pyusdt_core.table;
+    struct pyusdt_probe_table table = pyusdt_core.table;
     struct pyusdt_want want;
 
     table.pid = pid;
@@ -76,18 +76,18 @@ static int session_file_match_as(uint32_t pid, const struct session_file *file, 
         want.function[PYUSDT_GLOB_SIZE - 1] = want.name[PYUSDT_GLOB_SIZE - 1] = '\0';
         if (begin)
             begin(arg, &want);
-        pyusdt_table_match(&table, &want, fn, arg);
+        pyusdt_probe_table_match(&table, &want, fn, arg);
     }
-    return session_file_unchanged(file) ? 0 : -EAGAIN;
+    return is_session_file_unchanged(file) ? 0 : -EAGAIN;
 }
 
 /* The same of this process: what is wanted goes by the tracer's names. */
-static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
+static int match_session_file(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
                               void (*begin)(void *arg, const struct pyusdt_want *want))
 {
     uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
 
-    return session_file_match_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg,
+    return match_session_file_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg,
                                  begin);
 }
 
@@ -101,21 +101,21 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     return 0;
 }
 
-static bool invites_us(const struct pyusdt_session_header *header)
+static bool admits_this_process(const struct pyusdt_session_header *header)
 {
     if (header->comm[0] && strncmp(header->comm, pyusdt_core.ctl->comm, sizeof header->comm) != 0)
         return false;
     if (header->flags & PYUSDT_SESSION_ALL)
         return true;
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
-        if (header->pids[i] == pyusdt_core.who.pid ||
+        if (header->pids[i] == pyusdt_core.identity.pid ||
             (header->flags & PYUSDT_SESSION_CHILDREN &&
              pyusdt_is_ancestor(pyusdt_core.ctl->ancestors, header->pids[i])))
             return true;
     return false;
 }
 
-static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+static int mark_found(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     (void)probe, (void)desc;
     return *(uint32_t *)arg = 1;
@@ -127,11 +127,11 @@ static uint32_t wants_children(const struct session_file *file)
     uint32_t wants = 0;
 
     if (file->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN))
-        session_file_match_as(0, file, note_probe, &wants, NULL);
+        match_session_file_as(0, file, mark_found, &wants, NULL);
     return wants;
 }
 
-static int join(void *arg, const char *text, const struct pyusdt_name *name)
+static int join_session(void *arg, const char *text, const struct pyusdt_name *name)
 {
     int dir = *(const int *)arg;
     unsigned number = name->slot;
@@ -139,16 +139,17 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
     struct session_file file;
 
     (void)text;
-    if (name->kind != PYUSDT_FILE_SESSION || session_file_open(dir, number, &file) != 0)
+    if (name->kind != PYUSDT_FILE_SESSION || open_session_file(dir, number, &file) != 0)
         return 0;
     /* Without the flock: only where the session, or another in its place, has not attached us already. */
-    if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
+    if (admits_this_process(&file.header) &&
+        pyusdt_session_is_alive(dir, number, file.header.generation) &&
         atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody,
                                        file.header.generation)) {
         PYUSDT_HOOK(20);
         atomic_store(&pyusdt_ctl_slot(number)->child_error, 0);
         atomic_store(&pyusdt_ctl_slot(number)->children, wants_children(&file));
-        session_file_match(&file, enable_probe, &number, NULL);
+        match_session_file(&file, enable_probe, &number, NULL);
     }
     close(file.fd);
     return 0;
@@ -156,7 +157,7 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
 
 int pyusdt_sessions_join(int dir)
 {
-    return pyusdt_rundir_each(dir, join, &dir);
+    return pyusdt_rundir_each(dir, join_session, &dir);
 }
 
 /* ---- demand ---- */
@@ -169,13 +170,13 @@ struct demand_build {
     unsigned slot;  /* for enable_new_probe() */
 };
 
-static void demand_begin(void *arg, const struct pyusdt_want *want)
+static void begin_want(void *arg, const struct pyusdt_want *want)
 {
     ((struct demand_build *)arg)->want = want;
 }
 
 /* As many frames as any of its wants says. Returns what it adds to the mask. */
-static uint32_t demand_stack(struct pyusdt_demand *demand, uint32_t frames)
+static uint32_t add_stack_demand(struct pyusdt_demand *demand, uint32_t frames)
 {
     if ((frames & ~PYUSDT_WANT_NATIVES) == 0)
         return 0;
@@ -187,7 +188,7 @@ static uint32_t demand_stack(struct pyusdt_demand *demand, uint32_t frames)
     return PYUSDT_DEMAND_STACK;
 }
 
-static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+static int add_probe_demand(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     struct demand_build *build = arg;
     struct pyusdt_demand *demand = &build->demand[probe];
@@ -212,9 +213,9 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
         if (demand->bytes[i] < bytes)
             demand->bytes[i] = bytes;
     }
-    mask |= demand_stack(demand, build->want->frames);
+    mask |= add_stack_demand(demand, build->want->frames);
     demand->nargs = (uint8_t)pyusdt_args_count(PYUSDT_EVENT_ARGS(mask));
-    demand->most = pyusdt_event_most(demand);
+    demand->max_size = pyusdt_event_max_size(demand);
     atomic_store_explicit(
         &demand->mask, mask,
         memory_order_release); /* last: who sees it writes as much as the others say */
@@ -246,17 +247,17 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
     slot->patterns.n = 0;
     slot->patterns.all = false;
     pyusdt_counts_begin(slot);
-    return session_file_match(file, demand_probe, &build, demand_begin);
+    return match_session_file(file, add_probe_demand, &build, begin_want);
 }
 
-void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first, uint32_t frames)
+void pyusdt_demand_everything(struct pyusdt_demand *demand, uint32_t first, uint32_t frames)
 {
     struct pyusdt_want want = {.args = (1u << PYUSDT_MAX_ARGS) - 1, .frames = frames};
     struct demand_build build = {.demand = demand, .want = &want, .first = first};
 
     for (unsigned i = 0; i < PYUSDT_MAX_ARGS; i++)
         want.bytes[i] = PYUSDT_MAX_STRING;
-    pyusdt_table_match(&pyusdt_core.table, &want, demand_probe, &build);
+    pyusdt_probe_table_match(&pyusdt_core.table, &want, add_probe_demand, &build);
 }
 
 static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
@@ -266,7 +267,7 @@ static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_d
 }
 
 /* Under the lock, so no session is opened or closed meanwhile. One that comes now reads the whole table. */
-void pyusdt_sessions_grow(uint32_t first)
+void pyusdt_sessions_add_probes(uint32_t first)
 {
     int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
 
@@ -276,15 +277,15 @@ void pyusdt_sessions_grow(uint32_t first)
         struct demand_build build = {.first = first, .slot = number, .of = slot};
         struct session_file file;
 
-        if (wanted == 0 || session_file_open(dir, number, &file) != 0)
+        if (wanted == 0 || open_session_file(dir, number, &file) != 0)
             continue;
         build.demand = atomic_load(&slot->demand);
-        if (file.header.generation == wanted && pyusdt_session_alive(dir, number, wanted) &&
+        if (file.header.generation == wanted && pyusdt_session_is_alive(dir, number, wanted) &&
             (slot->opened != wanted ||
-             session_file_match(&file, demand_probe, &build, demand_begin) == 0))
-            session_file_match(&file, enable_new_probe, &build, demand_begin); /* the bits last */
+             match_session_file(&file, add_probe_demand, &build, begin_want) == 0))
+            match_session_file(&file, enable_new_probe, &build, begin_want); /* the bits last */
         if (slot->opened == wanted)
-            pyusdt_counts_show(slot);
+            pyusdt_counts_announce(slot);
         close(file.fd);
     }
     if (dir >= 0)
@@ -295,7 +296,7 @@ void pyusdt_sessions_grow(uint32_t first)
 /* ---- undoing ---- */
 
 /* Holds every ring, so that nobody is inside, now or later: nobody gives them back. false: somebody is. */
-static bool hold_rings(struct pyusdt_slot *slot)
+static bool lock_rings_for_good(struct pyusdt_slot *slot)
 {
     struct pyusdt_area *area = atomic_load(&slot->area);
     uint32_t n = atomic_load(&slot->nrings), held = 0;
@@ -304,7 +305,7 @@ static bool hold_rings(struct pyusdt_slot *slot)
         uint32_t none = 0;
         held += atomic_compare_exchange_strong(&area->line[k].busy, &none, PYUSDT_RING_CLOSED) ||
                 none == PYUSDT_RING_CLOSED ||
-                pyusdt_ring_take_from_dead(&area->line[k], PYUSDT_RING_CLOSED);
+                pyusdt_ring_take_over(&area->line[k], PYUSDT_RING_CLOSED);
     }
     return held == n;
 }
@@ -314,7 +315,7 @@ static bool hold_rings(struct pyusdt_slot *slot)
 static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
 {
     atomic_store(&slot->generation, 0);
-    if (!hold_rings(slot)) {
+    if (!lock_rings_for_good(slot)) {
         atomic_store(&slot->next_check, 0);
         return false;
     }
@@ -330,7 +331,7 @@ static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
  * The slot's last session is gone: its rings' memory and addresses back to the system, its files removed. The area's addresses
  * stay, for the next. false: a thread is still inside a ring; it is called again. Under the lock.
  */
-static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
+static bool close_slot(struct pyusdt_slot *slot, int dir, unsigned number)
 {
     char text[PYUSDT_NAME_SIZE];
     uint32_t n = atomic_load(&slot->nrings);
@@ -340,11 +341,11 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
     if (!unmap_rings(slot, true))
         return false;
     for (uint32_t k = 0; k < n; k++) {
-        pyusdt_area_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
+        pyusdt_area_format_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
         pyusdt_rundir_unlink(dir, text);
     }
     pyusdt_counts_discard(slot);
-    pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_area_format_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
     pyusdt_rundir_unlink(dir, text);
     atomic_store(&slot->nrings, 0);
     slot->opened = 0;
@@ -353,7 +354,7 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
 }
 
 /* What is in the files stays there for the session to read: this process goes elsewhere. */
-bool pyusdt_slot_leave(struct pyusdt_slot *slot)
+bool pyusdt_slot_close_rings(struct pyusdt_slot *slot)
 {
     if (slot->opened == 0)
         return true;
@@ -365,40 +366,40 @@ bool pyusdt_slot_leave(struct pyusdt_slot *slot)
 }
 
 /* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
-static int slot_abandon(int dir, unsigned number, uint64_t generation)
+static int undo_session(int dir, unsigned number, uint64_t generation)
 {
-    struct pyusdt_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words,
-                               pyusdt_core.table.nprobes, number};
-    return pyusdt_bits_undo(&bits, dir, generation);
+    struct pyusdt_enable_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words,
+                                      pyusdt_core.table.nprobes, number};
+    return pyusdt_enable_bits_undo(&bits, dir, generation);
 }
 
-static void check(void *arg)
+static void check_tracer(void *arg)
 {
     struct pyusdt_slot *slot = arg;
     unsigned number = (unsigned)(slot - pyusdt_core.slot);
-    int dir = pyusdt_core_rundir();
+    int dir = pyusdt_core_open_rundir();
 
-    if (dir >= 0 && slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
-        slot_abandon(dir, number, slot->opened);
-        slot_close(slot, dir, number);
+    if (dir >= 0 && slot->opened != 0 && !pyusdt_session_is_alive(dir, number, slot->opened)) {
+        undo_session(dir, number, slot->opened);
+        close_slot(slot, dir, number);
     }
     if (dir >= 0)
         close(dir);
 }
 
 /* Called by producers when next_check is past. One of them does the work, the others go on. */
-void pyusdt_slot_check(unsigned number, uint64_t now)
+void pyusdt_slot_check_tracer(unsigned number, uint64_t now)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t due = atomic_load(&slot->next_check);
 
     if (now >= due &&
         atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
-        pyusdt_spare_stack_call_locked(true, check, slot);
+        pyusdt_spare_stack_call_locked(true, check_tracer, slot);
 }
 
 /* Where nobody fires, no producer finds that out. */
-void pyusdt_sessions_check(void)
+void pyusdt_sessions_check_tracers(void)
 {
     int dir = -1;
 
@@ -407,12 +408,12 @@ void pyusdt_sessions_check(void)
     for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++) {
         uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
         uint64_t opened = pyusdt_core.slot[number].opened;
-        if ((wanted == 0 && opened == 0) || (dir < 0 && (dir = pyusdt_core_rundir()) < 0) ||
-            pyusdt_session_alive(dir, number, wanted != 0 ? wanted : opened))
+        if ((wanted == 0 && opened == 0) || (dir < 0 && (dir = pyusdt_core_open_rundir()) < 0) ||
+            pyusdt_session_is_alive(dir, number, wanted != 0 ? wanted : opened))
             continue;
-        slot_abandon(dir, number, wanted);
+        undo_session(dir, number, wanted);
         if (wanted == 0 || opened == wanted)
-            slot_close(&pyusdt_core.slot[number], dir, number);
+            close_slot(&pyusdt_core.slot[number], dir, number);
     }
     if (dir >= 0)
         close(dir);
@@ -424,27 +425,28 @@ void pyusdt_sessions_check(void)
 static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t wanted)
 {
     struct session_file file;
-    int r = session_file_open(dir, number, &file);
+    int r = open_session_file(dir, number, &file);
 
-    if (r != 0 || file.header.generation != wanted || !pyusdt_session_alive(dir, number, wanted)) {
+    if (r != 0 || file.header.generation != wanted ||
+        !pyusdt_session_is_alive(dir, number, wanted)) {
         if (r == 0)
             close(file.fd);
         if (r == -EMFILE || r == -ENFILE || r == -EACCES)
             return r;
-        return slot_abandon(dir, number, wanted);
+        return undo_session(dir, number, wanted);
     }
     slot->opened = wanted;
     slot->size = file.header.bufsize;
     slot->room = file.header.keep_bytes;
-    pyusdt_head_room_forget();
-    slot->barrier = (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() &&
-                    pyusdt_os_barrier_join();
+    pyusdt_head_room_recheck();
+    slot->barrier = (file.header.flags & PYUSDT_SESSION_BARRIER) &&
+                    pyusdt_os_is_single_threaded() && pyusdt_os_barrier_join();
     atomic_store(&slot->max_rings, file.header.max_rings);
     r = make_demand(slot, &file);
     if (r == 0)
         r = pyusdt_area_make(slot, dir, number, &file.header);
     if (r == 0)
-        r = pyusdt_area_ring(slot, dir, number, wanted, 0);
+        r = pyusdt_area_make_ring(slot, dir, number, wanted, 0);
     if (r == 0) {
         struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
         atomic_store(&slot->next_check, pyusdt_now() + PYUSDT_CHECK_NS);
@@ -454,29 +456,29 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
         atomic_store(&slot->generation, wanted);
         pyusdt_places_changed();
     } else {
-        slot_close(slot, dir, number);
+        close_slot(slot, dir, number);
     }
     close(file.fd);
     return r;
 }
 
 /* What slot_open() does once it has the lock. */
-static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
+static int serve_session(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
 {
-    int dir = pyusdt_core_rundir(), r;
+    int dir = pyusdt_core_open_rundir(), r;
 
     if (dir < 0)
         return dir;
     if (wanted == 0) {
-        r = slot_abandon(
+        r = undo_session(
             dir, number,
             0); /* a stray bit: it was set when its session was dead already, or pyusdt_let_go() */
         if (r == 0)
-            slot_close(slot, dir, number);
+            close_slot(slot, dir, number);
         else
             unmap_rings(slot, false); /* the session still reads them */
     } else
-        r = slot_close(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
+        r = close_slot(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
     close(dir);
     return r;
 }
@@ -486,7 +488,7 @@ struct opening {
     bool open;
 };
 
-static void open_slot(void *arg)
+static void open_slot_locked(void *arg)
 {
     struct opening *opening = arg;
     unsigned number = opening->number;
@@ -496,7 +498,7 @@ static void open_slot(void *arg)
     int r;
 
     if (wanted == 0 || wanted != atomic_load(&slot->generation)) {
-        r = serve(slot, number, wanted);
+        r = serve_session(slot, number, wanted);
         if (r != 0 && wanted != 0) {
             atomic_store(&shared->error, r);
             atomic_store(&shared->state, PYUSDT_SLOT_FAILED);
@@ -517,7 +519,7 @@ bool pyusdt_slot_open(unsigned number)
     if (atomic_load(&pyusdt_ctl_slot(number)->wanted) == atomic_load(&slot->refused) &&
         pyusdt_now() < atomic_load(&slot->retry_at))
         return false;
-    pyusdt_spare_stack_call_locked(true, open_slot, &opening);
+    pyusdt_spare_stack_call_locked(true, open_slot_locked, &opening);
     return opening.open;
 }
 
@@ -532,7 +534,7 @@ void pyusdt_let_go(void)
     }
 }
 
-void pyusdt_slot_lost(unsigned number, uint64_t wanted)
+void pyusdt_slot_count_drop(unsigned number, uint64_t wanted)
 {
     struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
     uint64_t tag = PYUSDT_FAILED_TAG(wanted), old = atomic_load(&shared->failed), new;

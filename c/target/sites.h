@@ -42,7 +42,7 @@ void pyusdt_site_hit(unsigned probe, const uint64_t *values) __attribute__((visi
 #define PYUSDT_STRINGS 4
 #define PYUSDT_VALUES (PYUSDT_INTEGERS + PYUSDT_STRINGS)
 enum {
-    PYUSDT_ARG_WHO = 0,
+    PYUSDT_ARG_PROC = 0,
     PYUSDT_ARG_TAG = 1,
     PYUSDT_ARG_INTEGER = 2,
     PYUSDT_ARG_STRING = PYUSDT_ARG_INTEGER + PYUSDT_INTEGERS,

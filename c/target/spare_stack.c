@@ -42,7 +42,7 @@
 
 static char *stacks; /* PYUSDT_SPARE_STACKS, each above a guard */
 
-static void find_functions(void)
+static void resolve_functions(void)
 {
     const struct timespec none = {0, 0};
     stack_t alternate;
@@ -57,7 +57,7 @@ static void find_functions(void)
     sched_yield();
     pyusdt_os_cpu();
     pyusdt_now();
-    pyusdt_os_thread_gone(pyusdt_os_tid());
+    pyusdt_os_has_thread_ended(pyusdt_os_tid());
     geteuid();
 }
 
@@ -74,7 +74,7 @@ int pyusdt_spare_stacks_prepare(void)
         if (mprotect(at + i * each + GUARD_SIZE, STACK_SIZE, PROT_READ | PROT_WRITE) != 0)
             return -ENOMEM;
     stacks = at;
-    find_functions();
+    resolve_functions();
     return 0;
 }
 
@@ -123,7 +123,7 @@ struct call {
 };
 
 /* On the spare stack: there the kernel lets us change the alternate one. */
-static void call_there(void *arg)
+static void call_on_spare_stack(void *arg)
 {
     const stack_t none = {.ss_flags = SS_DISABLE};
     const struct call *call = arg;
@@ -135,7 +135,7 @@ static void call_there(void *arg)
         sigaltstack(call->alternate, NULL);
 }
 
-static void call_on(unsigned number, void (*fn)(void *arg), void *arg)
+static void switch_and_call(unsigned number, void (*fn)(void *arg), void *arg)
 {
     static const int kept[] = {
         SIGBUS,  SIGSEGV, SIGILL, SIGFPE,
@@ -153,7 +153,7 @@ static void call_on(unsigned number, void (*fn)(void *arg), void *arg)
         alternate.ss_flags &= ~SS_ONSTACK;
         call.alternate = &alternate;
     }
-    switch_to(stacks + (number + 1) * (STACK_SIZE + GUARD_SIZE), call_there, &call);
+    switch_to(stacks + (number + 1) * (STACK_SIZE + GUARD_SIZE), call_on_spare_stack, &call);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     errno = error;
 }
@@ -163,14 +163,14 @@ static void call_on(unsigned number, void (*fn)(void *arg), void *arg)
 /* The first is for who has the lock of the slow paths. */
 bool pyusdt_spare_stack_call(void (*fn)(void *arg), void *arg)
 {
-    _Atomic uint32_t *taken = pyusdt_core.family->spare_taken;
+    _Atomic uint32_t *in_use = pyusdt_core.family->spare_in_use;
 
     for (unsigned i = 1; i < PYUSDT_SPARE_STACKS; i++) {
         uint32_t none = 0;
-        if (!atomic_compare_exchange_strong(&taken[i], &none, 1))
+        if (!atomic_compare_exchange_strong(&in_use[i], &none, 1))
             continue;
-        call_on(i, fn, arg);
-        atomic_store(&taken[i], 0);
+        switch_and_call(i, fn, arg);
+        atomic_store(&in_use[i], 0);
         return true;
     }
     return false;
@@ -180,7 +180,7 @@ bool pyusdt_spare_stack_call_locked(bool firing, void (*fn)(void *arg), void *ar
 {
     if (!pyusdt_core_lock(firing))
         return false;
-    call_on(0, fn, arg);
+    switch_and_call(0, fn, arg);
     pyusdt_core_unlock();
     return true;
 }

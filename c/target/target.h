@@ -23,7 +23,7 @@
 
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
-#define PYUSDT_HURRY_NS 100000000ull /* for so long after that no firing waits */
+#define PYUSDT_CONTENDED_NS 100000000ull /* for so long after that no firing waits */
 
 #define PYUSDT_SPARE_STACKS 8u   /* of 64 KiB; one is for who has the lock */
 #define PYUSDT_FRAME_BUFFERS 64u /* threads that take stacks at the same instant */
@@ -37,7 +37,7 @@
 /* What one session wants of one probe. Written while all of the slot's rings are held. */
 struct pyusdt_demand {
     _Atomic uint32_t mask; /* as pyusdt_demand() returns it; 0: the probe is not wanted */
-    uint32_t most;         /* bytes of its longest event */
+    uint32_t max_size;     /* bytes of its longest event */
     uint8_t nargs;         /* how many arguments are wanted */
     uint8_t ncaptures;     /* wanted strings: */
     _Atomic uint8_t row;   /* of struct pyusdt_counts, and 1; 0: it has none */
@@ -73,17 +73,17 @@ struct pyusdt_patterns {
 };
 
 /* What is done at a place for a session that counts. */
-enum { PYUSDT_HOW_UNKNOWN, PYUSDT_HOW_EVENTS, PYUSDT_HOW_COUNTED };
+enum { PYUSDT_COUNT_MODE_UNKNOWN, PYUSDT_COUNT_MODE_EVENTS, PYUSDT_COUNT_MODE_COUNTS };
 
 /* The rows of struct pyusdt_counts in a session's area, and what is decided of their places. Rows and places that have no
  * addresses or pages are sent as events. */
 struct pyusdt_counting {
     _Atomic uint8_t *
-        how; /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
+        mode; /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
     uint16_t probe[PYUSDT_COUNT_ROWS];
     uint32_t rows, mapped; /* how many there are, and how many the area has addresses for */
     uint32_t paged, room;  /* rows and places whose words have pages */
-    bool wished;           /* the session wants counts */
+    bool wants_counts;     /* the session wants counts */
 };
 
 /* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
@@ -100,7 +100,7 @@ struct pyusdt_slot {
     uint64_t
         room; /* bytes of rings that all processes of the session may have together; 0: any number */
     struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
-    struct pyusdt_counting counting; /* under the lock, but for `how` */
+    struct pyusdt_counting counting; /* under the lock, but for `mode` */
     uint64_t
         area_reserved; /* bytes of the area's mapping, which stay for the slot's next session */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
@@ -112,11 +112,11 @@ struct pyusdt_slot {
 /* Zeroed by fork, by whatever name it is called (WIPEONFORK), so that a child knows itself. */
 struct pyusdt_family {
     _Atomic uint32_t alive;
-    _Atomic uint32_t lock;      /* tid of the holder */
-    _Atomic uint64_t reborn_at; /* when a forked child may try again to publish itself */
+    _Atomic uint32_t lock;         /* tid of the holder */
+    _Atomic uint64_t republish_at; /* when a forked child may try again to publish itself */
     _Atomic uint32_t
-        spare_taken[PYUSDT_SPARE_STACKS]; /* 1: somebody stands on it (spare_stack.c) */
-    _Atomic uint32_t frames_taken
+        spare_in_use[PYUSDT_SPARE_STACKS]; /* 1: somebody stands on it (spare_stack.c) */
+    _Atomic uint32_t frames_in_use
         [PYUSDT_FRAME_BUFFERS]; /* memory for stacks' frames: 1: a thread has it (ring.c) */
     _Atomic uint64_t granted;   /* bytes of buffers that need no look at the limits (head_room.c) */
 };
@@ -131,15 +131,15 @@ struct pyusdt_core {
     bool has_key, has_native_key;
     pthread_key_t native_key; /* frame_pointers.c */
     uint32_t epoch; /* forks since the first ancestor: a thread's remembered tid is of one epoch */
-    struct pyusdt_table table; /* a private copy */
-    struct pyusdt_identity who;
+    struct pyusdt_probe_table table; /* a private copy */
+    struct pyusdt_identity identity;
     char rundir[PYUSDT_PATH_SIZE];
     uint32_t uid;                     /* whose run directory that is */
-    _Atomic uint64_t move_at;         /* when to look next whether another would do */
+    _Atomic uint64_t check_user_at;   /* when to look next whether another would do */
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
     int child_error; /* -errno: why this forked child is not published: control file and words are its parent's */
-    int flight_error;             /* -errno: it is wanted, and why it is not there */
-    _Atomic uint64_t hurry_until; /* no firing waits for the lock before */
+    int flight_error;                 /* -errno: it is wanted, and why it is not there */
+    _Atomic uint64_t contended_until; /* no firing waits for the lock before */
     int cancel; /* whether the lock's holder may be cancelled when it has given it back */
     struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */
 };
@@ -152,24 +152,25 @@ extern struct pyusdt_core pyusdt_core;
 void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
 bool pyusdt_core_lock(bool firing);                  /* firing: who has to go on soon */
 void pyusdt_core_unlock(void);
-void pyusdt_core_reborn(void); /* a forked child publishes itself */
+void pyusdt_core_publish_child(void); /* a forked child publishes itself */
 uint32_t pyusdt_child_demand(
     unsigned probe,
     uint64_t sessions); /* of one that could not: whether what it fires has to be counted, */
-void pyusdt_child_lost(unsigned probe, uint64_t sessions); /* and that it fired */
-bool pyusdt_core_move(
+void pyusdt_child_count_drop(unsigned probe, uint64_t sessions); /* and that it fired */
+bool pyusdt_core_republish_as_user(
     void); /* so does a process that has become another user; false: it is where it was */
 
 /* text_truncate.c */
-uint32_t pyusdt_text_cut(const char *text, size_t size,
-                         uint32_t most); /* as pyusdt_text_length(), to as many bytes */
+uint32_t
+pyusdt_text_truncated_length(const char *text, size_t size,
+                             uint32_t max_size); /* as pyusdt_text_length(), to as many bytes */
 
 /* code_places.c */
 void pyusdt_places_changed(void); /* what is wanted at places may be another */
-void pyusdt_place_name(char *to, size_t size,
-                       const char *from);                /* cut to fit, on a character boundary */
-int pyusdt_places_allocate(int fd);                      /* a new file's pages for all there are */
-void pyusdt_places_show(struct pyusdt_ctl_header *file); /* copies them there */
+void pyusdt_copy_truncated(char *to, size_t size,
+                           const char *from); /* cut to fit, on a character boundary */
+int pyusdt_places_allocate(int fd);           /* a new file's pages for all there are */
+void pyusdt_places_copy_to(struct pyusdt_ctl_header *file); /* copies them there */
 uint32_t pyusdt_place_number(const char *module, const char *function, const char *file,
                              uint32_t line); /* pyusdt_place(), under the lock */
 extern uint32_t pyusdt_places_count;         /* of those that have a number, from 1 on */
@@ -188,66 +189,70 @@ uint8_t pyusdt_counts_row(struct pyusdt_slot *slot,
                           uint32_t probe); /* one more, and 1; 0: there is no room */
 uint32_t pyusdt_counts_end_rows(
     struct pyusdt_slot *slot); /* how many the area needs: there will be no more */
-void pyusdt_counts_show(struct pyusdt_slot *slot); /* which there are, to its tracer */
+void pyusdt_counts_announce(struct pyusdt_slot *slot); /* which there are, to its tracer */
 void pyusdt_counts_discard(
     struct pyusdt_slot *slot); /* the session is dead: their memory back to the system */
 
 /* watcher.c */
-void pyusdt_watch_forked(void); /* in a forked child: nothing is watched there */
-void pyusdt_watch_end(void);    /* the process ends, or this object is unloaded */
+void pyusdt_watcher_after_fork(void); /* in a forked child: nothing is watched there */
+void pyusdt_watcher_end(void);        /* the process ends, or this object is unloaded */
 
 /* target_table.c */
-int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n); /* the private one */
-int pyusdt_own_table_allocate(int fd);                     /* a new file's place for it */
-void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl); /* copies it there */
-int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table,
-                          unsigned n); /* both, and the sessions */
+int pyusdt_target_table_set(const struct pyusdt_probe_desc *table,
+                            unsigned n);                         /* the private one */
+int pyusdt_target_table_allocate(int fd);                        /* a new file's place for it */
+void pyusdt_target_table_copy_to(struct pyusdt_ctl_header *ctl); /* copies it there */
+int pyusdt_target_table_grow(const struct pyusdt_probe_desc *table,
+                             unsigned n); /* both, and the sessions */
 
 /* session_join.c */
 int pyusdt_sessions_join(int dir); /* publishing: attach to every session that waits */
-void pyusdt_sessions_grow(
+void pyusdt_sessions_add_probes(
     uint32_t first); /* probes from `first` on are new to those that are served */
 bool pyusdt_slot_open(
     unsigned number); /* serve what is wanted; false: an event is lost or unwanted */
-void pyusdt_slot_check(unsigned number, uint64_t now); /* is the tracer alive? */
-bool pyusdt_slot_leave(
+void pyusdt_slot_check_tracer(unsigned number, uint64_t now); /* is the tracer alive? */
+bool pyusdt_slot_close_rings(
     struct pyusdt_slot *slot); /* to its tracer; under the lock. false: a thread is inside */
-void pyusdt_slot_lost(unsigned number, uint64_t wanted); /* count an event that found no area */
-void pyusdt_sessions_check(void); /* undoes those whose tracers are dead, be they served or not */
-void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first,
-                       uint32_t frames); /* everything of the probes from `first` on */
+void pyusdt_slot_count_drop(unsigned number,
+                            uint64_t wanted); /* count an event that found no area */
+void pyusdt_sessions_check_tracers(
+    void); /* undoes those whose tracers are dead, be they served or not */
+void pyusdt_demand_everything(struct pyusdt_demand *demand, uint32_t first,
+                              uint32_t frames); /* everything of the probes from `first` on */
 
 /* head_room.c; 0 or -PYUSDT_KEEPS_… */
-int pyusdt_head_room_take(
+int pyusdt_head_room_reserve(
     int dir,
     uint64_t bytes); /* may a buffer have so many bytes more? dir: the run directory, or -1 */
-int pyusdt_head_room_map(uint64_t bytes); /* the same of addresses */
-void pyusdt_head_room_forget(void);       /* the next one looks at the limits */
+int pyusdt_head_room_check_addresses(uint64_t bytes); /* the same of addresses */
+void pyusdt_head_room_recheck(void);                  /* the next one looks at the limits */
 
 /* area.c; 0, a descriptor or -errno */
-int pyusdt_core_rundir(
+int pyusdt_core_open_rundir(
     void); /* opens the run directory that this process has published itself in */
-void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring,
-                      char *text); /* of a file */
+void pyusdt_area_format_name(unsigned number, uint64_t generation, enum pyusdt_file kind,
+                             uint32_t ring, char *text); /* of a file */
 int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number,
                      const struct pyusdt_session_header *header);
-int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
-                     uint32_t k);                      /* the k-th */
+int pyusdt_area_make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
+                          uint32_t k);                 /* the k-th */
 void pyusdt_area_unmap_ring(struct pyusdt_ring *ring); /* which nobody holds, nor can take */
-bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have); /* a ring more */
-bool pyusdt_ring_grow(struct pyusdt_slot *slot,
-                      struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
+bool pyusdt_slot_add_ring(struct pyusdt_slot *slot, unsigned number,
+                          uint32_t have); /* a ring more */
+bool pyusdt_ring_add_pages(struct pyusdt_slot *slot,
+                           struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 
 /* flight_recorder.c: all of it under the lock */
 bool pyusdt_flight_is_wanted(void);
-int pyusdt_flight_start(int dir);            /* publishing: where PYUSDT_FLIGHT asks for it */
-int pyusdt_flight_ring(int dir, uint32_t k); /* one more */
-void pyusdt_flight_grow(uint32_t first);     /* probes from `first` on are new */
-void pyusdt_flight_forget(void);             /* in a forked child: it is the parent's */
+int pyusdt_flight_start(int dir);                 /* publishing: where PYUSDT_FLIGHT asks for it */
+int pyusdt_flight_make_ring(int dir, uint32_t k); /* one more */
+void pyusdt_flight_add_probes(uint32_t first);    /* probes from `first` on are new */
+void pyusdt_flight_close(void);                   /* in a forked child: it is the parent's */
 
 /* ring.c */
 uint32_t pyusdt_self_tid(void);
-bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir);
+bool pyusdt_ring_take_over(struct pyusdt_line *line, uint32_t heir);
 
 #pragma GCC visibility pop
 
@@ -262,7 +267,7 @@ static inline bool pyusdt_is_published(unsigned probe)
     if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
         return false;
     if (PYUSDT_UNLIKELY(!atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed))) {
-        pyusdt_core_reborn();
+        pyusdt_core_publish_child();
         if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
             !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
             return false; /* the child can not be traced */

@@ -16,7 +16,7 @@
 #include "target/target.h"
 #include "shared/os.h"
 
-static uint32_t put_string(char *strings, uint32_t *used, const char *string)
+static uint32_t append_string(char *strings, uint32_t *used, const char *string)
 {
     uint32_t at = *used, length = (uint32_t)strlen(string) + 1;
     memcpy(strings + at, string, length);
@@ -24,7 +24,7 @@ static uint32_t put_string(char *strings, uint32_t *used, const char *string)
     return at;
 }
 
-static const char *signature_of(const struct pyusdt_probe_desc *probe)
+static const char *read_signature(const struct pyusdt_probe_desc *probe)
 {
     return probe->signature ? probe->signature : "";
 }
@@ -35,15 +35,15 @@ static size_t table_bytes(uint32_t ndescs, uint32_t strings_size)
     return ndescs * sizeof(struct pyusdt_ctl_desc) + strings_size;
 }
 
-static void discard(const struct pyusdt_table *table)
+static void unmap_table(const struct pyusdt_probe_table *table)
 {
     if (table->descs)
         munmap((void *)(uintptr_t)table->descs, table_bytes(table->ndescs, table->strings_size));
 }
 
 /* `old` with more behind it, in memory of its own. */
-static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc *given, unsigned n,
-                  struct pyusdt_table *new)
+static int extend_table(const struct pyusdt_probe_table *old, const struct pyusdt_probe_desc *added,
+                        unsigned n, struct pyusdt_probe_table *new)
 {
     uint64_t probes = old->nprobes,
              size = old->strings_size ? old->strings_size : 1; /* offset 0: the empty string */
@@ -52,12 +52,12 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
     char *strings;
 
     for (unsigned i = 0; i < n; i++) {
-        if (given[i].nargs > PYUSDT_MAX_ARGS || given[i].strings >> PYUSDT_MAX_ARGS != 0 ||
-            given[i].count > PYUSDT_MAX_PROBES || (given[i].places && given[i].count > 1))
+        if (added[i].nargs > PYUSDT_MAX_ARGS || added[i].strings >> PYUSDT_MAX_ARGS != 0 ||
+            added[i].count > PYUSDT_MAX_PROBES || (added[i].places && added[i].count > 1))
             return -EINVAL;
-        probes += given[i].count ? given[i].count : 1;
-        size += strlen(given[i].provider) + strlen(given[i].module) + strlen(given[i].function) +
-                strlen(given[i].name) + strlen(signature_of(&given[i])) + 5;
+        probes += added[i].count ? added[i].count : 1;
+        size += strlen(added[i].provider) + strlen(added[i].module) + strlen(added[i].function) +
+                strlen(added[i].name) + strlen(read_signature(&added[i])) + 5;
     }
     if (probes == 0)
         return -EINVAL;
@@ -72,28 +72,29 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
         memcpy(descs, old->descs, old->ndescs * sizeof *descs);
         memcpy(strings, old->strings, old->strings_size);
     }
-    *new = (struct pyusdt_table){
+    *new = (struct pyusdt_probe_table){
         .descs = descs, .strings = strings, .ndescs = old->ndescs + n, .pid = old->pid};
     for (unsigned i = 0; i < n; i++)
         descs[old->ndescs + i] = (struct pyusdt_ctl_desc){
-            .provider = put_string(strings, &used, given[i].provider),
-            .module = put_string(strings, &used, given[i].module),
-            .function = put_string(strings, &used, given[i].function),
-            .name = put_string(strings, &used, given[i].name),
-            .count = given[i].count ? given[i].count : 1,
-            .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY
-                    : given[i].places  ? PYUSDT_DESC_PLACES
+            .provider = append_string(strings, &used, added[i].provider),
+            .module = append_string(strings, &used, added[i].module),
+            .function = append_string(strings, &used, added[i].function),
+            .name = append_string(strings, &used, added[i].name),
+            .count = added[i].count ? added[i].count : 1,
+            .kind = added[i].count > 1 ? PYUSDT_DESC_FAMILY
+                    : added[i].places  ? PYUSDT_DESC_PLACES
                                        : PYUSDT_DESC_PLAIN,
-            .strings = given[i].strings,
-            .nargs = given[i].nargs,
-            .signature = put_string(strings, &used, signature_of(&given[i])),
+            .strings = added[i].strings,
+            .nargs = added[i].nargs,
+            .signature = append_string(strings, &used, read_signature(&added[i])),
         };
     new->strings_size = used;
     new->nprobes = (uint32_t)probes;
     return 0;
 }
 
-static bool begins_with(const struct pyusdt_table *whole, const struct pyusdt_table *part)
+static bool begins_with(const struct pyusdt_probe_table *whole,
+                        const struct pyusdt_probe_table *part)
 {
     return whole->ndescs >= part->ndescs && whole->strings_size >= part->strings_size &&
            memcmp(whole->descs, part->descs, part->ndescs * sizeof *part->descs) == 0 &&
@@ -102,19 +103,19 @@ static bool begins_with(const struct pyusdt_table *whole, const struct pyusdt_ta
 
 /* Where the same was published before (a NIF that is loaded again), the probes that were made since then keep their numbers:
  * who made them has them still. */
-int pyusdt_own_table_set(const struct pyusdt_probe_desc *given, unsigned n)
+int pyusdt_target_table_set(const struct pyusdt_probe_desc *added, unsigned n)
 {
-    const struct pyusdt_table none = {0};
-    struct pyusdt_table table;
-    int r = extend(&none, given, n, &table);
+    const struct pyusdt_probe_table none = {0};
+    struct pyusdt_probe_table table;
+    int r = extend_table(&none, added, n, &table);
 
     if (r != 0)
         return r;
     if (begins_with(&pyusdt_core.table, &table)) {
-        discard(&table);
+        unmap_table(&table);
         return 0;
     }
-    discard(&pyusdt_core.table);
+    unmap_table(&pyusdt_core.table);
     pyusdt_core.table = table;
     return 0;
 }
@@ -122,7 +123,7 @@ int pyusdt_own_table_set(const struct pyusdt_probe_desc *given, unsigned n)
 /* ---- the control file's ---- */
 
 /* Every page that the table needs; the rest of the file is a hole. */
-static int allocate(int fd, const struct pyusdt_table *table)
+static int allocate_pages(int fd, const struct pyusdt_probe_table *table)
 {
     const struct {
         uint64_t at, size;
@@ -140,14 +141,14 @@ static int allocate(int fd, const struct pyusdt_table *table)
     return 0;
 }
 
-int pyusdt_own_table_allocate(int fd)
+int pyusdt_target_table_allocate(int fd)
 {
-    return allocate(fd, &pyusdt_core.table);
+    return allocate_pages(fd, &pyusdt_core.table);
 }
 
-void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl)
+void pyusdt_target_table_copy_to(struct pyusdt_ctl_header *ctl)
 {
-    const struct pyusdt_table *table = &pyusdt_core.table;
+    const struct pyusdt_probe_table *table = &pyusdt_core.table;
 
     atomic_fetch_add(&ctl->changes, 1);
     atomic_thread_fence(memory_order_seq_cst);
@@ -163,9 +164,9 @@ void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl)
 
 /* ---- growing ---- */
 
-static int allocate_for(const struct pyusdt_table *table)
+static int allocate_in_control_file(const struct pyusdt_probe_table *table)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = pyusdt_core.who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = pyusdt_core.identity};
     int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL), fd, r;
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
@@ -177,29 +178,29 @@ static int allocate_for(const struct pyusdt_table *table)
     close(dir);
     if (fd < 0)
         return fd;
-    r = size == PYUSDT_CTL_SIZE ? allocate(fd, table) : -EIO;
+    r = size == PYUSDT_CTL_SIZE ? allocate_pages(fd, table) : -EIO;
     close(fd);
     return r;
 }
 
-int pyusdt_own_table_grow(const struct pyusdt_probe_desc *given, unsigned n)
+int pyusdt_target_table_grow(const struct pyusdt_probe_desc *added, unsigned n)
 {
-    struct pyusdt_table old = pyusdt_core.table, table;
-    int r = extend(&old, given, n, &table);
+    struct pyusdt_probe_table old = pyusdt_core.table, table;
+    int r = extend_table(&old, added, n, &table);
 
     if (r != 0)
         return r;
-    r = allocate_for(&table);
+    r = allocate_in_control_file(&table);
     if (r != 0) {
-        discard(&table);
+        unmap_table(&table);
         return r;
     }
     /* Sessions that look at the control file from here on find the new probes; those that did before, we find. */
     pyusdt_core.table = table;
-    pyusdt_own_table_show(pyusdt_core.ctl);
-    pyusdt_flight_grow(old.nprobes);
+    pyusdt_target_table_copy_to(pyusdt_core.ctl);
+    pyusdt_flight_add_probes(old.nprobes);
     atomic_thread_fence(memory_order_seq_cst);
-    pyusdt_sessions_grow(old.nprobes);
-    discard(&old);
+    pyusdt_sessions_add_probes(old.nprobes);
+    unmap_table(&old);
     return 0;
 }

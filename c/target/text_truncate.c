@@ -20,7 +20,7 @@ static uint32_t character_boundary(const char *text, uint32_t most)
     return is_inside_character(text[end]) ? most : end;
 }
 
-uint32_t pyusdt_text_cut(const char *text, size_t size, uint32_t most)
+uint32_t pyusdt_text_truncated_length(const char *text, size_t size, uint32_t most)
 {
     size_t length = strnlen(text, size <= most ? size : most + 1);
 
@@ -29,5 +29,5 @@ uint32_t pyusdt_text_cut(const char *text, size_t size, uint32_t most)
 
 uint32_t pyusdt_text_length(const char *text, size_t size)
 {
-    return pyusdt_text_cut(text, size, PYUSDT_MAX_STRING);
+    return pyusdt_text_truncated_length(text, size, PYUSDT_MAX_STRING);
 }

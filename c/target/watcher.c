@@ -5,7 +5,7 @@
  * Out: pyusdt_watch_start() and _stop() of pyusdt.h.
  * Always: the thread is there while something is watched, and no longer. The bell is read before everything else is looked at, so
  * one that rings in between is not waited for. What changes without the bell, or where its ringer was killed before he rang,
- * is seen by the next look. Looks are LOOK_NS apart at least, however often somebody rings. The thread has no rights but those of its
+ * is seen by the next look. Looks are CHECK_INTERVAL_NS apart at least, however often somebody rings. The thread has no rights but those of its
  * user: docs/security.md, "The watcher", says why it is a thread, and what is left.
  */
 #define _GNU_SOURCE
@@ -22,8 +22,8 @@
 #ifndef PYUSDT_WATCH_MS      /* a test's is without end, so that nothing but the bell ends it */
 #define PYUSDT_WATCH_MS 200u /* the longest between two looks */
 #endif
-#define LOOK_NS 10000000u    /* and the shortest */
-#define CHECK_NS 1000000000u /* how often the sessions' tracers are looked for */
+#define CHECK_INTERVAL_NS 10000000u /* and the shortest */
+#define TRACER_CHECK_NS 1000000000u /* how often the sessions' tracers are looked for */
 #define END_TRIES \
     100 /* of 1 ms: how long the end of the process waits for a thread that may never go on */
 
@@ -43,14 +43,14 @@ static struct {
 
 /* ---- looking ---- */
 
-static uint64_t mix(uint64_t sum, uint64_t word)
+static uint64_t mix_hash(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
     return sum ^ sum >> 32;
 }
 
 /* A number for all that decides who wants these probes: of each the sessions' bits and the USDT tracers, and which sessions those are. */
-static uint64_t wanted_now(const struct pyusdt_watch *watch)
+static uint64_t hash_demand(const struct pyusdt_watch *watch)
 {
     uint32_t nprobes = atomic_load(&pyusdt_core.nprobes);
     uint64_t sum = pyusdt_core.flight != NULL ? 1 : 2, sessions = 0;
@@ -61,18 +61,19 @@ static uint64_t wanted_now(const struct pyusdt_watch *watch)
                             ? atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire)
                             : 0;
         sessions |= word;
-        sum = mix(sum, word);
+        sum = mix_hash(sum, word);
         if (watch->sites)
-            sum = mix(sum, __atomic_load_n(watch->sites[i].semaphore, __ATOMIC_RELAXED));
+            sum = mix_hash(sum, __atomic_load_n(watch->sites[i].semaphore, __ATOMIC_RELAXED));
     }
     for (sessions &= ~(1ull << PYUSDT_FLIGHT_SLOT); sessions != 0;
          sessions &= sessions - 1) /* of 63, whatever is in the words */
-        sum = mix(sum, atomic_load(&pyusdt_ctl_slot((unsigned)__builtin_ctzll(sessions))->wanted));
+        sum = mix_hash(sum,
+                       atomic_load(&pyusdt_ctl_slot((unsigned)__builtin_ctzll(sessions))->wanted));
     return sum;
 }
 
 /* With the lock, which it gives back while `changed` runs: the list may have changed when it returns, but for this watch. */
-static void call(struct pyusdt_watch *watch)
+static void call_changed(struct pyusdt_watch *watch)
 {
     watcher.calling = watch;
     pthread_mutex_unlock(&watcher.lock);
@@ -87,22 +88,22 @@ static bool is_stopped(void)
     return __atomic_load_n(&watcher.stops, __ATOMIC_ACQUIRE);
 }
 
-static void look(void)
+static void check_watches(void)
 {
     pthread_mutex_lock(&watcher.lock);
     for (struct pyusdt_watch *watch = watcher.first; watch && !is_stopped(); watch = watch->next) {
-        uint64_t now = wanted_now(watch);
+        uint64_t now = hash_demand(watch);
         if (now != watch->seen)
             pyusdt_places_changed();
         else if (!watch->must_look || !watch->must_look())
             continue;
         watch->seen = now;
-        call(watch);
+        call_changed(watch);
     }
     pthread_mutex_unlock(&watcher.lock);
 }
 
-static void rest(void)
+static void sleep_1ms(void)
 {
     const struct timespec millisecond = {0, 1000000};
     nanosleep(&millisecond, NULL);
@@ -112,25 +113,25 @@ static void *watch_main(void *unused)
 {
     struct pyusdt_ctl_header *ctl = pyusdt_core.ctl; /* stays where it is, whatever file is there */
     uint64_t checked = pyusdt_now();
-    uint32_t bell;
+    uint32_t wakeup;
     bool has_rights;
 
     (void)unused;
     pyusdt_os_name_thread("pyusdt-watch");
-    has_rights = pyusdt_os_give_up_rights();
-    while (bell = atomic_load(&ctl->bell), !is_stopped()) {
-        uint64_t looked = pyusdt_now();
-        has_rights = has_rights && pyusdt_os_follow_rights();
-        look();
-        if (looked - checked > CHECK_NS) {
-            checked = looked;
-            pyusdt_sessions_check();
+    has_rights = pyusdt_os_drop_rights();
+    while (wakeup = atomic_load(&ctl->wakeup), !is_stopped()) {
+        uint64_t checked_watches = pyusdt_now();
+        has_rights = has_rights && pyusdt_os_drop_rights_like_main_thread();
+        check_watches();
+        if (checked_watches - checked > TRACER_CHECK_NS) {
+            checked = checked_watches;
+            pyusdt_sessions_check_tracers();
         }
         PYUSDT_HOOK(19);
         if (!is_stopped())
-            pyusdt_os_word_wait(&ctl->bell, bell, PYUSDT_WATCH_MS);
-        while (pyusdt_now() - looked < LOOK_NS && !is_stopped())
-            rest();
+            pyusdt_os_word_wait(&ctl->wakeup, wakeup, PYUSDT_WATCH_MS);
+        while (pyusdt_now() - checked_watches < CHECK_INTERVAL_NS && !is_stopped())
+            sleep_1ms();
     }
     if (watcher.at_end)
         watcher.at_end();
@@ -158,15 +159,15 @@ static int start_thread(void)
     return -r;
 }
 
-static void tell_to_stop(void)
+static void request_stop(void)
 {
     __atomic_store_n(&watcher.stops, true, __ATOMIC_RELEASE);
-    pyusdt_bell_ring(pyusdt_core.ctl);
+    pyusdt_watcher_wake(pyusdt_core.ctl);
 }
 
 /* ---- forks ---- */
 
-void pyusdt_watch_forked(void)
+void pyusdt_watcher_after_fork(void)
 {
     pthread_mutex_init(&watcher.starting, NULL);
     pthread_mutex_init(&watcher.lock, NULL);
@@ -178,10 +179,10 @@ void pyusdt_watch_forked(void)
 }
 
 /* Of a child by a bare clone(), which no handler has told. */
-static void know_oneself(void)
+static void detect_clone(void)
 {
     if (watcher.owner != getpid())
-        pyusdt_watch_forked();
+        pyusdt_watcher_after_fork();
 }
 
 /* ---- the public functions ---- */
@@ -192,7 +193,7 @@ int pyusdt_watch_start(struct pyusdt_watch *watch)
 
     if (!pyusdt_is_published(0))
         return -ENOTCONN;
-    know_oneself();
+    detect_clone();
     pthread_mutex_lock(&watcher.starting);
     pthread_mutex_lock(&watcher.lock);
     watch->seen = 0;
@@ -201,7 +202,7 @@ int pyusdt_watch_start(struct pyusdt_watch *watch)
     if (watch->ended)
         watcher.at_end = watch->ended;
     if (watcher.runs)
-        pyusdt_bell_ring(pyusdt_core.ctl); /* it looks at the new one, too */
+        pyusdt_watcher_wake(pyusdt_core.ctl); /* it looks at the new one, too */
     else if ((r = start_thread()) != 0)
         watcher.first = watch->next;
     pthread_mutex_unlock(&watcher.lock);
@@ -209,7 +210,7 @@ int pyusdt_watch_start(struct pyusdt_watch *watch)
     return r;
 }
 
-static void strike_off(const struct pyusdt_watch *watch)
+static void remove_watch(const struct pyusdt_watch *watch)
 {
     struct pyusdt_watch **at;
 
@@ -227,10 +228,10 @@ void pyusdt_watch_stop(struct pyusdt_watch *watch)
     pthread_mutex_lock(&watcher.lock);
     while (watcher.calling == watch)
         pthread_cond_wait(&watcher.returned, &watcher.lock);
-    strike_off(watch);
+    remove_watch(watch);
     pthread_mutex_unlock(&watcher.lock);
     if (!watcher.first && watcher.runs) {
-        tell_to_stop();
+        request_stop();
         pthread_join(watcher.thread, NULL);
         watcher.runs = false;
     }
@@ -238,13 +239,13 @@ void pyusdt_watch_stop(struct pyusdt_watch *watch)
 }
 
 /* A thread that waits for what will never come (a lock of the ending program's) is left behind. */
-void pyusdt_watch_end(void)
+void pyusdt_watcher_end(void)
 {
     if (!watcher.runs || watcher.owner != getpid())
         return;
-    tell_to_stop();
+    request_stop();
     for (int i = 0; i < END_TRIES && !__atomic_load_n(&watcher.ended, __ATOMIC_ACQUIRE); i++)
-        rest();
+        sleep_1ms();
     if (__atomic_load_n(&watcher.ended, __ATOMIC_ACQUIRE))
         pthread_join(watcher.thread, NULL);
     watcher.runs = false;

@@ -14,20 +14,20 @@
 
 #define NAME_ROOM 256 /* more than a name can have: the core says what is wrong with it */
 
-struct own {
+struct app_probe {
     struct pyusdt_probe_site site;
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
 };
 
-static ErlNifResourceType *own_type;
+static ErlNifResourceType *app_probe_type;
 
-int pyusdt_own_load(ErlNifEnv *env)
+int pyusdt_app_probes_load(ErlNifEnv *env)
 {
     const ErlNifResourceFlags flags = ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER;
 
-    own_type = enif_open_resource_type(env, NULL, "probe", NULL, flags, NULL);
-    return own_type != NULL;
+    app_probe_type = enif_open_resource_type(env, NULL, "probe", NULL, flags, NULL);
+    return app_probe_type != NULL;
 }
 
 /* ---- defining ---- */
@@ -95,15 +95,15 @@ static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
     return term;
 }
 
-static ERL_NIF_TERM failure(ErlNifEnv *env, const char *reason, const char *message)
+static ERL_NIF_TERM make_failure(ErlNifEnv *env, const char *reason, const char *message)
 {
     return enif_make_tuple3(env, pyusdt_atoms.error, enif_make_atom(env, reason),
                             make_binary(env, message));
 }
 
-static ERL_NIF_TERM no_name(ErlNifEnv *env)
+static ERL_NIF_TERM refuse_name(ErlNifEnv *env)
 {
-    return failure(env, "badarg", "a name of hundreds of bytes, or with a NUL in it");
+    return make_failure(env, "badarg", "a name of hundreds of bytes, or with a NUL in it");
 }
 
 /* check(Provider): ok, or {error, badarg, Message} */
@@ -114,9 +114,9 @@ ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
 
     (void)argc;
     if (!read_name(env, argv[0], provider, sizeof provider))
-        return no_name(env);
+        return refuse_name(env);
     return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok
-                                                      : failure(env, "badarg", why.message);
+                                                      : make_failure(env, "badarg", why.message);
 }
 
 /* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
@@ -129,29 +129,29 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     struct pyusdt_error why;
     const char *wrong;
     ERL_NIF_TERM term;
-    struct own *own;
+    struct app_probe *app_probe;
     int r;
 
     (void)argc;
     if (!read_name(env, argv[0], provider, sizeof provider) ||
         !read_name(env, argv[1], name, sizeof name))
-        return no_name(env);
+        return refuse_name(env);
     wrong = read_arguments(env, argv[2], &probe, &names);
     if (wrong)
-        return failure(env, "badarg", wrong);
+        return make_failure(env, "badarg", wrong);
     r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
     if (r < 0)
-        return failure(env,
-                       r == -EEXIST   ? "eexist"
-                       : r == -ENOMEM ? "enomem"
-                                      : "badarg",
-                       why.message);
-    own = enif_alloc_resource(own_type, sizeof *own);
-    own->site = site;
-    own->nargs = probe.nargs;
-    memcpy(own->type, probe.type, sizeof own->type);
-    term = enif_make_resource(env, own);
-    enif_release_resource(own);
+        return make_failure(env,
+                            r == -EEXIST   ? "eexist"
+                            : r == -ENOMEM ? "enomem"
+                                           : "badarg",
+                            why.message);
+    app_probe = enif_alloc_resource(app_probe_type, sizeof *app_probe);
+    app_probe->site = site;
+    app_probe->nargs = probe.nargs;
+    memcpy(app_probe->type, probe.type, sizeof app_probe->type);
+    term = enif_make_resource(env, app_probe);
+    enif_release_resource(app_probe);
     return enif_make_tuple4(env, pyusdt_atoms.ok, term, make_binary(env, site.entry ? path : ""),
                             make_binary(env, why.message));
 }
@@ -159,7 +159,7 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 /* ---- values ---- */
 
 /* Modulo 2^bits; of more than 64 bits, and what is no integer: 0.  true and false are 1 and 0. */
-static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+static uint64_t convert_integer(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
     ErlNifSInt64 value = 0;
     ErlNifUInt64 large;
@@ -171,7 +171,7 @@ static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 }
 
 /* The bits; what is no number is NaN. */
-static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+static uint64_t convert_float(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
     double value = NAN;
     ErlNifSInt64 integer;
@@ -183,28 +183,28 @@ static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 
 /* ---- one event ---- */
 
-union area {
-    struct pyusdt_nif_text text;
+union value_buffer {
+    struct pyusdt_iolist_text text;
     struct pyusdt_term term;
 };
 
 static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type,
-                      ERL_NIF_TERM term, union area *area)
+                      ERL_NIF_TERM term, union value_buffer *value_buffer)
 {
     switch (type & PYUSDT_KIND) {
     case PYUSDT_STRING &PYUSDT_KIND:
-        pyusdt_nif_text_set(env, &area->text, term);
-        pyusdt_firing_text(firing, i, area->text.address, area->text.length);
+        pyusdt_iolist_text_set(env, &value_buffer->text, term);
+        pyusdt_firing_text(firing, i, value_buffer->text.address, value_buffer->text.length);
         break;
     case PYUSDT_TERM &PYUSDT_KIND:
-        pyusdt_term_set(env, &area->term, term);
-        pyusdt_firing_text(firing, i, area->term.bytes, area->term.length);
+        pyusdt_term_encode(env, &value_buffer->term, term);
+        pyusdt_firing_text(firing, i, value_buffer->term.bytes, value_buffer->term.length);
         break;
     case PYUSDT_FLOAT:
-        firing->args.value[i] = float_value(env, term, type);
+        firing->args.value[i] = convert_float(env, term, type);
         break;
     default:
-        firing->args.value[i] = integer_value(env, term, type);
+        firing->args.value[i] = convert_integer(env, term, type);
     }
 }
 
@@ -215,60 +215,60 @@ static bool is_absent(unsigned type, ERL_NIF_TERM term)
 }
 
 /* The large frame.  False: more values than arguments. */
-static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_firing *firing,
-                        ERL_NIF_TERM list)
+static bool fire_values(ErlNifEnv *env, const struct app_probe *app_probe,
+                        struct pyusdt_firing *firing, ERL_NIF_TERM list)
 {
-    union area areas[PYUSDT_MAX_ARGS];
+    union value_buffer value_buffers[PYUSDT_MAX_ARGS];
     ERL_NIF_TERM term;
 
     pyusdt_firing_no_more(firing, 0);
     for (unsigned i = 0; enif_get_list_cell(env, list, &term, &list); i++) {
-        if (i == own->nargs)
+        if (i == app_probe->nargs)
             return false;
-        if (pyusdt_firing_reads(firing, i) && !is_absent(own->type[i], term))
-            set_value(env, firing, i, own->type[i], term, &areas[i]);
+        if (pyusdt_firing_reads(firing, i) && !is_absent(app_probe->type[i], term))
+            set_value(env, firing, i, app_probe->type[i], term, &value_buffers[i]);
     }
-    pyusdt_firing_offer_at(firing, &own->site);
+    pyusdt_firing_offer_at(firing, &app_probe->site);
     return true;
 }
 
 /* A probe that was made by a library which has been purged meanwhile is a reference still, and off. */
-static ERL_NIF_TERM not_ours(ErlNifEnv *env, ERL_NIF_TERM term)
+static ERL_NIF_TERM answer_for_other(ErlNifEnv *env, ERL_NIF_TERM term)
 {
     return enif_is_ref(env, term) ? pyusdt_atoms.no : enif_make_badarg(env);
 }
 
-static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
+static const struct app_probe *find_probe(ErlNifEnv *env, ERL_NIF_TERM term)
 {
-    void *own;
-    return enif_get_resource(env, term, own_type, &own) ? own : NULL;
+    void *app_probe;
+    return enif_get_resource(env, term, app_probe_type, &app_probe) ? app_probe : NULL;
 }
 
 /* fire_own(Probe, Values) */
-ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_fire_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    const struct own *own = probe_of(env, argv[0]);
+    const struct app_probe *app_probe = find_probe(env, argv[0]);
     struct pyusdt_firing firing;
 
     (void)argc;
     if (!enif_is_list(env, argv[1]))
         return enif_make_badarg(env);
-    if (!own)
-        return not_ours(env, argv[0]);
-    if (!pyusdt_firing_begin_at(&firing, &own->site))
+    if (!app_probe)
+        return answer_for_other(env, argv[0]);
+    if (!pyusdt_firing_begin_at(&firing, &app_probe->site))
         return pyusdt_atoms.no;
-    return fire_values(env, own, &firing, argv[1]) ? pyusdt_atoms.yes : pyusdt_atoms.badarg;
+    return fire_values(env, app_probe, &firing, argv[1]) ? pyusdt_atoms.yes : pyusdt_atoms.badarg;
 }
 
 /* enabled_own(Probe) */
-ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_probe_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    const struct own *own = probe_of(env, argv[0]);
+    const struct app_probe *app_probe = find_probe(env, argv[0]);
 
     (void)argc;
-    if (!own)
-        return not_ours(env, argv[0]);
-    return pyusdt_site_enabled(&own->site) ? pyusdt_atoms.yes : pyusdt_atoms.no;
+    if (!app_probe)
+        return answer_for_other(env, argv[0]);
+    return pyusdt_site_enabled(&app_probe->site) ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 /* ---- telemetry:::event, by a tracer ---- */
@@ -281,13 +281,13 @@ static const struct pyusdt_probe_site *_Atomic event_site; /* of the core's own 
 ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     static struct pyusdt_probe_site site;
-    const struct own *own = probe_of(env, argv[0]);
+    const struct app_probe *app_probe = find_probe(env, argv[0]);
 
     (void)argc;
-    if (!own || own->nargs != 3)
+    if (!app_probe || app_probe->nargs != 3)
         return pyusdt_atoms.no;
     if (!atomic_load(&event_site)) {
-        site = own->site;
+        site = app_probe->site;
         atomic_store(&event_site, &site);
     }
     return pyusdt_atoms.yes;
@@ -325,7 +325,7 @@ void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
 {
     const struct pyusdt_probe_site *site = atomic_load(&event_site);
     ERL_NIF_TERM name, measurements, metadata, arguments;
-    union area areas[2];
+    union value_buffer value_buffers[2];
     struct pyusdt_firing firing;
     char text[NAME_BYTES];
     const ERL_NIF_TERM *mfa;
@@ -343,8 +343,8 @@ void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
     if (pyusdt_firing_reads(&firing, 0))
         pyusdt_firing_text(&firing, 0, text, write_name(env, name, text));
     if (pyusdt_firing_reads(&firing, 1))
-        set_value(env, &firing, 1, PYUSDT_TERM, measurements, &areas[0]);
+        set_value(env, &firing, 1, PYUSDT_TERM, measurements, &value_buffers[0]);
     if (pyusdt_firing_reads(&firing, 2))
-        set_value(env, &firing, 2, PYUSDT_TERM, metadata, &areas[1]);
+        set_value(env, &firing, 2, PYUSDT_TERM, metadata, &value_buffers[1]);
     pyusdt_firing_offer_at(&firing, site);
 }

@@ -12,15 +12,15 @@
 #pragma GCC visibility push(hidden)
 
 /* When the module is loaded: false, and it can not be. */
-int pyusdt_own_load(ErlNifEnv *env);
+int pyusdt_app_probes_load(ErlNifEnv *env);
 
 /* check(Provider): whether it can have that name. */
 ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* define(Provider, Name, [Type | {Type, What the argument is called}]): writes a file, so it belongs on a dirty scheduler. */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
-ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
-ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_fire_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_probe_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* telemetry_probe(Probe): the one with a name and two terms that a tracer of telemetry:execute/3 fires from now on. */
 ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define PYUSDT_ATOMS(X) \
     X(yes, "true") X(no, "false") X(ok, "ok") X(error, "error") X(badarg, "badarg") X(undefined, "undefined") \
-    X(cut, "...") X(changed, "changed") X(trace, "trace") X(discard, "discard") X(remove, "remove") \
+    X(truncated, "...") X(changed, "changed") X(trace, "trace") X(discard, "discard") X(remove, "remove") \
     X(trace_status, "trace_status") X(vm, "vm") X(extra, "extra") X(match_spec_result, "match_spec_result") \
     X(wordsize, "wordsize") X(heap_block_size, "heap_block_size") X(command, "command") X(control, "control") \
     X(connect, "connect") X(close, "close") X(port_call, "port_call") X(erlang, "erlang") X(hibernate, "hibernate") \

@@ -57,7 +57,7 @@ static bool read_frame(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *frame)
     return true;
 }
 
-ERL_NIF_TERM pyusdt_nif_take_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing,
+ERL_NIF_TERM pyusdt_nif_read_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing,
                                    uint64_t *frames)
 {
     const ERL_NIF_TERM *pair;

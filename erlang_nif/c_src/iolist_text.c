@@ -6,7 +6,7 @@
 /* One more than an event shows. */
 #define COLLECTED (PYUSDT_MAX_STRING + 1)
 
-static void append(struct pyusdt_nif_text *text, const void *bytes, size_t size)
+static void append_bytes(struct pyusdt_iolist_text *text, const void *bytes, size_t size)
 {
     size_t room = COLLECTED - text->length;
 
@@ -16,18 +16,18 @@ static void append(struct pyusdt_nif_text *text, const void *bytes, size_t size)
     text->length += (uint32_t)size;
 }
 
-static bool append_binary(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
+static bool append_binary(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM term)
 {
     ErlNifBinary binary;
 
     if (!enif_is_binary(env, term) || !enif_inspect_binary(env, term, &binary))
         return false;
-    append(text, binary.data, binary.size);
+    append_bytes(text, binary.data, binary.size);
     return true;
 }
 
 /* A list's element that is no list itself. */
-static bool append_element(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
+static bool append_element(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM term)
 {
     unsigned number;
     char byte;
@@ -37,12 +37,12 @@ static bool append_element(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF
     if (number > UINT8_MAX)
         return false;
     byte = (char)number;
-    append(text, &byte, 1);
+    append_bytes(text, &byte, 1);
     return true;
 }
 
 /* From left to right, with a stack of the tails that are still to come.  False: no iolist. */
-static bool append_list(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM list)
+static bool append_list(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM list)
 {
     ERL_NIF_TERM tails[PYUSDT_TEXT_DEPTH], head;
     unsigned depth = 0;
@@ -69,7 +69,7 @@ static bool append_list(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TE
     return true;
 }
 
-bool pyusdt_nif_text_set(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
+bool pyusdt_iolist_text_set(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM term)
 {
     text->address = NULL;
     text->length = 0;

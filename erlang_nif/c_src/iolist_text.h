@@ -19,14 +19,14 @@
 
 #pragma GCC visibility push(hidden)
 
-struct pyusdt_nif_text {
+struct pyusdt_iolist_text {
     const char *address; /* NULL: absent; else `bytes` */
     uint32_t length;
     char bytes[PYUSDT_MAX_STRING + 2]; /* one more than is shown, to know where to cut */
 };
 
 /* False, and the text is absent, if the term is no iolist. */
-bool pyusdt_nif_text_set(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term);
+bool pyusdt_iolist_text_set(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM term);
 
 #pragma GCC visibility pop
 

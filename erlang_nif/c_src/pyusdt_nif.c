@@ -18,14 +18,14 @@
 
 #define OTP_LAST_NUMBER \
     1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
-#define WHO_SIZE 32
+#define PID_SIZE 32
 
 static int
     instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
 
 /* ---- an event, whose values are absent but for those that are set ---- */
 
-static bool begin(struct pyusdt_firing *firing, unsigned probe)
+static bool begin_firing(struct pyusdt_firing *firing, unsigned probe)
 {
     if (!pyusdt_firing_begin(firing, probe, pyusdt_attached(probe)))
         return false;
@@ -33,22 +33,22 @@ static bool begin(struct pyusdt_firing *firing, unsigned probe)
     return true;
 }
 
-static bool put(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg,
-                struct pyusdt_nif_text *text, ERL_NIF_TERM term)
+static bool set_text(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg,
+                     struct pyusdt_iolist_text *text, ERL_NIF_TERM term)
 {
-    bool is_text = pyusdt_nif_text_set(env, text, term);
+    bool is_text = pyusdt_iolist_text_set(env, text, term);
 
     pyusdt_firing_text(firing, arg, text->address, text->length);
     return is_text;
 }
 
 /* The calling process as the shell shows it.  Each scheduler keeps its last one, since a pid is an immediate term. */
-static const char *who(ErlNifEnv *env, uint32_t *length)
+static const char *format_pid(ErlNifEnv *env, uint32_t *length)
 {
     static _Thread_local struct {
         ERL_NIF_TERM pid;
         uint32_t length;
-        char text[WHO_SIZE];
+        char text[PID_SIZE];
     } last;
     ErlNifPid self;
 
@@ -57,7 +57,7 @@ static const char *who(ErlNifEnv *env, uint32_t *length)
     if (last.length == 0 || last.pid != self.pid) {
         int size = enif_snprintf(last.text, sizeof last.text, "%T", self.pid);
         last.pid = self.pid;
-        last.length = size < 0 ? 0 : size < WHO_SIZE ? (uint32_t)size : WHO_SIZE - 1;
+        last.length = size < 0 ? 0 : size < PID_SIZE ? (uint32_t)size : PID_SIZE - 1;
     }
     *length = last.length;
     return last.text;
@@ -67,13 +67,13 @@ static const char *who(ErlNifEnv *env, uint32_t *length)
 static void fire_values(ErlNifEnv *env, struct pyusdt_firing *firing, ERL_NIF_TERM tag,
                         const ERL_NIF_TERM values[PYUSDT_VALUES])
 {
-    struct pyusdt_nif_text tag_text, texts[PYUSDT_STRINGS];
+    struct pyusdt_iolist_text tag_text, texts[PYUSDT_STRINGS];
 
-    if (pyusdt_firing_reads(firing, PYUSDT_ARG_WHO))
-        firing->args.value[PYUSDT_ARG_WHO] =
-            (uintptr_t)who(env, &firing->args.length[PYUSDT_ARG_WHO]);
+    if (pyusdt_firing_reads(firing, PYUSDT_ARG_PROC))
+        firing->args.value[PYUSDT_ARG_PROC] =
+            (uintptr_t)format_pid(env, &firing->args.length[PYUSDT_ARG_PROC]);
     if (pyusdt_firing_reads(firing, PYUSDT_ARG_TAG))
-        put(env, firing, PYUSDT_ARG_TAG, &tag_text, tag);
+        set_text(env, firing, PYUSDT_ARG_TAG, &tag_text, tag);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++) {
         ErlNifSInt64 integer;
         if (enif_get_int64(env, values[i], &integer))
@@ -81,12 +81,12 @@ static void fire_values(ErlNifEnv *env, struct pyusdt_firing *firing, ERL_NIF_TE
     }
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         if (pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i))
-            put(env, firing, PYUSDT_ARG_STRING + i, &texts[i], values[PYUSDT_INTEGERS + i]);
+            set_text(env, firing, PYUSDT_ARG_STRING + i, &texts[i], values[PYUSDT_INTEGERS + i]);
     pyusdt_firing_offer(firing);
 }
 
 /* p's rule: integers from the left, at most four, are integers; from the first that is none on, all are strings. */
-static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_VALUES])
+static bool place_values(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_VALUES])
 {
     unsigned integers = 0, strings = 0;
     ERL_NIF_TERM value;
@@ -107,13 +107,13 @@ static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_
 
 /* ---- the NIFs ---- */
 
-static ERL_NIF_TERM boolean(bool value)
+static ERL_NIF_TERM make_boolean(bool value)
 {
     return value ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 /* The index of a numbered probe, or -1 and what OTP answers instead. */
-static int numbered(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
+static int read_number(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
 {
     unsigned number;
 
@@ -139,38 +139,38 @@ static ERL_NIF_TERM nif_available(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 static ERL_NIF_TERM nif_usdt(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc, (void)argv;
-    return boolean(PYUSDT_SITES);
+    return make_boolean(PYUSDT_SITES);
 }
 
 /* enabled(): user_trace-i4s4 */
 static ERL_NIF_TERM nif_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc, (void)argv;
-    return boolean(pyusdt_enabled(PYUSDT_USER_TRACE_I4S4));
+    return make_boolean(pyusdt_enabled(PYUSDT_USER_TRACE_I4S4));
 }
 
 /* enabled(Number): user_trace-n<Number> */
 static ERL_NIF_TERM nif_enabled_number(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     ERL_NIF_TERM answer;
-    int probe = numbered(env, argv[0], &answer);
+    int probe = read_number(env, argv[0], &answer);
 
     (void)argc;
-    return probe < 0 ? answer : boolean(pyusdt_enabled((unsigned)probe));
+    return probe < 0 ? answer : make_boolean(pyusdt_enabled((unsigned)probe));
 }
 
 /* given: what pyusdt_stack:context() gave. */
-static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM given, ERL_NIF_TERM list)
+static ERL_NIF_TERM fire_list(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM given, ERL_NIF_TERM list)
 {
     ERL_NIF_TERM values[PYUSDT_VALUES], tag;
     uint64_t frames[PYUSDT_MAX_FRAMES];
     struct pyusdt_firing firing;
 
-    if (!place(env, list, values))
+    if (!place_values(env, list, values))
         return enif_make_badarg(env);
-    if (!begin(&firing, probe))
+    if (!begin_firing(&firing, probe))
         return pyusdt_atoms.no;
-    tag = pyusdt_nif_take_stack(env, given, &firing, frames);
+    tag = pyusdt_nif_read_stack(env, given, &firing, frames);
     fire_values(env, &firing, tag, values);
     return pyusdt_atoms.yes;
 }
@@ -179,17 +179,17 @@ static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM given, ER
 static ERL_NIF_TERM nif_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)argc;
-    return offer(env, PYUSDT_USER_TRACE_I4S4, argv[0], argv[1]);
+    return fire_list(env, PYUSDT_USER_TRACE_I4S4, argv[0], argv[1]);
 }
 
 /* fire(Number, Tag, Values) */
 static ERL_NIF_TERM nif_fire_number(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     ERL_NIF_TERM answer;
-    int probe = numbered(env, argv[0], &answer);
+    int probe = read_number(env, argv[0], &answer);
 
     (void)argc;
-    return probe < 0 ? answer : offer(env, (unsigned)probe, argv[1], argv[2]);
+    return probe < 0 ? answer : fire_list(env, (unsigned)probe, argv[1], argv[2]);
 }
 
 /* user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4): each value in its own place */
@@ -198,7 +198,7 @@ static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_
     struct pyusdt_firing firing;
 
     (void)argc;
-    if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !begin(&firing, PYUSDT_USER_TRACE_I4S4))
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !begin_firing(&firing, PYUSDT_USER_TRACE_I4S4))
         return pyusdt_atoms.no;
     fire_values(env, &firing, argv[0], argv + 1);
     return pyusdt_atoms.yes;
@@ -207,13 +207,13 @@ static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_
 /* user_trace_s1(Message) */
 static ERL_NIF_TERM nif_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    struct pyusdt_nif_text text;
+    struct pyusdt_iolist_text text;
     struct pyusdt_firing firing;
 
     (void)argc;
-    if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !begin(&firing, PYUSDT_USER_TRACE_S1))
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !begin_firing(&firing, PYUSDT_USER_TRACE_S1))
         return pyusdt_atoms.no;
-    if (!put(env, &firing, 0, &text, argv[0]))
+    if (!set_text(env, &firing, 0, &text, argv[0]))
         return pyusdt_atoms.badarg;
     pyusdt_firing_offer(&firing);
     return pyusdt_atoms.yes;
@@ -230,19 +230,19 @@ static ErlNifFunc functions[] = {
     {"fire", 3, nif_fire_number, 0},
     {"user_trace_i4s4", 9, nif_user_trace_i4s4, 0},
     {"user_trace_s1", 1, nif_user_trace_s1, 0},
-    {"check", 1, pyusdt_nif_check, 0},
-    {"define", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
-    {"fire_own", 2, pyusdt_nif_fire_own, 0},
-    {"enabled_own", 1, pyusdt_nif_enabled_own, 0},
+    {"check_provider", 1, pyusdt_nif_check, 0},
+    {"define_probe", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"fire_probe", 2, pyusdt_nif_fire_probe, 0},
+    {"probe_enabled", 1, pyusdt_nif_probe_enabled, 0},
     {"telemetry_probe", 1, pyusdt_nif_telemetry_probe, 0},
     {"vm_define", 1, pyusdt_nif_vm_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_wanted", 0, pyusdt_nif_vm_wanted, 0},
-    {"vm_tend", 0, pyusdt_nif_vm_tend, ERL_NIF_DIRTY_JOB_IO_BOUND},
-    {"vm_open", 1, pyusdt_nif_vm_open, 0},
+    {"vm_check_sessions", 0, pyusdt_nif_vm_check_sessions, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"vm_any_module", 1, pyusdt_nif_vm_any_module, 0},
     {"vm_functions", 3, pyusdt_nif_vm_functions, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"vm_watch", 1, pyusdt_nif_vm_watch, ERL_NIF_DIRTY_JOB_IO_BOUND},
-    {"vm_control", 2, pyusdt_nif_vm_control, 0},
-    {"vm_over", 0, pyusdt_nif_vm_over, 0},
+    {"vm_set_controller", 2, pyusdt_nif_vm_set_controller, 0},
+    {"vm_read_overrun", 0, pyusdt_nif_vm_read_overrun, 0},
     {"vm_port", 3, pyusdt_nif_vm_port, 0},
     {"vm_peer", 3, pyusdt_nif_vm_peer, 0},
     {"vm_blocked", 4, pyusdt_nif_vm_blocked, 0},
@@ -254,7 +254,7 @@ static ErlNifFunc functions[] = {
 /* ---- being loaded ---- */
 
 /* Without a control file (no run directory, say) USDT tracers still see the probes, so that is no failure. */
-static void instance_added(void)
+static void publish_first_instance(void)
 {
     static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("pyusdt_nif.so")};
 
@@ -267,9 +267,9 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
     (void)priv_data, (void)load_info;
     pyusdt_native_inner = 1;
     pyusdt_atoms_load(env);
-    if (!pyusdt_own_load(env) || !pyusdt_vm_load(env))
+    if (!pyusdt_app_probes_load(env) || !pyusdt_vm_load(env))
         return -1;
-    instance_added();
+    publish_first_instance();
     return 0;
 }
 

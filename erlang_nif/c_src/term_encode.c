@@ -6,7 +6,7 @@
 
 #include "shared/term_format.h"
 
-#define SHOWN_MAX 63
+#define TEXT_MAX 63
 
 struct builder {
     ErlNifEnv *env;
@@ -15,10 +15,10 @@ struct builder {
     bool full;      /* nothing more is written: the rest is cut */
 };
 
-static void add(struct builder *b, ERL_NIF_TERM term, unsigned depth);
+static void add_term(struct builder *b, ERL_NIF_TERM term, unsigned depth);
 
 /* All or nothing. */
-static bool put(struct builder *b, const void *bytes, size_t size)
+static bool put_bytes(struct builder *b, const void *bytes, size_t size)
 {
     if (b->full || size > PYUSDT_MAX_STRING - b->to->length) {
         b->full = true;
@@ -29,9 +29,9 @@ static bool put(struct builder *b, const void *bytes, size_t size)
     return true;
 }
 
-static void put_cut(struct builder *b)
+static void put_truncated(struct builder *b)
 {
-    put(b, &(uint8_t){TERM_CUT}, 1);
+    put_bytes(b, &(uint8_t){TERM_CUT}, 1);
 }
 
 /* A tag and a number of `size` bytes behind it. */
@@ -41,15 +41,15 @@ static bool put_tag(struct builder *b, uint8_t tag, uint32_t number, unsigned si
 
     for (unsigned i = 0; i < size; i++)
         bytes[1 + i] = (uint8_t)(number >> (8 * (size - 1 - i)));
-    return put(b, bytes, 1 + size);
+    return put_bytes(b, bytes, 1 + size);
 }
 
 /* As many of them as there is room for. */
-static void put_some(struct builder *b, const uint8_t *bytes, size_t size)
+static void put_prefix(struct builder *b, const uint8_t *bytes, size_t size)
 {
     size_t room = PYUSDT_MAX_STRING - b->to->length;
 
-    if (put(b, bytes, size < room ? size : room) && size > room)
+    if (put_bytes(b, bytes, size < room ? size : room) && size > room)
         b->full = true;
 }
 
@@ -61,7 +61,7 @@ static void add_big(struct builder *b, uint64_t magnitude, bool negative)
 
     for (unsigned i = 0; i < 8; i++)
         bytes[3 + i] = (uint8_t)(magnitude >> (8 * i));
-    put(b, bytes, sizeof bytes);
+    put_bytes(b, bytes, sizeof bytes);
 }
 
 static void add_integer(struct builder *b, ERL_NIF_TERM term)
@@ -79,7 +79,7 @@ static void add_integer(struct builder *b, ERL_NIF_TERM term)
     } else if (enif_get_uint64(b->env, term, &large)) {
         add_big(b, large, false);
     } else {
-        put_cut(b);
+        put_truncated(b);
     }
 }
 
@@ -93,7 +93,7 @@ static void add_float(struct builder *b, ERL_NIF_TERM term)
     memcpy(&bits, &value, sizeof bits);
     for (unsigned i = 0; i < 8; i++)
         bytes[1 + i] = (uint8_t)(bits >> (56 - 8 * i));
-    put(b, bytes, sizeof bytes);
+    put_bytes(b, bytes, sizeof bytes);
 }
 
 /* The emulator's own format, for what is small: atoms, pids, ports, references. */
@@ -102,10 +102,10 @@ static void add_external(struct builder *b, ERL_NIF_TERM term)
     ErlNifBinary external;
 
     if (!enif_term_to_binary(b->env, term, &external)) {
-        put_cut(b);
+        put_truncated(b);
         return;
     }
-    put(b, external.data + 1, external.size - 1); /* without the version */
+    put_bytes(b, external.data + 1, external.size - 1); /* without the version */
     enif_release_binary(&external);
 }
 
@@ -119,7 +119,8 @@ static void add_atom(struct builder *b, ERL_NIF_TERM term)
             size = 0;
     if (size == 0)
         add_external(b, term);
-    else if (put_tag(b, TERM_SMALL_ATOM, (uint32_t)size - 1, 1) && !put(b, name, (size_t)size - 1))
+    else if (put_tag(b, TERM_SMALL_ATOM, (uint32_t)size - 1, 1) &&
+             !put_bytes(b, name, (size_t)size - 1))
         b->to->length -= 2; /* the whole of it, or nothing */
 }
 
@@ -128,26 +129,26 @@ static void add_binary(struct builder *b, ERL_NIF_TERM term)
     ErlNifBinary binary;
 
     if (!enif_is_binary(b->env, term) || !enif_inspect_binary(b->env, term, &binary))
-        put_cut(b); /* bits */
+        put_truncated(b); /* bits */
     else if (put_tag(b, TERM_BINARY, binary.size < UINT32_MAX ? (uint32_t)binary.size : UINT32_MAX,
                      4))
-        put_some(b, binary.data, binary.size);
+        put_prefix(b, binary.data, binary.size);
 }
 
-static void add_shown(struct builder *b, ERL_NIF_TERM term)
+static void add_as_text(struct builder *b, ERL_NIF_TERM term)
 {
-    char text[SHOWN_MAX + 1];
+    char text[TEXT_MAX + 1];
     int size = enif_snprintf(text, sizeof text, "%T", term);
 
-    size = size < 0 ? 0 : size > SHOWN_MAX ? SHOWN_MAX : size;
-    if (put_tag(b, TERM_SHOWN, (uint32_t)size, 1) && !put(b, text, (size_t)size))
+    size = size < 0 ? 0 : size > TEXT_MAX ? TEXT_MAX : size;
+    if (put_tag(b, TERM_SHOWN, (uint32_t)size, 1) && !put_bytes(b, text, (size_t)size))
         b->to->length -= 2;
 }
 
 /* ---- compounds ---- */
 
 /* The cells of a list, up to more than there can be room for; *bytes: all of them are bytes, *proper: it ends with []. */
-static uint32_t measure(struct builder *b, ERL_NIF_TERM list, bool *bytes, bool *proper)
+static uint32_t measure_list(struct builder *b, ERL_NIF_TERM list, bool *bytes, bool *proper)
 {
     ERL_NIF_TERM head;
     uint32_t n = 0;
@@ -174,31 +175,31 @@ static void add_string(struct builder *b, ERL_NIF_TERM list, uint32_t n)
         enif_get_list_cell(b->env, list, &head, &list);
         enif_get_uint(b->env, head, &number);
         byte = (uint8_t)number;
-        put(b, &byte, 1);
+        put_bytes(b, &byte, 1);
     }
 }
 
 static void add_list(struct builder *b, ERL_NIF_TERM list, unsigned depth)
 {
     bool bytes, proper;
-    uint32_t n = measure(b, list, &bytes, &proper);
+    uint32_t n = measure_list(b, list, &bytes, &proper);
     ERL_NIF_TERM head;
 
     if (n == 0) {
-        put_cut(b); /* no steps were left */
+        put_truncated(b); /* no steps were left */
     } else if (bytes) {
         add_string(b, list, n);
     } else if (put_tag(b, TERM_LIST, n, 4)) {
         for (; n > 0 && !b->full; n--) {
             enif_get_list_cell(b->env, list, &head, &list);
-            add(b, head, depth);
+            add_term(b, head, depth);
         }
         if (proper)
             put_tag(b, TERM_NIL, 0, 0);
         else if (enif_is_list(b->env, list))
-            put_cut(b); /* it goes on */
+            put_truncated(b); /* it goes on */
         else
-            add(b, list, depth);
+            add_term(b, list, depth);
     }
 }
 
@@ -211,7 +212,7 @@ static void add_tuple(struct builder *b, ERL_NIF_TERM term, unsigned depth)
     if (n <= UINT8_MAX ? put_tag(b, TERM_TUPLE, (uint32_t)n, 1)
                        : put_tag(b, TERM_LARGE_TUPLE, (uint32_t)n, 4))
         for (int i = 0; i < n && !b->full; i++)
-            add(b, elements[i], depth);
+            add_term(b, elements[i], depth);
 }
 
 static void add_map(struct builder *b, ERL_NIF_TERM term, unsigned depth)
@@ -222,26 +223,26 @@ static void add_map(struct builder *b, ERL_NIF_TERM term, unsigned depth)
 
     if (!enif_get_map_size(b->env, term, &size) ||
         !enif_map_iterator_create(b->env, term, &iterator, ERL_NIF_MAP_ITERATOR_FIRST)) {
-        put_cut(b);
+        put_truncated(b);
         return;
     }
     put_tag(b, TERM_MAP, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, 4);
     while (!b->full && enif_map_iterator_get_pair(b->env, &iterator, &key, &value)) {
-        add(b, key, depth);
-        add(b, value, depth);
+        add_term(b, key, depth);
+        add_term(b, value, depth);
         enif_map_iterator_next(b->env, &iterator);
     }
     enif_map_iterator_destroy(b->env, &iterator);
 }
 
-static void add(struct builder *b, ERL_NIF_TERM term, unsigned depth)
+static void add_term(struct builder *b, ERL_NIF_TERM term, unsigned depth)
 {
     ErlNifTermType type = enif_term_type(b->env, term);
 
     if (b->full)
         return;
     if (depth == PYUSDT_TERM_DEPTH) {
-        put_cut(b);
+        put_truncated(b);
         return;
     }
     switch (type) {
@@ -275,16 +276,16 @@ static void add(struct builder *b, ERL_NIF_TERM term, unsigned depth)
         add_external(b, term);
         break;
     default:
-        add_shown(b, term);
+        add_as_text(b, term);
     }
 }
 
-void pyusdt_term_set(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term)
+void pyusdt_term_encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term)
 {
     struct builder b = {.env = env, .to = to, .steps = PYUSDT_TERM_STEPS};
 
     to->length = 0;
     put_tag(&b, TERM_VERSION, 0, 0);
-    add(&b, term, 0);
+    add_term(&b, term, 0);
     to->bytes[to->length] = '\0';
 }

@@ -23,7 +23,7 @@ struct pyusdt_term {
     uint8_t bytes[PYUSDT_MAX_STRING + 1]; /* a NUL behind them */
 };
 
-void pyusdt_term_set(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term);
+void pyusdt_term_encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term);
 
 #pragma GCC visibility pop
 

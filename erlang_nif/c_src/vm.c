@@ -25,7 +25,7 @@ static const struct {
 
 static ERL_NIF_TERM names[PYUSDT_VM_COUNT]; /* atoms */
 static ErlNifResourceType *monitor_type;
-static void *the_monitor; /* of the controlling process */
+static void *controller_monitor; /* of the controlling process */
 
 /* ---- being loaded ---- */
 
@@ -39,7 +39,7 @@ static void controller_is_down(ErlNifEnv *env, void *object, ErlNifPid *pid, Erl
         atomic_store(&pyusdt_vm.processes, false);
 }
 
-static void no_probes_yet(void)
+static void clear_sites(void)
 {
     static bool done;
 
@@ -53,18 +53,18 @@ int pyusdt_vm_load(ErlNifEnv *env)
 {
     ErlNifResourceTypeInit init = {.down = controller_is_down};
 
-    no_probes_yet();
+    clear_sites();
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
     monitor_type =
         enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_kept_load(&pyusdt_vm_ports) &&
-           pyusdt_vm_kept_load(&pyusdt_vm_blocked);
+    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_cache_load(&pyusdt_vm_ports) &&
+           pyusdt_vm_cache_load(&pyusdt_vm_blocked);
 }
 
 /* ---- making the probes ---- */
 
-static int find(ERL_NIF_TERM name)
+static int find_probe(ERL_NIF_TERM name)
 {
     for (int i = 0; i < PYUSDT_VM_COUNT; i++)
         if (names[i] == name)
@@ -72,7 +72,7 @@ static int find(ERL_NIF_TERM name)
     return -1;
 }
 
-static struct pyusdt_probe_def definition(unsigned probe)
+static struct pyusdt_probe_def define_probe(unsigned probe)
 {
     struct pyusdt_probe_def def = {.name = probes[probe].name,
                                    .nargs = (unsigned)strlen(probes[probe].arguments)};
@@ -102,7 +102,7 @@ static int read_names(ErlNifEnv *env, ERL_NIF_TERM list, unsigned which[PYUSDT_V
     int n = 0;
 
     while (enif_get_list_cell(env, list, &name, &list)) {
-        int probe = find(name);
+        int probe = find_probe(name);
         if (probe < 0 || n == PYUSDT_VM_COUNT)
             return -1;
         which[n++] = (unsigned)probe;
@@ -123,7 +123,7 @@ ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     if (n <= 0)
         return enif_make_badarg(env);
     for (int i = 0; i < n; i++)
-        defs[i] = definition(which[i]);
+        defs[i] = define_probe(which[i]);
     if (pyusdt_provider_define("erlang", defs, (unsigned)n, sites, path, sizeof path, &why) < 0)
         return enif_make_tuple2(env, pyusdt_atoms.error,
                                 enif_make_string(env, why.message, ERL_NIF_LATIN1));
@@ -146,7 +146,7 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 }
 
 /* Bits of the arguments that have a token; it stands behind the size. */
-static uint32_t token_of(unsigned probe)
+static uint32_t token_bits(unsigned probe)
 {
     switch (probe) {
     case PYUSDT_VM_MESSAGE_SEND:
@@ -158,7 +158,7 @@ static uint32_t token_of(unsigned probe)
     }
 }
 
-ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     ERL_NIF_TERM list = enif_make_list(env, 0);
     struct pyusdt_firing firing;
@@ -166,7 +166,7 @@ ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc, (void)argv;
     for (unsigned i = PYUSDT_VM_COUNT; i-- > 0;)
         if (pyusdt_firing_begin_at(&firing, &pyusdt_vm.site[i]) &&
-            (firing.reads & token_of(i)) != 0)
+            (firing.reads & token_bits(i)) != 0)
             list = enif_make_list_cell(env, names[i], list);
     return list;
 }
@@ -174,36 +174,38 @@ ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 /* ---- functions ---- */
 
 /* The sessions that want the probe of any module, by a clause that names none: they want it of one that can not be, too. */
-static uint64_t of_any(unsigned probe)
+static uint64_t find_sessions_of_any_module(unsigned probe)
 {
     static const char none[] = "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1";
 
     return pyusdt_place_wanted(pyusdt_vm.site[probe].index, none, none) & PYUSDT_VM_SESSIONS;
 }
 
-ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_vm_any_module(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    int probe = find(argv[0]);
+    int probe = find_probe(argv[0]);
 
     (void)argc;
     if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
         return enif_make_badarg(env);
-    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? pyusdt_atoms.yes
-                                                                                 : pyusdt_atoms.no;
+    return *pyusdt_vm.site[probe].semaphore != 0 ||
+                   find_sessions_of_any_module((unsigned)probe) != 0
+               ? pyusdt_atoms.yes
+               : pyusdt_atoms.no;
 }
 
 static bool is_wanted_at(unsigned index, uint64_t open, const char *module, ERL_NIF_TERM function)
 {
     char name[PYUSDT_VM_NAME];
 
-    pyusdt_vm_name(function, name);
+    pyusdt_vm_write_name(function, name);
     return (pyusdt_place_wanted(index, module, name) & PYUSDT_VM_SESSIONS & ~open) != 0;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     ERL_NIF_TERM pair, all = argv[2], list = enif_make_list(env, 0);
-    int n, probe = find(argv[0]);
+    int n, probe = find_probe(argv[0]);
     char module[PYUSDT_VM_NAME];
     const ERL_NIF_TERM *parts;
     uint64_t open;
@@ -211,8 +213,8 @@ ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TER
     (void)argc;
     if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
         return enif_make_badarg(env);
-    pyusdt_vm_name(argv[1], module);
-    open = of_any((unsigned)probe);
+    pyusdt_vm_write_name(argv[1], module);
+    open = find_sessions_of_any_module((unsigned)probe);
     while (enif_get_list_cell(env, all, &pair, &all))
         if (enif_get_tuple(env, pair, &n, &parts) && n == 2 &&
             is_wanted_at(pyusdt_vm.site[probe].index, open, module, parts[0]))
@@ -223,7 +225,7 @@ ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TER
 /* ---- the watcher ---- */
 
 /* On the watcher's thread. */
-static void changed(void *unused)
+static void on_changed(void *unused)
 {
     ErlNifPid controller = {atomic_load(&pyusdt_vm.controller)};
     ErlNifEnv *env = controller.pid != 0 ? enif_alloc_env() : NULL;
@@ -236,56 +238,57 @@ static void changed(void *unused)
 }
 
 static struct pyusdt_watch watch = {
-    .changed = changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
-static bool watches; /* by the controlling process alone, but when the library goes */
+    .changed = on_changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
+static bool is_watching; /* by the controlling process alone, but when the library goes */
 
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc;
     if (argv[0] != pyusdt_atoms.yes)
         pyusdt_vm_unload();
-    else if (!watches)
-        watches = pyusdt_watch_start(&watch) == 0;
-    return watches ? pyusdt_atoms.yes : pyusdt_atoms.no;
+    else if (!is_watching)
+        is_watching = pyusdt_watch_start(&watch) == 0;
+    return is_watching ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 void pyusdt_vm_unload(void)
 {
-    if (watches)
+    if (is_watching)
         pyusdt_watch_stop(&watch);
-    watches = false;
+    is_watching = false;
 }
 
 /* ---- the controlling process ---- */
 
-static bool monitor(ErlNifEnv *env, const ErlNifPid *pid)
+static bool monitor_controller(ErlNifEnv *env, const ErlNifPid *pid)
 {
     if (atomic_load(&pyusdt_vm.controller) == pid->pid)
         return true;
-    if (!the_monitor)
-        the_monitor = enif_alloc_resource(monitor_type, 1);
-    if (!the_monitor || enif_monitor_process(env, the_monitor, pid, NULL) != 0)
+    if (!controller_monitor)
+        controller_monitor = enif_alloc_resource(monitor_type, 1);
+    if (!controller_monitor || enif_monitor_process(env, controller_monitor, pid, NULL) != 0)
         return false;
     atomic_store(&pyusdt_vm.controller, pid->pid);
     return true;
 }
 
-ERL_NIF_TERM pyusdt_nif_vm_control(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     unsigned rate;
     ErlNifPid self;
 
     (void)argc;
-    if (!enif_get_uint(env, argv[1], &rate) || !enif_self(env, &self) || !monitor(env, &self))
+    if (!enif_get_uint(env, argv[1], &rate) || !enif_self(env, &self) ||
+        !monitor_controller(env, &self))
         return enif_make_badarg(env);
     atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
     atomic_store(&pyusdt_vm.processes, argv[0] == pyusdt_atoms.yes);
     return pyusdt_atoms.ok;
 }
 
-ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    unsigned took = atomic_exchange(&pyusdt_vm.over, 0);
+    unsigned took = atomic_exchange(&pyusdt_vm.overrun, 0);
 
     (void)argc, (void)argv;
     if (took == 0)
@@ -299,8 +302,8 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc;
-    pyusdt_vm_kept_put(&pyusdt_vm_blocked,
-                       &(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
+    pyusdt_vm_cache_put(&pyusdt_vm_blocked,
+                        &(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
     return pyusdt_atoms.ok;
 }
 
@@ -311,7 +314,7 @@ ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc;
     if (enif_get_string(env, argv[2], port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
         return enif_make_badarg(env);
-    pyusdt_vm_kept_put(&pyusdt_vm_ports, &port);
+    pyusdt_vm_cache_put(&pyusdt_vm_ports, &port);
     return pyusdt_atoms.ok;
 }
 
@@ -322,14 +325,14 @@ ERL_NIF_TERM pyusdt_nif_vm_peer(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc;
     if (!enif_is_port(env, argv[0]) || !pyusdt_vm_inet_address(env, argv[1], argv[2], peer.peer))
         return enif_make_badarg(env);
-    pyusdt_vm_kept_put(&pyusdt_vm_peers, &peer);
+    pyusdt_vm_cache_put(&pyusdt_vm_peers, &peer);
     return pyusdt_atoms.ok;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     ERL_NIF_TERM value, list = argv[1];
-    int probe = find(argv[0]);
+    int probe = find_probe(argv[0]);
     struct pyusdt_vm_event event;
 
     (void)argc;

@@ -24,10 +24,10 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 
 /* vm_tend(): sets up the sessions that are new and looks whether their tracers live; it may map files (dirty). The names
  * of the probes of which a sequential trace token is read. */
-ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_open(Probe): whether anybody wants this probe of functions without naming a module. */
-ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_any_module(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_functions(Probe, Module, [{Function, Arity}]): those at which anybody wants it who names the module. */
 ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
@@ -38,10 +38,10 @@ ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
 
 /* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes are set (else the emulator
  * removes us from them); events a second on one scheduler above which all is discarded. */
-ERL_NIF_TERM pyusdt_nif_vm_control(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_over(): how many events a scheduler had in how many microseconds when it was too many, or `false`; begins anew. */
-ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_port(Port, Name): a port that was open before it was traced. */
 ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

@@ -3,72 +3,71 @@
 
 #include <string.h>
 
-struct pyusdt_vm_kept pyusdt_vm_ports =
-    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_ports", struct pyusdt_vm_port);
-struct pyusdt_vm_kept pyusdt_vm_peers =
-    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_peers", struct pyusdt_vm_peer);
-struct pyusdt_vm_kept pyusdt_vm_blocked =
-    PYUSDT_VM_KEPT_TABLE("pyusdt_vm_blocked", struct pyusdt_vm_blocked);
+struct pyusdt_vm_cache pyusdt_vm_ports = PYUSDT_VM_CACHE("pyusdt_vm_ports", struct pyusdt_vm_port);
+struct pyusdt_vm_cache pyusdt_vm_peers = PYUSDT_VM_CACHE("pyusdt_vm_peers", struct pyusdt_vm_peer);
+struct pyusdt_vm_cache pyusdt_vm_blocked =
+    PYUSDT_VM_CACHE("pyusdt_vm_blocked", struct pyusdt_vm_blocked);
 
-bool pyusdt_vm_kept_load(struct pyusdt_vm_kept *kept)
+bool pyusdt_vm_cache_load(struct pyusdt_vm_cache *cache)
 {
-    if (!kept->lock)
-        kept->lock = enif_mutex_create(kept->name);
-    return kept->lock != NULL;
+    if (!cache->lock)
+        cache->lock = enif_mutex_create(cache->name);
+    return cache->lock != NULL;
 }
 
 /* The low bits of such terms are their kind. */
-static ERL_NIF_TERM *place_of(const struct pyusdt_vm_kept *kept, ERL_NIF_TERM key)
+static ERL_NIF_TERM *find_place(const struct pyusdt_vm_cache *cache, ERL_NIF_TERM key)
 {
-    return (ERL_NIF_TERM *)((char *)kept->entries + key / 16 % PYUSDT_VM_KEPT * kept->size);
+    return (ERL_NIF_TERM *)((char *)cache->entries +
+                            key / 16 % PYUSDT_VM_CACHE_ENTRIES * cache->size);
 }
 
 /* A free place is one of key 0. */
-void pyusdt_vm_kept_put(struct pyusdt_vm_kept *kept, const void *entry)
+void pyusdt_vm_cache_put(struct pyusdt_vm_cache *cache, const void *entry)
 {
-    ERL_NIF_TERM *place = place_of(kept, *(const ERL_NIF_TERM *)entry);
+    ERL_NIF_TERM *place = find_place(cache, *(const ERL_NIF_TERM *)entry);
 
-    enif_mutex_lock(kept->lock);
+    enif_mutex_lock(cache->lock);
     if (*place == 0)
-        atomic_fetch_add(&kept->used, 1);
-    memcpy(place, entry, kept->size);
-    enif_mutex_unlock(kept->lock);
+        atomic_fetch_add(&cache->used, 1);
+    memcpy(place, entry, cache->size);
+    enif_mutex_unlock(cache->lock);
 }
 
-static bool look(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry, bool takes)
+static bool find_entry(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key, void *entry, bool removes)
 {
-    ERL_NIF_TERM *place = place_of(kept, key);
+    ERL_NIF_TERM *place = find_place(cache, key);
     bool found;
 
-    if (atomic_load_explicit(&kept->used, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&cache->used, memory_order_relaxed) == 0)
         return false;
-    enif_mutex_lock(kept->lock);
+    enif_mutex_lock(cache->lock);
     found = *place == key;
     if (found)
-        memcpy(entry, place, kept->size);
-    if (found && takes) {
+        memcpy(entry, place, cache->size);
+    if (found && removes) {
         *place = 0;
-        atomic_fetch_sub(&kept->used, 1);
+        atomic_fetch_sub(&cache->used, 1);
     }
-    enif_mutex_unlock(kept->lock);
+    enif_mutex_unlock(cache->lock);
     return found;
 }
 
-bool pyusdt_vm_kept_find(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry)
+bool pyusdt_vm_cache_find(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key, void *entry)
 {
-    return look(kept, key, entry, false);
+    return find_entry(cache, key, entry, false);
 }
 
-bool pyusdt_vm_kept_take(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry)
+bool pyusdt_vm_cache_remove(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key, void *entry)
 {
-    return look(kept, key, entry, true);
+    return find_entry(cache, key, entry, true);
 }
 
-struct pyusdt_vm_port pyusdt_vm_port_of(ERL_NIF_TERM port)
+struct pyusdt_vm_port pyusdt_vm_find_port(ERL_NIF_TERM port)
 {
     struct pyusdt_vm_port found;
 
-    return pyusdt_vm_kept_find(&pyusdt_vm_ports, port, &found)
+    return pyusdt_vm_cache_find(&pyusdt_vm_ports, port, &found)
                ? found
                : (struct pyusdt_vm_port){.port = port};
 }

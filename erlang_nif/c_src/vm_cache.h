@@ -13,9 +13,9 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { PYUSDT_VM_KEPT = 1024, PYUSDT_VM_PORT_NAME = 64, PYUSDT_VM_PEER = 64 };
+enum { PYUSDT_VM_CACHE_ENTRIES = 1024, PYUSDT_VM_PORT_NAME = 64, PYUSDT_VM_PEER = 64 };
 
-struct pyusdt_vm_kept {
+struct pyusdt_vm_cache {
     char *name; /* of its lock */
     size_t size;
     void *entries;
@@ -23,14 +23,14 @@ struct pyusdt_vm_kept {
     atomic_uint used;
 };
 
-#define PYUSDT_VM_KEPT_TABLE(of, type) \
-    {(char *)(of), sizeof(type), (type[PYUSDT_VM_KEPT]){{0}}, NULL, 0}
+#define PYUSDT_VM_CACHE(of, type) \
+    {(char *)(of), sizeof(type), (type[PYUSDT_VM_CACHE_ENTRIES]){{0}}, NULL, 0}
 
-bool pyusdt_vm_kept_load(struct pyusdt_vm_kept *kept); /* false: no memory */
-void pyusdt_vm_kept_put(struct pyusdt_vm_kept *kept, const void *entry);
-bool pyusdt_vm_kept_find(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key, void *entry);
-bool pyusdt_vm_kept_take(struct pyusdt_vm_kept *kept, ERL_NIF_TERM key,
-                         void *entry); /* it is kept no longer */
+bool pyusdt_vm_cache_load(struct pyusdt_vm_cache *cache); /* false: no memory */
+void pyusdt_vm_cache_put(struct pyusdt_vm_cache *cache, const void *entry);
+bool pyusdt_vm_cache_find(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key, void *entry);
+bool pyusdt_vm_cache_remove(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key,
+                            void *entry); /* it is kept no longer */
 
 /* Names and owners of ports, which their later trace events do not tell. */
 struct pyusdt_vm_port {
@@ -50,9 +50,9 @@ struct pyusdt_vm_blocked {
     ERL_NIF_TERM here, there; /* nodes, where it is a port of the distribution; else `undefined` */
 };
 
-extern struct pyusdt_vm_kept pyusdt_vm_ports, pyusdt_vm_peers, pyusdt_vm_blocked;
+extern struct pyusdt_vm_cache pyusdt_vm_ports, pyusdt_vm_peers, pyusdt_vm_blocked;
 
-struct pyusdt_vm_port pyusdt_vm_port_of(ERL_NIF_TERM port); /* owner 0, name "": unknown */
+struct pyusdt_vm_port pyusdt_vm_find_port(ERL_NIF_TERM port); /* owner 0, name "": unknown */
 
 #pragma GCC visibility pop
 

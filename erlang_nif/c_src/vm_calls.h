@@ -15,23 +15,23 @@
 enum { PYUSDT_VM_ARGUMENTS = 5 };
 
 /* What a call says, and its return adds. */
-struct pyusdt_vm_running {
+struct pyusdt_vm_open_call {
     ERL_NIF_TERM process;
     ErlNifTime since;
-    char what[24];                 /* "": the function */
-    char whom[PYUSDT_VM_MFA_TEXT]; /* the table, the socket, the server, the module; "": none */
-    char other[PYUSDT_VM_PEER];    /* the peer, the caller; "": not known */
-    int64_t number;                /* bytes, nanoseconds */
+    char function[24];                /* "": the function */
+    char subject[PYUSDT_VM_MFA_TEXT]; /* the table, the socket, the server, the module; "": none */
+    char peer[PYUSDT_VM_PEER];        /* the peer, the caller; "": not known */
+    int64_t number;                   /* bytes, nanoseconds */
 };
 
 struct pyusdt_vm_kind {
     unsigned entry, after; /* its probes */
-    uint64_t keeps;        /* bits of probes for which a call is kept until its return */
-    bool has_other;        /* `other` and `number` are arguments */
-    void (*read)(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *now);
+    uint64_t cached_for;   /* bits of probes for which a call is kept until its return */
+    bool has_peer;         /* `peer` and `number` are arguments */
+    void (*read)(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now);
     const char *(*end)(const struct pyusdt_vm_call *call,
-                       struct pyusdt_vm_running *then); /* adds to it; an error, or "" */
-    struct pyusdt_vm_kept *running;
+                       struct pyusdt_vm_open_call *then); /* adds to it; an error, or "" */
+    struct pyusdt_vm_cache *open_calls;
 };
 
 extern const struct pyusdt_vm_kind pyusdt_vm_ets, pyusdt_vm_inet, pyusdt_vm_server_call,
@@ -41,11 +41,11 @@ bool pyusdt_vm_calls_load(ErlNifEnv *env); /* false: no memory */
 bool pyusdt_vm_inet_load(ErlNifEnv *env);
 
 /* The arguments of a call, at most PYUSDT_VM_ARGUMENTS of them; those that it has not are 0. NULL: it is none. */
-const ERL_NIF_TERM *pyusdt_vm_arguments(const struct pyusdt_vm_call *call,
-                                        ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS]);
+const ERL_NIF_TERM *pyusdt_vm_read_arguments(const struct pyusdt_vm_call *call,
+                                             ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS]);
 
 /* A term as a short text. */
-void pyusdt_vm_show(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size);
+void pyusdt_vm_write_term(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size);
 
 void pyusdt_vm_call_entry(const struct pyusdt_vm_call *call);
 void pyusdt_vm_call_return(const struct pyusdt_vm_call *call);
@@ -53,8 +53,8 @@ void pyusdt_vm_restart(const struct pyusdt_vm_call *call);   /* of supervisor:re
 void pyusdt_vm_load_code(const struct pyusdt_vm_call *call); /* of erlang:prepare_loading/2 */
 
 /* vm_inet.c */
-void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *now);
-const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *then);
+void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now);
+const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *then);
 bool pyusdt_vm_inet_address(ErlNifEnv *env, ERL_NIF_TERM ip, ERL_NIF_TERM port,
                             char peer[PYUSDT_VM_PEER]);
 

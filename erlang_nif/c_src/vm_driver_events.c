@@ -13,8 +13,8 @@ static void fire_not_busy(const struct pyusdt_vm_call *call, unsigned probe, ERL
     if (!pyusdt_vm_event_begin(&event, call->env, probe))
         return;
     if (probe == PYUSDT_VM_PROCESS_PORT_UNBLOCKED)
-        pyusdt_vm_put_who(&event, arg++, call->tracee);
-    pyusdt_vm_put_who(&event, arg, port);
+        pyusdt_vm_put_local(&event, arg++, call->tracee);
+    pyusdt_vm_put_local(&event, arg, port);
     pyusdt_vm_event_offer(&event, probe);
 }
 
@@ -26,7 +26,7 @@ static void fire_dist_not_busy(const struct pyusdt_vm_call *call,
     if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DIST_PORT_NOT_BUSY))
         return;
     pyusdt_vm_put(&event, 0, blocked->here);
-    pyusdt_vm_put_who(&event, 1, blocked->port);
+    pyusdt_vm_put_local(&event, 1, blocked->port);
     pyusdt_vm_put(&event, 2, blocked->there);
     pyusdt_vm_event_offer(&event, PYUSDT_VM_DIST_PORT_NOT_BUSY);
 }
@@ -52,9 +52,9 @@ static void fire_call(const struct pyusdt_vm_call *call, const ERL_NIF_TERM *arg
     if (!enif_is_port(call->env, arguments[0]) ||
         !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DRIVER_CALL))
         return;
-    port = pyusdt_vm_port_of(arguments[0]);
-    pyusdt_vm_put_who(&event, 0, call->tracee);
-    pyusdt_vm_put_who(&event, 1, arguments[0]);
+    port = pyusdt_vm_find_port(arguments[0]);
+    pyusdt_vm_put_local(&event, 0, call->tracee);
+    pyusdt_vm_put_local(&event, 1, arguments[0]);
     pyusdt_vm_put_text(&event, 2, port.name);
     pyusdt_vm_put_number(&event, 3, arguments[1]);
     pyusdt_vm_event_offer(&event, PYUSDT_VM_DRIVER_CALL);
@@ -78,7 +78,7 @@ static void fire_driver(const struct pyusdt_vm_call *call, unsigned probe, ERL_N
 void pyusdt_vm_driver(const struct pyusdt_vm_call *call)
 {
     ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
-    const ERL_NIF_TERM *mfa = pyusdt_vm_arguments(call, arguments);
+    const ERL_NIF_TERM *mfa = pyusdt_vm_read_arguments(call, arguments);
 
     if (!mfa)
         return;

@@ -24,7 +24,8 @@ bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsign
 void pyusdt_vm_event_offer(const struct pyusdt_vm_event *event, unsigned probe);
 
 /* A value of the trace event's options. */
-bool pyusdt_vm_option(const struct pyusdt_vm_call *call, ERL_NIF_TERM key, ERL_NIF_TERM *value);
+bool pyusdt_vm_find_option(const struct pyusdt_vm_call *call, ERL_NIF_TERM key,
+                           ERL_NIF_TERM *value);
 
 /* A process, by its pid or by another name, as an argument. */
 void pyusdt_vm_put_receiver(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM to);
@@ -33,8 +34,8 @@ void pyusdt_vm_put_receiver(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF
 void pyusdt_vm_spawned(const struct pyusdt_vm_call *call);
 void pyusdt_vm_exit(const struct pyusdt_vm_call *call);
 void pyusdt_vm_exit_signal(const struct pyusdt_vm_call *call); /* a call of erlang:exit/2 */
-void pyusdt_vm_in(const struct pyusdt_vm_call *call);
-void pyusdt_vm_out(const struct pyusdt_vm_call *call);
+void pyusdt_vm_scheduled(const struct pyusdt_vm_call *call);
+void pyusdt_vm_unscheduled(const struct pyusdt_vm_call *call);
 void pyusdt_vm_send(const struct pyusdt_vm_call *call);
 void pyusdt_vm_queued(const struct pyusdt_vm_call *call);
 void pyusdt_vm_gc_major_start(const struct pyusdt_vm_call *call);

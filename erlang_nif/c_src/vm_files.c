@@ -86,11 +86,12 @@ struct operation {
     char tag[TAG]; /* of the user; "": none */
 };
 
-static struct pyusdt_vm_kept running = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_files", struct operation);
+static struct pyusdt_vm_cache open_operations =
+    PYUSDT_VM_CACHE("pyusdt_vm_files", struct operation);
 static atomic_int threads, operations;
 
 /* Threads of the emulator are numbered as they come here. */
-static int this_thread(void)
+static int number_thread(void)
 {
     static _Thread_local int number;
 
@@ -108,7 +109,7 @@ static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
     int n;
 
     tag[0] = '\0';
-    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) ||
+    if (!pyusdt_vm_find_option(call, pyusdt_atoms.match_spec_result, &result) ||
         !enif_get_tuple(call->env, result, &n, &token) || n != 5 ||
         !enif_get_tuple(call->env, token[1], &n, &label) || n != 2 ||
         label[0] != pyusdt_atoms.pyusdt_tag || !enif_inspect_binary(call->env, label[1], &binary))
@@ -118,22 +119,24 @@ static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
     tag[n] = '\0';
 }
 
-static struct operation begun(const struct pyusdt_vm_call *call, int command)
+static struct operation begin_operation(const struct pyusdt_vm_call *call, int command)
 {
-    struct operation now = {.process = call->tracee, .thread = this_thread(), .command = command};
+    struct operation now = {.process = call->tracee, .thread = number_thread(), .command = command};
 
     now.number = atomic_fetch_add(&operations, 1) + 1;
     read_tag(call, now.tag);
-    pyusdt_vm_kept_put(&running, &now);
+    pyusdt_vm_cache_put(&open_operations, &now);
     return now;
 }
 
 /* Another process may have taken the place: then it is one that nobody saw begin. */
-static struct operation ended(const struct pyusdt_vm_call *call, int command)
+static struct operation find_operation(const struct pyusdt_vm_call *call, int command)
 {
     struct operation then;
 
-    return pyusdt_vm_kept_find(&running, call->tracee, &then) ? then : begun(call, command);
+    return pyusdt_vm_cache_find(&open_operations, call->tracee, &then)
+               ? then
+               : begin_operation(call, command);
 }
 
 static void put_operation(struct pyusdt_vm_event *event, const struct operation *operation)
@@ -151,12 +154,12 @@ bool pyusdt_vm_files_load(ErlNifEnv *env)
         command_names[i] = enif_make_atom(env, commands[i].name);
     for (unsigned i = 0; i < ERRORS; i++)
         error_names[i] = enif_make_atom(env, errors[i].name);
-    return pyusdt_vm_kept_load(&running);
+    return pyusdt_vm_cache_load(&open_operations);
 }
 
 /* ---- calls ---- */
 
-static int find(ERL_NIF_TERM function)
+static int find_command(ERL_NIF_TERM function)
 {
     for (int i = 0; i < COMMANDS; i++)
         if (command_names[i] == function)
@@ -172,7 +175,7 @@ static const ERL_NIF_TERM *read_call(const struct pyusdt_vm_call *call, int *whi
 
     if (!enif_get_tuple(call->env, call->term, &n, &mfa) || n != 3)
         return NULL;
-    *which = find(mfa[1]);
+    *which = find_command(mfa[1]);
     return *which < 0 ? NULL : mfa;
 }
 
@@ -208,7 +211,7 @@ static void put_arguments(struct pyusdt_vm_event *event, const char *kinds, ERL_
 }
 
 /* One NIF does what two commands were: the last argument tells which. */
-static int command_of(ErlNifEnv *env, int which, ERL_NIF_TERM arguments)
+static int read_command(ErlNifEnv *env, int which, ERL_NIF_TERM arguments)
 {
     ERL_NIF_TERM last = 0, list = arguments;
     int flag = 0, command = commands[which].command;
@@ -232,7 +235,7 @@ void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call)
 
     if (!(mfa = read_call(call, &which)))
         return;
-    operation = begun(call, command_of(call->env, which, mfa[2]));
+    operation = begin_operation(call, read_command(call->env, which, mfa[2]));
     if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_ENTRY))
         return;
     put_operation(&event, &operation);
@@ -243,7 +246,7 @@ void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call)
 /* ---- returns ---- */
 
 /* Of {error, Reason}; 0 of anything else. An error whose number is not known is EIO. */
-static int error_of(ErlNifEnv *env, ERL_NIF_TERM result)
+static int read_error(ErlNifEnv *env, ERL_NIF_TERM result)
 {
     const ERL_NIF_TERM *parts;
     int n;
@@ -267,9 +270,9 @@ static void fire_return(const struct pyusdt_vm_call *call, bool failed)
     if (!read_call(call, &which) ||
         !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_RETURN))
         return;
-    pyusdt_vm_option(call, pyusdt_atoms.extra, &result);
-    error = failed ? EINVAL : error_of(call->env, result);
-    operation = ended(call, commands[which].command);
+    pyusdt_vm_find_option(call, pyusdt_atoms.extra, &result);
+    error = failed ? EINVAL : read_error(call->env, result);
+    operation = find_operation(call, commands[which].command);
     put_operation(&event, &operation);
     pyusdt_vm_put_integer(&event, 4, error == 0);
     pyusdt_vm_put_integer(&event, 5, error);

@@ -3,8 +3,8 @@
 #include "vm_mfa.h"
 
 /* What anybody wants of the probe at this function. */
-static bool begin(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
-                  uint64_t sessions)
+static bool begin_firing(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
+                         uint64_t sessions)
 {
     firing->probe = site->index;
     firing->attached = __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0;
@@ -15,8 +15,8 @@ static bool begin(struct pyusdt_firing *firing, const struct pyusdt_probe_site *
     return firing->reads != 0;
 }
 
-static void offer(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
-                  struct pyusdt_vm_mfa *mfa, uint64_t sessions)
+static void offer_firing(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
+                         struct pyusdt_vm_mfa *mfa, uint64_t sessions)
 {
     if (firing->attached && site->entry)
         pyusdt_site_call(site->entry, firing->args.value);
@@ -24,56 +24,57 @@ static void offer(const struct pyusdt_firing *firing, const struct pyusdt_probe_
         pyusdt_fire_at(site->index, pyusdt_vm_mfa_place(mfa), sessions, &firing->args);
 }
 
-static void fire(const struct pyusdt_vm_call *call, unsigned probe, enum pyusdt_vm_side side)
+static void fire_function(const struct pyusdt_vm_call *call, unsigned probe,
+                          enum pyusdt_vm_event_side side)
 {
     const struct pyusdt_probe_site *site = &pyusdt_vm.site[probe];
     struct pyusdt_vm_mfa *mfa;
     struct pyusdt_vm_event event;
     uint64_t sessions;
 
-    if (!pyusdt_vm_is_wanted(probe) || !(mfa = pyusdt_vm_mfa(call->env, call->term)))
+    if (!pyusdt_vm_is_wanted(probe) || !(mfa = pyusdt_vm_find_mfa(call->env, call->term)))
         return;
     sessions = pyusdt_vm_mfa_sessions(mfa, side, site->index);
-    if (!begin(&event.firing, site, sessions))
+    if (!begin_firing(&event.firing, site, sessions))
         return;
     event.env = call->env;
     event.used = 0;
-    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put_local(&event, 0, call->tracee);
     pyusdt_firing_text(&event.firing, 1, mfa->text, mfa->length);
-    offer(&event.firing, site, mfa, sessions);
+    offer_firing(&event.firing, site, mfa, sessions);
 }
 
 void pyusdt_vm_local_entry(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_LOCAL_FUNCTION_ENTRY, PYUSDT_VM_ENTRY);
+    fire_function(call, PYUSDT_VM_LOCAL_FUNCTION_ENTRY, PYUSDT_VM_ENTRY);
 }
 
 void pyusdt_vm_local_return(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_FUNCTION_RETURN, PYUSDT_VM_RETURN);
+    fire_function(call, PYUSDT_VM_FUNCTION_RETURN, PYUSDT_VM_RETURN);
 }
 
 void pyusdt_vm_global_entry(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_GLOBAL_FUNCTION_ENTRY, PYUSDT_VM_GLOBAL);
+    fire_function(call, PYUSDT_VM_GLOBAL_FUNCTION_ENTRY, PYUSDT_VM_GLOBAL);
 }
 
 void pyusdt_vm_bif_entry(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_BIF_ENTRY, PYUSDT_VM_ENTRY);
+    fire_function(call, PYUSDT_VM_BIF_ENTRY, PYUSDT_VM_ENTRY);
 }
 
 void pyusdt_vm_bif_return(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_BIF_RETURN, PYUSDT_VM_RETURN);
+    fire_function(call, PYUSDT_VM_BIF_RETURN, PYUSDT_VM_RETURN);
 }
 
 void pyusdt_vm_nif_entry(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_NIF_ENTRY, PYUSDT_VM_ENTRY);
+    fire_function(call, PYUSDT_VM_NIF_ENTRY, PYUSDT_VM_ENTRY);
 }
 
 void pyusdt_vm_nif_return(const struct pyusdt_vm_call *call)
 {
-    fire(call, PYUSDT_VM_NIF_RETURN, PYUSDT_VM_RETURN);
+    fire_function(call, PYUSDT_VM_NIF_RETURN, PYUSDT_VM_RETURN);
 }

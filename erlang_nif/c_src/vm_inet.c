@@ -25,7 +25,7 @@ bool pyusdt_vm_inet_load(ErlNifEnv *env)
 {
     for (unsigned i = 0; i < CALLS; i++)
         names[i] = enif_make_atom(env, calls[i].name);
-    return pyusdt_vm_kept_load(&pyusdt_vm_peers);
+    return pyusdt_vm_cache_load(&pyusdt_vm_peers);
 }
 
 /* ---- addresses ---- */
@@ -84,7 +84,7 @@ static void read_address(ErlNifEnv *env, ERL_NIF_TERM address, char peer[PYUSDT_
 
 /* ---- calls ---- */
 
-static const char *kinds_of(ERL_NIF_TERM function)
+static const char *find_kinds(ERL_NIF_TERM function)
 {
     for (unsigned i = 0; i < CALLS; i++)
         if (names[i] == function)
@@ -92,89 +92,89 @@ static const char *kinds_of(ERL_NIF_TERM function)
     return "s";
 }
 
-static void keep_peer(ErlNifEnv *env, ERL_NIF_TERM socket, const char peer[PYUSDT_VM_PEER])
+static void cache_peer(ErlNifEnv *env, ERL_NIF_TERM socket, const char peer[PYUSDT_VM_PEER])
 {
     struct pyusdt_vm_peer kept = {.port = socket};
 
     if (!enif_is_port(env, socket) || !peer[0])
         return;
     memcpy(kept.peer, peer, sizeof kept.peer);
-    pyusdt_vm_kept_put(&pyusdt_vm_peers, &kept);
+    pyusdt_vm_cache_put(&pyusdt_vm_peers, &kept);
 }
 
-static void known_peer(ErlNifEnv *env, ERL_NIF_TERM socket, char peer[PYUSDT_VM_PEER])
+static void find_peer(ErlNifEnv *env, ERL_NIF_TERM socket, char peer[PYUSDT_VM_PEER])
 {
     struct pyusdt_vm_peer kept;
 
     if (!peer[0] && enif_is_port(env, socket) &&
-        pyusdt_vm_kept_find(&pyusdt_vm_peers, socket, &kept))
+        pyusdt_vm_cache_find(&pyusdt_vm_peers, socket, &kept))
         memcpy(peer, kept.peer, sizeof kept.peer);
 }
 
-void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *now)
+void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now)
 {
     ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
-    const ERL_NIF_TERM *mfa = pyusdt_vm_arguments(call, arguments);
-    const char *kinds = mfa ? kinds_of(mfa[1]) : "";
+    const ERL_NIF_TERM *mfa = pyusdt_vm_read_arguments(call, arguments);
+    const char *kinds = mfa ? find_kinds(mfa[1]) : "";
 
     for (unsigned i = 0; kinds[i] && arguments[i] != 0; i++)
         switch (kinds[i]) {
         case 's':
-            pyusdt_vm_show(call->env, arguments[i], now->whom, sizeof now->whom);
+            pyusdt_vm_write_term(call->env, arguments[i], now->subject, sizeof now->subject);
             break;
         case 'd':
-            now->number = pyusdt_vm_bytes(call->env, arguments[i]);
+            now->number = pyusdt_vm_count_bytes(call->env, arguments[i]);
             break;
         case 'a':
-            read_address(call->env, arguments[i], now->other);
+            read_address(call->env, arguments[i], now->peer);
             break;
         case 'i':
-            pyusdt_vm_inet_address(call->env, arguments[i], arguments[i + 1], now->other);
+            pyusdt_vm_inet_address(call->env, arguments[i], arguments[i + 1], now->peer);
             break;
         default:
             break;
         }
     if (mfa && mfa[1] == names[0])
-        keep_peer(call->env, arguments[0], now->other);
-    known_peer(call->env, arguments[0], now->other);
+        cache_peer(call->env, arguments[0], now->peer);
+    find_peer(call->env, arguments[0], now->peer);
 }
 
 /* ---- returns ---- */
 
 /* What {ok, Result} has: data; or its sender and data, as {Address, Data} or {Ip, Port, Data} (and what else the socket tells). */
-static void read_received(ErlNifEnv *env, ERL_NIF_TERM result, struct pyusdt_vm_running *then)
+static void read_received(ErlNifEnv *env, ERL_NIF_TERM result, struct pyusdt_vm_open_call *then)
 {
     const ERL_NIF_TERM *parts;
     int n;
 
     if (enif_is_binary(env, result) || enif_is_list(env, result))
-        then->number = pyusdt_vm_bytes(env, result);
+        then->number = pyusdt_vm_count_bytes(env, result);
     else if (enif_get_tuple(env, result, &n, &parts) && n == 2) {
-        read_address(env, parts[0], then->other);
-        then->number = pyusdt_vm_bytes(env, parts[1]);
+        read_address(env, parts[0], then->peer);
+        then->number = pyusdt_vm_count_bytes(env, parts[1]);
     } else if (enif_get_tuple(env, result, &n, &parts) && n >= 3) {
-        pyusdt_vm_inet_address(env, parts[0], parts[1], then->other);
-        then->number = pyusdt_vm_bytes(env, parts[n - 1]);
+        pyusdt_vm_inet_address(env, parts[0], parts[1], then->peer);
+        then->number = pyusdt_vm_count_bytes(env, parts[n - 1]);
     }
 }
 
 /* ok, {ok, Result}, {error, Reason}; of prim_socket's also `select`, {select, …}: it would have waited. */
-const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_running *then)
+const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *then)
 {
     static _Thread_local char error[64];
     ERL_NIF_TERM result;
     const ERL_NIF_TERM *parts;
     int n;
 
-    if (!pyusdt_vm_option(call, pyusdt_atoms.extra, &result) || result == pyusdt_atoms.ok)
+    if (!pyusdt_vm_find_option(call, pyusdt_atoms.extra, &result) || result == pyusdt_atoms.ok)
         return "";
     if (!enif_get_tuple(call->env, result, &n, &parts) || n < 2)
-        pyusdt_vm_show(call->env, result, error, sizeof error);
+        pyusdt_vm_write_term(call->env, result, error, sizeof error);
     else if (parts[0] == pyusdt_atoms.ok) {
         read_received(call->env, parts[1], then);
         return "";
     } else
-        pyusdt_vm_show(call->env, parts[0] == pyusdt_atoms.error ? parts[1] : parts[0], error,
-                       sizeof error);
+        pyusdt_vm_write_term(call->env, parts[0] == pyusdt_atoms.error ? parts[1] : parts[0], error,
+                             sizeof error);
     return error;
 }

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define KEPT 128
+#define CACHED 128
 
-static bool read(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_vm_mfa *to)
+static bool read_mfa(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_vm_mfa *to)
 {
     const ERL_NIF_TERM *parts;
     int n;
@@ -18,7 +18,7 @@ static bool read(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_vm_mfa *to)
            enif_get_list_length(env, parts[2], &to->arity);
 }
 
-static bool same(const struct pyusdt_vm_mfa *a, const struct pyusdt_vm_mfa *b)
+static bool is_same(const struct pyusdt_vm_mfa *a, const struct pyusdt_vm_mfa *b)
 {
     return a->module == b->module && a->function == b->function && a->arity == b->arity;
 }
@@ -28,36 +28,36 @@ static bool write_text(struct pyusdt_vm_mfa *mfa)
 {
     char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
 
-    if (!pyusdt_vm_name(mfa->module, module))
+    if (!pyusdt_vm_write_name(mfa->module, module))
         return enif_snprintf(mfa->text, sizeof mfa->text, "%T:%T/%u", mfa->module, mfa->function,
                              mfa->arity) >= 0;
-    pyusdt_vm_name(mfa->function, function);
+    pyusdt_vm_write_name(mfa->function, function);
     return enif_snprintf(mfa->text, sizeof mfa->text, "%s.%s/%u", module, function, mfa->arity) >=
            0;
 }
 
 /* Atoms are immediate terms and are never taken back, so a text once made stays true. */
-struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term)
+struct pyusdt_vm_mfa *pyusdt_vm_find_mfa(ErlNifEnv *env, ERL_NIF_TERM term)
 {
-    static _Thread_local struct pyusdt_vm_mfa all[KEPT];
-    struct pyusdt_vm_mfa mfa, *kept;
+    static _Thread_local struct pyusdt_vm_mfa all[CACHED];
+    struct pyusdt_vm_mfa mfa, *cached;
 
-    if (!read(env, term, &mfa))
+    if (!read_mfa(env, term, &mfa))
         return NULL;
-    kept = &all[((mfa.module * 31 + mfa.function * 7) / 64 + mfa.arity) % KEPT];
-    if (kept->length != 0 && same(kept, &mfa))
-        return kept;
-    memset(kept, 0, sizeof *kept);
-    kept->module = mfa.module;
-    kept->function = mfa.function;
-    kept->arity = mfa.arity;
-    if (!write_text(kept))
+    cached = &all[((mfa.module * 31 + mfa.function * 7) / 64 + mfa.arity) % CACHED];
+    if (cached->length != 0 && is_same(cached, &mfa))
+        return cached;
+    memset(cached, 0, sizeof *cached);
+    cached->module = mfa.module;
+    cached->function = mfa.function;
+    cached->arity = mfa.arity;
+    if (!write_text(cached))
         return NULL;
-    kept->length = pyusdt_text_length(kept->text, sizeof kept->text - 1);
-    return kept;
+    cached->length = pyusdt_text_length(cached->text, sizeof cached->text - 1);
+    return cached;
 }
 
-bool pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME])
+bool pyusdt_vm_write_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME])
 {
     static const char elixir[] = "Elixir.";
     size_t length, begin = 1;
@@ -76,7 +76,8 @@ bool pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME])
     return is_elixir;
 }
 
-uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side, unsigned probe)
+uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_event_side side,
+                                unsigned probe)
 {
     char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
     uint32_t generation = pyusdt_places_generation();
@@ -86,8 +87,8 @@ uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side s
     mfa->generation = generation;
     if ((mfa->known >> side & 1) != 0)
         return mfa->sessions[side];
-    pyusdt_vm_name(mfa->module, module);
-    pyusdt_vm_name(mfa->function, function);
+    pyusdt_vm_write_name(mfa->module, module);
+    pyusdt_vm_write_name(mfa->function, function);
     mfa->sessions[side] = pyusdt_place_wanted(probe, module, function);
     mfa->known |= 1u << side;
     return mfa->sessions[side];
@@ -99,8 +100,8 @@ uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa)
     char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
 
     if (mfa->place == 0) {
-        pyusdt_vm_name(mfa->module, module);
-        pyusdt_vm_name(mfa->function, function);
+        pyusdt_vm_write_name(mfa->module, module);
+        pyusdt_vm_write_name(mfa->function, function);
         mfa->place = pyusdt_place(module, function, "", 0);
     }
     return mfa->place;

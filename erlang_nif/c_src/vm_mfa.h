@@ -16,7 +16,7 @@
 #pragma GCC visibility push(hidden)
 
 /* What a probe is of its function. */
-enum pyusdt_vm_side { PYUSDT_VM_ENTRY, PYUSDT_VM_RETURN, PYUSDT_VM_GLOBAL, PYUSDT_VM_SIDES };
+enum pyusdt_vm_event_side { PYUSDT_VM_ENTRY, PYUSDT_VM_RETURN, PYUSDT_VM_GLOBAL, PYUSDT_VM_SIDES };
 
 enum { PYUSDT_VM_MFA_TEXT = 256, PYUSDT_VM_NAME = 256 };
 
@@ -32,16 +32,16 @@ struct pyusdt_vm_mfa {
 };
 
 /* Of this scheduler, until its next call; NULL: the term is none. */
-struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
+struct pyusdt_vm_mfa *pyusdt_vm_find_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
 
 /* The sessions that want the probe, which is the function's on that side, there; and the place. */
-uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side,
+uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_event_side side,
                                 unsigned probe);
 uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa);
 
 /* An atom as D names a module or a function: without quotes, and a module of Elixir's without its prefix, as Elixir writes it. True:
  * it is such a module. */
-bool pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
+bool pyusdt_vm_write_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
 
 #pragma GCC visibility pop
 

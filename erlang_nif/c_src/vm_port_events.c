@@ -14,8 +14,8 @@ static bool begin_port(struct pyusdt_vm_event *event, const struct pyusdt_vm_cal
     if (!pyusdt_vm_event_begin(event, call->env, probe))
         return false;
     if (who)
-        pyusdt_vm_put_who(event, 0, who);
-    pyusdt_vm_put_who(event, 1, port->port);
+        pyusdt_vm_put_local(event, 0, who);
+    pyusdt_vm_put_local(event, 1, port->port);
     pyusdt_vm_put_text(event, 2, port->name);
     return true;
 }
@@ -29,9 +29,9 @@ static void fire_named(const struct pyusdt_vm_call *call, unsigned probe,
     if (!pyusdt_vm_event_begin(&event, call->env, probe))
         return;
     if (port->owner)
-        pyusdt_vm_put_who(&event, 0, port->owner);
+        pyusdt_vm_put_local(&event, 0, port->owner);
     pyusdt_vm_put_text(&event, 1, port->name);
-    pyusdt_vm_put_who(&event, 2, port->port);
+    pyusdt_vm_put_local(&event, 2, port->port);
     pyusdt_vm_event_offer(&event, probe);
 }
 
@@ -40,17 +40,17 @@ void pyusdt_vm_open(const struct pyusdt_vm_call *call)
     struct pyusdt_vm_port port = {.port = call->tracee, .owner = call->term};
     ERL_NIF_TERM name;
 
-    if (pyusdt_vm_option(call, pyusdt_atoms.extra, &name) &&
+    if (pyusdt_vm_find_option(call, pyusdt_atoms.extra, &name) &&
         enif_get_atom(call->env, name, port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
         enif_snprintf(port.name, sizeof port.name, "%T", name); /* a long one */
-    pyusdt_vm_kept_put(&pyusdt_vm_ports, &port);
+    pyusdt_vm_cache_put(&pyusdt_vm_ports, &port);
     fire_named(call, PYUSDT_VM_PORT_OPEN, &port);
     fire_named(call, PYUSDT_VM_DRIVER_START, &port);
 }
 
 void pyusdt_vm_closed(const struct pyusdt_vm_call *call)
 {
-    const struct pyusdt_vm_port port = pyusdt_vm_port_of(call->tracee);
+    const struct pyusdt_vm_port port = pyusdt_vm_find_port(call->tracee);
     struct pyusdt_vm_event event;
 
     if (begin_port(&event, call, PYUSDT_VM_PORT_EXIT, port.owner, &port)) {
@@ -99,7 +99,7 @@ static void fire_connect(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
 
     fire_port_command(call, who, port, "connect");
     now.owner = owner;
-    pyusdt_vm_kept_put(&pyusdt_vm_ports, &now);
+    pyusdt_vm_cache_put(&pyusdt_vm_ports, &now);
     if (!begin_port(&event, call, PYUSDT_VM_PORT_CONNECT, who, port))
         return;
     pyusdt_vm_put_receiver(&event, 3, owner);
@@ -133,7 +133,7 @@ static void fire_control(const struct pyusdt_vm_call *call, ERL_NIF_TERM who,
 /* {Process, close}, {Process, {command | control | connect, What}} */
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call)
 {
-    const struct pyusdt_vm_port port = pyusdt_vm_port_of(call->tracee);
+    const struct pyusdt_vm_port port = pyusdt_vm_find_port(call->tracee);
     const ERL_NIF_TERM *parts, *what;
     int n;
 

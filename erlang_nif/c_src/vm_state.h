@@ -16,8 +16,8 @@ struct pyusdt_vm_state {
         site[PYUSDT_VM_COUNT];       /* of a probe that is not made: one that nobody can want */
     _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: there is none */
     atomic_bool processes;           /* flags of processes are set */
-    atomic_uint burst; /* events of one scheduler in 100 ms that are too many; 0: none are */
-    atomic_uint over;  /* there were so many: microseconds they took, at least 1 */
+    atomic_uint burst;   /* events of one scheduler in 100 ms that are too many; 0: none are */
+    atomic_uint overrun; /* there were so many: microseconds they took, at least 1 */
 };
 
 extern struct pyusdt_vm_state pyusdt_vm;

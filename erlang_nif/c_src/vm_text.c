@@ -6,64 +6,65 @@
 #include "vm_truncate_term.h"
 #include "vm_mfa.h"
 
-#define KEPT_WHOS 16
-#define KEPT_WHO 40
+#define CACHED_LOCALS 16
+#define LOCAL_SIZE 40
 #define DEPTH 64 /* of a term that is sized */
 
 /* Words of the emulator's terms behind their handles: what its own size_object() counts. */
 enum { CELL = 2, FLOAT = 2, BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
 
-static bool reads(const struct pyusdt_vm_event *event, unsigned arg)
+static bool is_read(const struct pyusdt_vm_event *event, unsigned arg)
 {
     return pyusdt_firing_reads(&event->firing, arg);
 }
 
-static void set(struct pyusdt_vm_event *event, unsigned arg, const char *text, size_t size)
+static void set_text(struct pyusdt_vm_event *event, unsigned arg, const char *text, size_t size)
 {
     pyusdt_firing_text(&event->firing, arg, text, pyusdt_text_length(text, size));
 }
 
 /* The room for a text more; what does not fit any more is absent. */
-static char *room(struct pyusdt_vm_event *event)
+static char *allocate_text(struct pyusdt_vm_event *event)
 {
     return event->used < PYUSDT_VM_TEXTS ? event->text[event->used++] : NULL;
 }
 
 void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
-    char *text = reads(event, arg) ? room(event) : NULL;
+    char *text = is_read(event, arg) ? allocate_text(event) : NULL;
 
-    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%T", pyusdt_vm_cut(event->env, term)) >= 0)
-        set(event, arg, text, PYUSDT_VM_TEXT - 1);
+    if (text &&
+        enif_snprintf(text, PYUSDT_VM_TEXT, "%T", pyusdt_vm_truncate_term(event->env, term)) >= 0)
+        set_text(event, arg, text, PYUSDT_VM_TEXT - 1);
 }
 
 /* A pid or port of this node is an immediate term, and the same one has the same text for ever. Another of the event may
  * have the same place, so the text is copied. */
-void pyusdt_vm_put_who(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM local)
+void pyusdt_vm_put_local(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM local)
 {
     static _Thread_local struct {
         ERL_NIF_TERM term;
         uint32_t length;
-        char text[KEPT_WHO];
-    } all[KEPT_WHOS];
-    typeof(*all) *kept = &all[local / 64 % KEPT_WHOS];
-    char *text = reads(event, arg) ? room(event) : NULL;
+        char text[LOCAL_SIZE];
+    } all[CACHED_LOCALS];
+    typeof(*all) *cached = &all[local / 64 % CACHED_LOCALS];
+    char *text = is_read(event, arg) ? allocate_text(event) : NULL;
 
     if (!text)
         return;
-    if (kept->length == 0 || kept->term != local) {
-        int size = enif_snprintf(kept->text, sizeof kept->text, "%T", local);
-        kept->term = local;
-        kept->length = size < 0 ? 0 : size < KEPT_WHO ? (uint32_t)size : KEPT_WHO - 1;
+    if (cached->length == 0 || cached->term != local) {
+        int size = enif_snprintf(cached->text, sizeof cached->text, "%T", local);
+        cached->term = local;
+        cached->length = size < 0 ? 0 : size < LOCAL_SIZE ? (uint32_t)size : LOCAL_SIZE - 1;
     }
-    memcpy(text, kept->text, sizeof kept->text);
-    pyusdt_firing_text(&event->firing, arg, text, kept->length);
+    memcpy(text, cached->text, sizeof cached->text);
+    pyusdt_firing_text(&event->firing, arg, text, cached->length);
 }
 
 void pyusdt_vm_put_text(struct pyusdt_vm_event *event, unsigned arg, const char *text)
 {
-    if (reads(event, arg))
-        set(event, arg, text, strlen(text));
+    if (is_read(event, arg))
+        set_text(event, arg, text, strlen(text));
 }
 
 void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t value)
@@ -81,7 +82,7 @@ void pyusdt_vm_put_number(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_T
 
 void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
-    char *text = reads(event, arg) ? room(event) : NULL;
+    char *text = is_read(event, arg) ? allocate_text(event) : NULL;
     ErlNifBinary binary;
     size_t size;
 
@@ -90,12 +91,13 @@ void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_T
     size = binary.size < PYUSDT_VM_TEXT ? binary.size : PYUSDT_VM_TEXT - 1;
     memcpy(text, binary.data, size);
     text[size] = '\0';
-    set(event, arg, text, size);
+    set_text(event, arg, text, size);
 }
 
 void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
-    const struct pyusdt_vm_mfa *mfa = reads(event, arg) ? pyusdt_vm_mfa(event->env, term) : NULL;
+    const struct pyusdt_vm_mfa *mfa =
+        is_read(event, arg) ? pyusdt_vm_find_mfa(event->env, term) : NULL;
 
     if (mfa)
         pyusdt_firing_text(&event->firing, arg, mfa->text, mfa->length);
@@ -135,7 +137,7 @@ void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TER
     ErlNifBinary binary;
     size_t at, length;
 
-    if (!reads(event, arg) || !enif_term_to_binary(event->env, pid, &binary))
+    if (!is_read(event, arg) || !enif_term_to_binary(event->env, pid, &binary))
         return;
     if (find_node(&binary, &at, &length))
         pyusdt_vm_put(event, arg,
@@ -151,9 +153,9 @@ struct walk {
     unsigned depth;
 };
 
-static uint64_t words_of(struct walk *walk, ERL_NIF_TERM term);
+static uint64_t count_words(struct walk *walk, ERL_NIF_TERM term);
 
-static uint64_t words_of_tuple(struct walk *walk, ERL_NIF_TERM tuple)
+static uint64_t count_tuple_words(struct walk *walk, ERL_NIF_TERM tuple)
 {
     const ERL_NIF_TERM *parts;
     uint64_t words = 0;
@@ -162,22 +164,22 @@ static uint64_t words_of_tuple(struct walk *walk, ERL_NIF_TERM tuple)
     if (enif_get_tuple(walk->env, tuple, &n, &parts) && n > 0)
         words = (uint64_t)n + 1;
     for (int i = 0; i < n && walk->budget > 0; i++)
-        words += words_of(walk, parts[i]);
+        words += count_words(walk, parts[i]);
     return words;
 }
 
-static uint64_t words_of_list(struct walk *walk, ERL_NIF_TERM list)
+static uint64_t count_list_words(struct walk *walk, ERL_NIF_TERM list)
 {
     uint64_t words = 0;
     ERL_NIF_TERM head;
 
     while (walk->budget > 0 && enif_get_list_cell(walk->env, list, &head, &list))
-        words += CELL + words_of(walk, head);
-    return enif_is_empty_list(walk->env, list) ? words : words + words_of(walk, list);
+        words += CELL + count_words(walk, head);
+    return enif_is_empty_list(walk->env, list) ? words : words + count_words(walk, list);
 }
 
 /* A small map's, whose keys are a tuple; of a large one it is about as much. */
-static uint64_t words_of_map(struct walk *walk, ERL_NIF_TERM map)
+static uint64_t count_map_words(struct walk *walk, ERL_NIF_TERM map)
 {
     ErlNifMapIterator iterator;
     ERL_NIF_TERM key, value;
@@ -187,13 +189,13 @@ static uint64_t words_of_map(struct walk *walk, ERL_NIF_TERM map)
         return words;
     for (; walk->budget > 0 && enif_map_iterator_get_pair(walk->env, &iterator, &key, &value);
          enif_map_iterator_next(walk->env, &iterator))
-        words += 2 + words_of(walk, key) + words_of(walk, value);
+        words += 2 + count_words(walk, key) + count_words(walk, value);
     enif_map_iterator_destroy(walk->env, &iterator);
     return words;
 }
 
 /* One that fits a word has none behind it; else its header and its digits. */
-static uint64_t words_of_integer(struct walk *walk, ERL_NIF_TERM term)
+static uint64_t count_integer_words(struct walk *walk, ERL_NIF_TERM term)
 {
     const int64_t small = (int64_t)1 << 59;
     ErlNifSInt64 value;
@@ -203,19 +205,19 @@ static uint64_t words_of_integer(struct walk *walk, ERL_NIF_TERM term)
     return value >= -small && value < small ? 0 : 2;
 }
 
-static uint64_t words_inside(struct walk *walk, ERL_NIF_TERM term)
+static uint64_t count_inner_words(struct walk *walk, ERL_NIF_TERM term)
 {
     switch (enif_term_type(walk->env, term)) {
     case ERL_NIF_TERM_TYPE_LIST:
-        return words_of_list(walk, term);
+        return count_list_words(walk, term);
     case ERL_NIF_TERM_TYPE_TUPLE:
-        return words_of_tuple(walk, term);
+        return count_tuple_words(walk, term);
     case ERL_NIF_TERM_TYPE_MAP:
-        return words_of_map(walk, term);
+        return count_map_words(walk, term);
     case ERL_NIF_TERM_TYPE_BITSTRING:
         return BINARY; /* its size is had by a copy of some, so none is looked at */
     case ERL_NIF_TERM_TYPE_INTEGER:
-        return words_of_integer(walk, term);
+        return count_integer_words(walk, term);
     case ERL_NIF_TERM_TYPE_FLOAT:
         return FLOAT;
     case ERL_NIF_TERM_TYPE_REFERENCE:
@@ -227,7 +229,7 @@ static uint64_t words_inside(struct walk *walk, ERL_NIF_TERM term)
     }
 }
 
-static uint64_t words_of(struct walk *walk, ERL_NIF_TERM term)
+static uint64_t count_words(struct walk *walk, ERL_NIF_TERM term)
 {
     uint64_t words;
 
@@ -235,7 +237,7 @@ static uint64_t words_of(struct walk *walk, ERL_NIF_TERM term)
         return 0;
     walk->budget--;
     walk->depth++;
-    words = words_inside(walk, term);
+    words = count_inner_words(walk, term);
     walk->depth--;
     return words;
 }
@@ -244,11 +246,11 @@ void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TE
 {
     struct walk walk = {event->env, PYUSDT_VM_WORDS, 0};
 
-    if (reads(event, arg))
-        pyusdt_vm_put_integer(event, arg, (int64_t)words_of(&walk, term));
+    if (is_read(event, arg))
+        pyusdt_vm_put_integer(event, arg, (int64_t)count_words(&walk, term));
 }
 
-static uint64_t bytes_of(struct walk *walk, ERL_NIF_TERM term)
+static uint64_t count_bytes(struct walk *walk, ERL_NIF_TERM term)
 {
     ErlNifBinary binary;
     uint64_t bytes = 0;
@@ -258,20 +260,20 @@ static uint64_t bytes_of(struct walk *walk, ERL_NIF_TERM term)
         return 0;
     walk->depth++;
     for (; walk->budget > 0 && enif_get_list_cell(walk->env, term, &head, &term); walk->budget--)
-        bytes += enif_is_number(walk->env, head) ? 1 : bytes_of(walk, head);
+        bytes += enif_is_number(walk->env, head) ? 1 : count_bytes(walk, head);
     walk->depth--;
     return enif_inspect_binary(walk->env, term, &binary) ? bytes + binary.size : bytes;
 }
 
-int64_t pyusdt_vm_bytes(ErlNifEnv *env, ERL_NIF_TERM iolist)
+int64_t pyusdt_vm_count_bytes(ErlNifEnv *env, ERL_NIF_TERM iolist)
 {
     struct walk walk = {env, PYUSDT_VM_WORDS, 0};
 
-    return (int64_t)bytes_of(&walk, iolist);
+    return (int64_t)count_bytes(&walk, iolist);
 }
 
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist)
 {
-    if (reads(event, arg))
-        pyusdt_vm_put_integer(event, arg, pyusdt_vm_bytes(event->env, iolist));
+    if (is_read(event, arg))
+        pyusdt_vm_put_integer(event, arg, pyusdt_vm_count_bytes(event->env, iolist));
 }

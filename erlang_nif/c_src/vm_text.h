@@ -31,8 +31,8 @@ struct pyusdt_vm_event {
 /* Each sets an argument, if it is read. */
 void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg,
                    ERL_NIF_TERM term); /* as the shell shows it */
-void pyusdt_vm_put_who(struct pyusdt_vm_event *event, unsigned arg,
-                       ERL_NIF_TERM local); /* a process or port of this node */
+void pyusdt_vm_put_local(struct pyusdt_vm_event *event, unsigned arg,
+                         ERL_NIF_TERM local); /* a process or port of this node */
 void pyusdt_vm_put_text(struct pyusdt_vm_event *event, unsigned arg,
                         const char *text); /* which stays */
 void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg,
@@ -42,7 +42,8 @@ void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg,
 void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg,
                           ERL_NIF_TERM text); /* its bytes */
 void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);
-int64_t pyusdt_vm_bytes(ErlNifEnv *env, ERL_NIF_TERM iolist); /* at most what so many terms have */
+int64_t pyusdt_vm_count_bytes(ErlNifEnv *env,
+                              ERL_NIF_TERM iolist); /* at most what so many terms have */
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist);
 void pyusdt_vm_put_number(struct pyusdt_vm_event *event, unsigned arg,
                           ERL_NIF_TERM integer); /* absent, if it is none */

@@ -12,7 +12,7 @@
 
 #define BURST_US 100000
 
-static void receive(const struct pyusdt_vm_call *call)
+static void fire_receive(const struct pyusdt_vm_call *call)
 {
     if (enif_is_port(call->env, call->tracee))
         pyusdt_vm_port_receive(call);
@@ -49,9 +49,9 @@ static struct event {
      0, 0},
     {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
     {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, NULL, 0, 0},
-    {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, receive, NULL, 0, 0},
-    {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_in, NULL, 0, 0},
-    {"vm", "out", P(PROCESS_UNSCHEDULED) | P(PROCESS_HIBERNATE), pyusdt_vm_out, NULL, 0, 0},
+    {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, fire_receive, NULL, 0, 0},
+    {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_scheduled, NULL, 0, 0},
+    {"vm", "out", P(PROCESS_UNSCHEDULED) | P(PROCESS_HIBERNATE), pyusdt_vm_unscheduled, NULL, 0, 0},
     {"vm", "spawned", P(PROCESS_SPAWN), pyusdt_vm_spawned, NULL, 0, 0},
     {"vm", "exit", P(PROCESS_EXIT), pyusdt_vm_exit, NULL, 0, 0},
     {"vm", "gc_minor_start", P(GC_MINOR_START) | GC_ENDS, pyusdt_vm_gc_minor_start, NULL, 0, 0},
@@ -93,7 +93,7 @@ bool pyusdt_vm_trace_load(ErlNifEnv *env)
     return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env);
 }
 
-static const struct event *event_of(ERL_NIF_TERM state, ERL_NIF_TERM tag)
+static const struct event *find_event(ERL_NIF_TERM state, ERL_NIF_TERM tag)
 {
     for (unsigned i = 0; i < EVENTS; i++)
         if (events[i].tag_atom == tag && events[i].state_atom == state)
@@ -112,7 +112,7 @@ static bool is_any_wanted(uint64_t probes)
 /* ---- the tracer's two functions ---- */
 
 /* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go by one call. */
-static ERL_NIF_TERM status(ERL_NIF_TERM state)
+static ERL_NIF_TERM read_status(ERL_NIF_TERM state)
 {
     return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove
                                                                           : pyusdt_atoms.trace;
@@ -123,7 +123,7 @@ static bool is_off(ERL_NIF_TERM tracee)
     ERL_NIF_TERM controller = atomic_load_explicit(&pyusdt_vm.controller, memory_order_relaxed);
 
     return controller == 0 || controller == tracee ||
-           atomic_load_explicit(&pyusdt_vm.over, memory_order_relaxed) != 0;
+           atomic_load_explicit(&pyusdt_vm.overrun, memory_order_relaxed) != 0;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -132,16 +132,16 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
 
     (void)env, (void)argc;
     if (argv[0] == pyusdt_atoms.trace_status)
-        return status(argv[1]);
+        return read_status(argv[1]);
     if (argv[1] == pyusdt_atoms.telemetry)
         return pyusdt_telemetry_is_wanted() ? pyusdt_atoms.trace : pyusdt_atoms.discard;
-    event = is_off(argv[2]) ? NULL : event_of(argv[1], argv[0]);
+    event = is_off(argv[2]) ? NULL : find_event(argv[1], argv[0]);
     return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
 }
 
 /* False: too many events came on this scheduler, and all are discarded until the controlling process has seen to it. The time of a
  * burst is that from its first event. */
-static bool within_rate(void)
+static bool is_within_rate(void)
 {
     static _Thread_local struct {
         ErlNifTime since;
@@ -160,12 +160,12 @@ static bool within_rate(void)
     burst.count = 0;
     if (took >= BURST_US)
         return true;
-    atomic_store(&pyusdt_vm.over, took > 0 ? (unsigned)took : 1);
+    atomic_store(&pyusdt_vm.overrun, took > 0 ? (unsigned)took : 1);
     return false;
 }
 
 /* Everything is switched off: each session is told of a loss for each probe that it wants, whatever it would have done with it. */
-static void lose(void)
+static void drop_all(void)
 {
     const struct pyusdt_args none = {.missing = ~0u};
 
@@ -176,7 +176,7 @@ static void lose(void)
 
 ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    const struct event *event = event_of(argv[1], argv[0]);
+    const struct event *event = find_event(argv[1], argv[0]);
     const struct pyusdt_vm_call call = {env, argv[2], argv[3], argv[4], event ? event->kind : NULL};
 
     (void)argc;
@@ -184,9 +184,9 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
         pyusdt_telemetry_fire(env, argv[3]);
     if (!event)
         return pyusdt_atoms.ok;
-    if (within_rate())
+    if (is_within_rate())
         event->fire(&call);
     else
-        lose();
+        drop_all();
     return pyusdt_atoms.ok;
 }

@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-ERL_NIF_TERM pyusdt_vm_cut(ErlNifEnv *env, ERL_NIF_TERM term);
+ERL_NIF_TERM pyusdt_vm_truncate_term(ErlNifEnv *env, ERL_NIF_TERM term);
 
 #pragma GCC visibility pop
 

@@ -115,10 +115,10 @@ trace_send(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
 on_load() ->
     case pyusdt_nif:available() of
         true ->
-            Library = pyusdt_nif:library("dyntrace"),
+            Library = pyusdt_nif:library_path("dyntrace"),
             case erlang:load_nif(Library, 0) of
                 ok -> ok;
-                Error -> pyusdt_nif:without_library(Library, Error)
+                Error -> pyusdt_nif:log_missing_library(Library, Error)
             end;
         false ->
             ok

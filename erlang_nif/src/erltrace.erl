@@ -106,7 +106,7 @@ cluster(Nodes, Script) ->
 
 -spec cluster(visible | [node()], Script :: unicode:chardata() | iodata(), options()) -> {ok, handle()} | error().
 cluster(Nodes, Script, Options) ->
-    opened(Options#{nodes => Nodes}, fun(Handle) ->
+    open_and_run(Options#{nodes => Nodes}, fun(Handle) ->
         case compile(Handle, Script) of
             ok -> go(Handle);
             Error -> Error
@@ -114,7 +114,7 @@ cluster(Nodes, Script, Options) ->
     end).
 
 %% A handle with which that went well.
-opened(Options, Do) ->
+open_and_run(Options, Do) ->
     case open(Options) of
         {ok, Handle} ->
             case Do(Handle) of
@@ -139,40 +139,40 @@ open(Options) ->
 %% @doc A handle with a compiled script.
 -spec script(unicode:chardata() | iodata()) -> {ok, handle()} | error().
 script(Script) ->
-    opened(#{}, fun(Handle) -> compile(Handle, Script) end).
+    open_and_run(#{}, fun(Handle) -> compile(Handle, Script) end).
 
 %% @doc Set one of pydtrace's -x options, before `go/1'; the value of a switch is "".
 -spec setopt(handle(), Option :: string(), Value :: string()) -> ok | error().
 setopt(Handle, Option, Value) ->
-    case {erltrace_options:text(Option), erltrace_options:text(Value)} of
-        {{ok, Name}, {ok, Text}} -> call(Handle, {setopt, Name, Text});
+    case {erltrace_options:read_text(Option), erltrace_options:read_text(Value)} of
+        {{ok, Name}, {ok, Text}} -> call_server(Handle, {setopt, Name, Text});
         _ -> {error, {dtrace, lists:flatten(io_lib:format("~0tp, ~0tp: an option and its value are strings", [Option, Value]))}}
     end.
 
 -spec compile(handle(), Script :: unicode:chardata() | iodata()) -> ok | {error, already_running} | error().
 compile(Handle, Script) ->
-    call(Handle, {compile, bytes(Script)}).
+    call_server(Handle, {compile, script_bytes(Script)}).
 
 %% @doc Start tracing. When it returns, the probes are on.
 -spec go(handle()) -> ok | {error, no_prog | already_running} | error().
 go(Handle) ->
-    call(Handle, go).
+    call_server(Handle, go).
 
 %% @doc Stop tracing; END runs. What was recorded until then can still be taken.
 -spec stop(handle()) -> ok | {error, no_prog} | error().
 stop(Handle) ->
-    call(Handle, stop).
+    call_server(Handle, stop).
 
 %% @doc What was recorded since the last time, in order; `ok': nothing.
 -spec consume(handle()) -> ok | {ok, [item()]} | {error, no_prog | exited | stopped} | error().
 consume(Handle) ->
-    call(Handle, consume).
+    call_server(Handle, consume).
 
 %% @doc The aggregations' rows to which something came since the last time, with what came: what was counted, added or
 %% sorted into buckets meanwhile. (min and max are those since `go/1'.) `ok': nothing came.
 -spec walk(handle()) -> ok | {ok, [row()]} | {error, no_prog | exited | stopped} | error().
 walk(Handle) ->
-    call(Handle, walk).
+    call_server(Handle, walk).
 
 %% ---- more ----
 
@@ -184,7 +184,7 @@ close(Handle) ->
 %% @doc All aggregations as they are now, since `go/1'.
 -spec snapshot(handle() | pid()) -> {ok, [aggregation()]} | error().
 snapshot(Handle) ->
-    call(Handle, snapshot).
+    call_server(Handle, snapshot).
 
 -spec start_link(Script :: unicode:chardata() | iodata()) -> {ok, pid()} | {error, term()}.
 start_link(Script) ->
@@ -196,17 +196,17 @@ start_link(Script) ->
 %% `normal' after `over', and with `{pydtrace, Status}' if pydtrace dies.
 -spec start_link(Script :: unicode:chardata() | iodata(), options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
-    erltrace_server:start_link(bytes(Script), Options).
+    erltrace_server:start_link(script_bytes(Script), Options).
 
 -spec credit(pid(), pos_integer()) -> ok.
 credit(Server, Number) ->
     erltrace_server:credit(Server, Number).
 
-call(Handle, Command) ->
+call_server(Handle, Command) ->
     erltrace_server:call(Handle, Command).
 
 %% A script as UTF-8; one that is no text as the bytes that it is.
-bytes(Script) ->
+script_bytes(Script) ->
     case unicode:characters_to_binary(Script) of
         Binary when is_binary(Binary) -> Binary;
         _NoText -> iolist_to_binary(Script)

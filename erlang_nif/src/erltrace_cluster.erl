@@ -21,10 +21,10 @@
 -spec start(wanted()) -> {cluster(), Socket :: binary()}.
 start(Wanted) ->
     Folder = make_folder(?TRIES),
-    remove_left(Folder),
+    remove_stale(Folder),
     Path = filename:join(Folder, "socket"),
     {ok, Listener} = gen_tcp:listen(0, [binary, {ifaddr, {local, Path}}, {active, false}, {packet, line}]),
-    Pid = spawn_link(fun() -> accept(Listener, Wanted) end),
+    Pid = spawn_link(fun() -> accept_connections(Listener, Wanted) end),
     ok = gen_tcp:controlling_process(Listener, Pid),
     {{Pid, Folder}, unicode:characters_to_binary(Path)}.
 
@@ -40,12 +40,12 @@ make_folder(Tries) ->
     end.
 
 %% What nodes that were killed have left: folders of this user's that nobody else can change, where nobody listens any more.
-remove_left(Own) ->
+remove_stale(Own) ->
     {ok, #file_info{uid = Uid}} = file:read_link_info(Own),
-    _ = [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_left(Folder, Uid)],
+    _ = [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_stale(Folder, Uid)],
     ok.
 
-is_left(Folder, Uid) ->
+is_stale(Folder, Uid) ->
     case file:read_link_info(Folder) of
         {ok, #file_info{type = directory, uid = Uid, mode = Mode}} when Mode band 8#777 =:= 8#700 ->
             case gen_tcp:connect({local, filename:join(Folder, "socket")}, 0, []) of
@@ -74,50 +74,50 @@ is_wanted(Node, Nodes) -> lists:member(Node, Nodes).
 
 %% ---- here ----
 
-accept(Listener, Wanted) ->
+accept_connections(Listener, Wanted) ->
     case gen_tcp:accept(Listener) of
         {ok, Socket} ->
-            Pid = spawn_link(fun() -> receive go -> connected(Socket, Wanted) end end),
+            Pid = spawn_link(fun() -> receive go -> handle_connection(Socket, Wanted) end end),
             ok = gen_tcp:controlling_process(Socket, Pid),
             Pid ! go,
-            accept(Listener, Wanted);
+            accept_connections(Listener, Wanted);
         {error, _} ->
             ok
     end.
 
-connected(Socket, Wanted) ->
+handle_connection(Socket, Wanted) ->
     case gen_tcp:recv(Socket, 0) of
-        {ok, Line} -> named(Socket, Wanted, string:trim(Line));
+        {ok, Line} -> connect_node(Socket, Wanted, string:trim(Line));
         {error, _} -> gen_tcp:close(Socket) % whoever came has gone
     end.
 
-named(Socket, Wanted, Name) ->
+connect_node(Socket, Wanted, Name) ->
     Found = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted), atom_to_binary(Node) =:= Name],
     try [erpc:call(Node, ?MODULE, serve, [self()], ?WAIT) || Node <- Found] of
         [Server] ->
             _ = erlang:monitor(process, Server),
             _ = inet:setopts(Socket, [{packet, raw}]),
-            carry_on(Socket, Server);
+            relay_next(Socket, Server);
         [] ->
             gen_tcp:close(Socket)
     catch _:_ -> % it is gone, or has no such module
         gen_tcp:close(Socket)
     end.
 
-carry_on(Socket, Server) ->
+relay_next(Socket, Server) ->
     case inet:setopts(Socket, [{active, once}]) of
-        ok -> carry(Socket, Server);
+        ok -> relay_bytes(Socket, Server);
         {error, _} -> gen_tcp:close(Socket)
     end.
 
-carry(Socket, Server) ->
+relay_bytes(Socket, Server) ->
     receive
         {tcp, Socket, Data} ->
             Server ! {self(), Data},
-            carry_on(Socket, Server);
+            relay_next(Socket, Server);
         {Server, Data} ->
             case gen_tcp:send(Socket, Data) of
-                ok -> carry(Socket, Server);
+                ok -> relay_bytes(Socket, Server);
                 {error, _} -> ok
             end;
         {tcp_closed, Socket} -> ok;
@@ -130,19 +130,19 @@ carry(Socket, Server) ->
 %% @doc A process with a `pydtrace --serve', for a process elsewhere, with which it ends.
 -spec serve(pid()) -> pid().
 serve(Client) ->
-    {ok, #{pydtrace := Program}} = erltrace_options:checked(handle, #{}),
+    {ok, #{pydtrace := Program}} = erltrace_options:check_options(handle, #{}),
     spawn(fun() ->
         _ = erlang:monitor(process, Client),
         Port = open_port({spawn_executable, Program}, [{args, ["--serve"]}, stream, binary, exit_status]),
-        serving(Port, Client)
+        relay_port(Port, Client)
     end).
 
-serving(Port, Client) ->
+relay_port(Port, Client) ->
     receive
-        {Port, {data, Data}} -> Client ! {self(), Data}, serving(Port, Client);
+        {Port, {data, Data}} -> Client ! {self(), Data}, relay_port(Port, Client);
         {Client, Data} ->
             try port_command(Port, Data) of
-                true -> serving(Port, Client)
+                true -> relay_port(Port, Client)
             catch error:badarg -> ok % it has ended; nobody on this node is told by a crash
             end;
         {Port, {exit_status, _}} -> ok;

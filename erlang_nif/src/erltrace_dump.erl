@@ -23,17 +23,17 @@ longest(Most) ->
 queue(Pid) ->
     case process_info(Pid, [registered_name, message_queue_len, initial_call, current_stacktrace]) of
         [{_, Name}, {_, Length}, {_, Call}, {_, Stack}] when Length > 0 ->
-            [#{pid => Pid, name => Name, length => Length, initial_call => Call, stack => [text(Frame) || Frame <- Stack]}];
+            [#{pid => Pid, name => Name, length => Length, initial_call => Call, stack => [format_frame(Frame) || Frame <- Stack]}];
         _ ->
             []
     end.
 
-text({Module, Function, Arity, Location}) ->
+format_frame({Module, Function, Arity, Location}) ->
     Where = [io_lib:format("  ~ts:~b", [File, Line]) || {file, File} <- Location, {line, Line} <- Location],
-    lists:flatten([io_lib:format("~ts", [shown(Module, Function, Arity)]), Where]).
+    lists:flatten([io_lib:format("~ts", [format_function(Module, Function, Arity)]), Where]).
 
 %% As Erlang writes it, or Elixir: the same as in the probes.
-shown(Module, Function, Arity) ->
+format_function(Module, Function, Arity) ->
     case atom_to_list(Module) of
         "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, Function, Arity]);
         _ -> io_lib:format("~tw:~tw/~b", [Module, Function, Arity])

@@ -26,25 +26,25 @@ start_link(Script, Options) ->
 
 -spec collect_mf(term(), fun((term()) -> term())) -> ok.
 collect_mf(_Registry, Callback) ->
-    lists:foreach(fun(Family) -> Callback(model(prometheus_model_helpers, Family)) end, families()).
+    lists:foreach(fun(Family) -> Callback(make_family(prometheus_model_helpers, Family)) end, read_families()).
 
 -spec deregister_cleanup(term()) -> ok.
 deregister_cleanup(_Registry) ->
     ok.
 
 %% None while nothing is traced.
-families() ->
+read_families() ->
     try ets:lookup_element(?MODULE, families, 2)
     catch error:badarg -> []
     end.
 
-model(Helpers, {Name, Kind, Help, Series}) ->
-    Helpers:create_mf(Name, Help, Kind, [metric(Helpers, Kind, Labels, Figure) || {Labels, Figure} <- Series]).
+make_family(Helpers, {Name, Kind, Help, Series}) ->
+    Helpers:create_mf(Name, Help, Kind, [make_metric(Helpers, Kind, Labels, Figure) || {Labels, Figure} <- Series]).
 
-metric(Helpers, counter, Labels, Number) -> Helpers:counter_metric(Labels, Number);
-metric(Helpers, gauge, Labels, Number) -> Helpers:gauge_metric(Labels, Number);
-metric(Helpers, histogram, Labels, {_, Buckets, Count, Sum}) -> Helpers:histogram_metric(Labels, Buckets, Count, Sum);
-metric(Helpers, summary, Labels, {_, Quantiles, Count, Sum}) -> Helpers:summary_metric(Labels, Count, Sum, Quantiles).
+make_metric(Helpers, counter, Labels, Number) -> Helpers:counter_metric(Labels, Number);
+make_metric(Helpers, gauge, Labels, Number) -> Helpers:gauge_metric(Labels, Number);
+make_metric(Helpers, histogram, Labels, {_, Buckets, Count, Sum}) -> Helpers:histogram_metric(Labels, Buckets, Count, Sum);
+make_metric(Helpers, summary, Labels, {_, Quantiles, Count, Sum}) -> Helpers:summary_metric(Labels, Count, Sum, Quantiles).
 
 %% ---- gen_server ----
 
@@ -53,13 +53,13 @@ init({Script, Options}) ->
     process_flag(trap_exit, true),
     ?MODULE = ets:new(?MODULE, [named_table, {read_concurrency, true}]),
     true = ets:insert(?MODULE, {families, []}),
-    case erltrace:start_link(Script, mine(Options)) of
+    case erltrace:start_link(Script, own_options(Options)) of
         {ok, Server} -> {ok, #state{server = Server}};
         {error, Reason} -> {stop, Reason}
     end.
 
-mine(Options) when is_map(Options) -> maps:merge(#{metrics => []}, Options#{to => self()});
-mine(NoMap) -> NoMap.
+own_options(Options) when is_map(Options) -> maps:merge(#{metrics => []}, Options#{to => self()});
+own_options(NoMap) -> NoMap.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, {error, unknown}, #state{}}.
 handle_call(_Request, _From, State) ->
@@ -72,8 +72,8 @@ handle_cast(_Request, State) ->
 -spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
 handle_info({erltrace, Server, {over, _, _}}, #state{server = Server} = State) ->
     {stop, normal, State};
-handle_info({erltrace, Server, {What, Told}}, #state{server = Server} = State) ->
-    Next = told(What, Told, State),
+handle_info({erltrace, Server, {What, Items}}, #state{server = Server} = State) ->
+    Next = handle_item(What, Items, State),
     erltrace:credit(Server, 1),
     {noreply, Next};
 handle_info({'EXIT', Server, Reason}, #state{server = Server} = State) ->
@@ -81,51 +81,51 @@ handle_info({'EXIT', Server, Reason}, #state{server = Server} = State) ->
 handle_info(_Other, State) ->
     {noreply, State}.
 
-told(metrics, Families, State) ->
+handle_item(metrics, Families, State) ->
     true = ets:insert(?MODULE, {families, Families}),
-    _ = [event(metric, measured(Figure), #{name => Name, kind => Kind, labels => maps:from_list(Labels)})
-         || has(telemetry, execute, 3), {Name, Kind, _Help, Series} <- Families, {Labels, Figure} <- Series],
+    _ = [execute_event(metric, make_measurements(Figure), #{name => Name, kind => Kind, labels => maps:from_list(Labels)})
+         || is_exported(telemetry, execute, 3), {Name, Kind, _Help, Series} <- Families, {Labels, Figure} <- Series],
     State;
-told(alert, Note, State) ->
-    _ = has(telemetry, execute, 3) andalso event(alert, #{count => maps:get(<<"count">>, Note)}, Note),
-    alarm(Note, State);
-told(records, Items, State) ->
-    [logger:warning("erltrace_monitor: ~0tp", [Item]) || Item <- Items, is_trouble(Item)],
+handle_item(alert, Note, State) ->
+    _ = is_exported(telemetry, execute, 3) andalso execute_event(alert, #{count => maps:get(<<"count">>, Note)}, Note),
+    update_alarm(Note, State);
+handle_item(records, Items, State) ->
+    [logger:warning("erltrace_monitor: ~0tp", [Item]) || Item <- Items, is_warning(Item)],
     State;
-told(aggregations, _Rows, State) ->
+handle_item(aggregations, _Rows, State) ->
     State.
 
-is_trouble(Item) ->
+is_warning(Item) ->
     lists:member(element(1, Item), [error, drop, lost]).
 
 -spec terminate(term(), #state{}) -> ok.
 terminate(_Reason, #state{alarms = Alarms}) ->
-    lists:foreach(fun(Alarm) -> handler(clear_alarm, Alarm) end, Alarms).
+    lists:foreach(fun(Alarm) -> notify_alarm_handler(clear_alarm, Alarm) end, Alarms).
 
 %% ---- alarms ----
 
 %% An alert that lasts is told of again: its alarm is set once.
-alarm(#{<<"state">> := State, <<"alert">> := Clause, <<"labels">> := Labels} = Note, #state{alarms = Alarms} = All) ->
+update_alarm(#{<<"state">> := State, <<"alert">> := Clause, <<"labels">> := Labels} = Note, #state{alarms = Alarms} = All) ->
     Alarm = {erltrace, Clause, Labels},
     case {State, lists:member(Alarm, Alarms)} of
-        {<<"firing">>, false} -> handler(set_alarm, {Alarm, Note}), All#state{alarms = [Alarm | Alarms]};
-        {<<"resolved">>, true} -> handler(clear_alarm, Alarm), All#state{alarms = lists:delete(Alarm, Alarms)};
+        {<<"firing">>, false} -> notify_alarm_handler(set_alarm, {Alarm, Note}), All#state{alarms = [Alarm | Alarms]};
+        {<<"resolved">>, true} -> notify_alarm_handler(clear_alarm, Alarm), All#state{alarms = lists:delete(Alarm, Alarms)};
         _ -> All
     end.
 
-handler(Function, Argument) ->
+notify_alarm_handler(Function, Argument) ->
     _ = whereis(alarm_handler) =/= undefined andalso apply_to(alarm_handler, Function, [Argument]),
     ok.
 
 %% ---- telemetry ----
 
-measured({_, Parts, Count, Sum}) -> #{parts => Parts, count => Count, sum => Sum};
-measured(Number) -> #{value => Number}.
+make_measurements({_, Parts, Count, Sum}) -> #{parts => Parts, count => Count, sum => Sum};
+make_measurements(Number) -> #{value => Number}.
 
-event(Name, Measurements, Metadata) ->
+execute_event(Name, Measurements, Metadata) ->
     apply_to(telemetry, execute, [[erltrace, Name], Measurements, Metadata]).
 
-has(Module, Function, Arity) ->
+is_exported(Module, Function, Arity) ->
     erlang:function_exported(Module, Function, Arity).
 
 %% The module is one that need not be there.

@@ -20,14 +20,14 @@
 
 -spec start(erltrace:options()) -> {ok, pid()} | erltrace:error().
 start(Options) ->
-    case erltrace_options:checked(handle, Options) of
+    case erltrace_options:check_options(handle, Options) of
         {ok, Settings} -> gen_server:start(?MODULE, {Settings, none}, []);
         Error -> Error
     end.
 
 -spec start_link(binary(), erltrace:options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
-    case erltrace_options:checked(stream, Options) of
+    case erltrace_options:check_options(stream, Options) of
         {ok, Settings} -> gen_server:start_link(?MODULE, {Settings, Script}, []);
         Error -> Error
     end.
@@ -42,7 +42,7 @@ stop(Server) ->
 -spec call(pid(), term()) -> term().
 call(Server, Command) ->
     try gen_server:call(Server, Command, infinity)
-    catch exit:{Reason, {gen_server, call, _}} -> failure("the tracing has ended: ~0p", [Reason])
+    catch exit:{Reason, {gen_server, call, _}} -> make_failure("the tracing has ended: ~0p", [Reason])
     end.
 
 -spec credit(pid(), pos_integer()) -> ok.
@@ -61,29 +61,29 @@ vocabulary() ->
 
 -spec init({erltrace_options:settings(), none | binary()}) -> {ok, #state{}} | {stop, term()}.
 init({#{options := Options} = Settings, Script}) ->
-    State = open(Settings),
+    State = open_port_program(Settings),
     try
-        [checked(ask(State, {setopt, Name, Value})) || {Name, Value} <- Options],
-        checked(ask(State, watch)),
+        [require_ok(ask_program(State, {setopt, Name, Value})) || {Name, Value} <- Options],
+        require_ok(ask_program(State, watch)),
         start_stream(State, Script, Settings),
         {ok, State}
     catch throw:{failed, Reason} ->
-        close(State),
+        close_port(State),
         {stop, Reason}
     end.
 
-open(#{pydtrace := Program, to := Client, arguments := Arguments} = Settings) ->
+open_port_program(#{pydtrace := Program, to := Client, arguments := Arguments} = Settings) ->
     _ = erlang:monitor(process, Client),
-    {Cluster, Asked} = clustered(Settings),
+    {Cluster, Asked} = start_cluster(Settings),
     Port = open_port({spawn_executable, Program}, [{args, ["--erlang-port"]}, {packet, 4}, binary, exit_status]),
     Start = maps:with([pids, command, buffer, strict, metrics, alerts], Settings),
-    send(Port, {start, Start#{target => list_to_integer(os:getpid()), cluster => Asked}}),
+    send_term(Port, {start, Start#{target => list_to_integer(os:getpid()), cluster => Asked}}),
     #state{port = Port, client = Client, arguments = Arguments, cluster = Cluster}.
 
 %% Where nodes are traced: what reaches them, and what pydtrace is told of it.
-clustered(#{nodes := none}) ->
+start_cluster(#{nodes := none}) ->
     {none, none};
-clustered(#{nodes := Wanted}) ->
+start_cluster(#{nodes := Wanted}) ->
     _ = net_kernel:monitor_nodes(true),
     {Cluster, Socket} = erltrace_cluster:start(Wanted),
     {{Wanted, Cluster}, {Socket, erltrace_cluster:members(Wanted)}}.
@@ -92,32 +92,32 @@ start_stream(_State, none, _Settings) ->
     ok;
 start_stream(#state{port = Port, arguments = Arguments} = State, Script, Settings) ->
     #{interval := Interval, batch := Batch, credits := Credits} = Settings,
-    checked(ask(State, {compile, Script, Arguments})),
-    checked(ask(State, go)),
-    send(Port, {stream, Interval, Batch}),
-    send(Port, {credit, Credits}).
+    require_ok(ask_program(State, {compile, Script, Arguments})),
+    require_ok(ask_program(State, go)),
+    send_term(Port, {stream, Interval, Batch}),
+    send_term(Port, {credit, Credits}).
 
 %% While it starts, when there is nothing else to answer. `ok', or what is wrong.
-ask(#state{port = Port}, Command) ->
-    send(Port, {0, Command}),
+ask_program(#state{port = Port}, Command) ->
+    send_term(Port, {0, Command}),
     receive
         {Port, {data, Data}} -> {reply, 0, Answer} = binary_to_term(Data, [safe]), Answer;
         {Port, {exit_status, Status}} -> {error, {pydtrace, Status}}
     end.
 
-checked(ok) -> ok;
-checked({error, Reason}) -> throw({failed, Reason}).
+require_ok(ok) -> ok;
+require_ok({error, Reason}) -> throw({failed, Reason}).
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {noreply, #state{}}.
 handle_call({compile, Script}, From, #state{arguments = Arguments} = State) ->
     handle_call({compile, Script, Arguments}, From, State);
 handle_call(Command, From, #state{port = Port, waiting = Waiting, next = Next} = State) ->
-    send(Port, {Next, Command}),
+    send_term(Port, {Next, Command}),
     {noreply, State#state{waiting = Waiting#{Next => From}, next = Next + 1}}.
 
 -spec handle_cast({credit, pos_integer()}, #state{}) -> {noreply, #state{}}.
 handle_cast({credit, _} = Credit, #state{port = Port} = State) ->
-    send(Port, Credit),
+    send_term(Port, Credit),
     {noreply, State}.
 
 -spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
@@ -126,7 +126,7 @@ handle_info({Port, {data, Data}}, #state{port = Port} = State) ->
 handle_info({Port, {exit_status, Status}}, #state{port = Port} = State) ->
     {stop, {pydtrace, Status}, State};
 handle_info({nodeup, _}, #state{port = Port, cluster = {Wanted, _}} = State) ->
-    send(Port, {nodes, erltrace_cluster:members(Wanted)}),
+    send_term(Port, {nodes, erltrace_cluster:members(Wanted)}),
     {noreply, State};
 handle_info({'DOWN', _, process, Client, _}, #state{client = Client} = State) ->
     {stop, normal, State};
@@ -138,40 +138,40 @@ handle_term({reply, Number, Answer}, #state{waiting = Waiting} = State) ->
     gen_server:reply(From, Answer),
     {noreply, State#state{waiting = Rest}};
 handle_term({records, Items, 0}, State) ->
-    told({records, Items}, State);
+    send_to_client({records, Items}, State);
 handle_term({records, Items, Lost}, State) ->
-    told({records, Items ++ [{lost, Lost}]}, State);
+    send_to_client({records, Items ++ [{lost, Lost}]}, State);
 handle_term({over, _, _} = Over, State) ->
-    {noreply, Last} = told(Over, State),
+    {noreply, Last} = send_to_client(Over, State),
     {stop, normal, Last};
-handle_term({_Kind, _} = Told, State) -> % aggregations, metrics, alert
-    told(Told, State).
+handle_term({_Kind, _} = Message, State) -> % aggregations, metrics, alert
+    send_to_client(Message, State).
 
-told(What, #state{client = Client} = State) ->
+send_to_client(What, #state{client = Client} = State) ->
     Client ! {erltrace, self(), What},
     {noreply, State}.
 
 -spec terminate(term(), #state{}) -> ok.
 terminate(_Reason, State) ->
-    close(State).
+    close_port(State).
 
 %% ---- the port ----
 
 %% A port that is closed already has told so, or will.
-send(Port, Term) ->
+send_term(Port, Term) ->
     try port_command(Port, term_to_binary(Term)) of
         true -> ok
     catch error:badarg -> ok
     end.
 
-close(#state{cluster = {_, Cluster}} = State) ->
-    close(State#state{cluster = none}),
+close_port(#state{cluster = {_, Cluster}} = State) ->
+    close_port(State#state{cluster = none}),
     erltrace_cluster:stop(Cluster);
-close(#state{port = Port}) ->
+close_port(#state{port = Port}) ->
     try port_close(Port) of
         true -> ok
     catch error:badarg -> ok
     end.
 
-failure(Format, Arguments) ->
+make_failure(Format, Arguments) ->
     {error, {dtrace, lists:flatten(io_lib:format(Format, Arguments))}}.

@@ -53,7 +53,7 @@ enabled() ->
 %% @doc Whether anybody traces user_trace-n<em>Number</em>, or a probe of the application's own.
 -spec enabled(number_of_probe() | probe()) -> answer().
 enabled(#probe{reference = Reference}) ->
-    pyusdt_nif:enabled_own(Reference);
+    pyusdt_nif:probe_enabled(Reference);
 enabled(Number) ->
     pyusdt_nif:enabled(Number).
 
@@ -74,9 +74,9 @@ user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
 %% no digit at the end, since D appends the process id. Else the error `badarg', with the rule for who shows it.
 -spec provider(unicode:chardata()) -> provider().
 provider(Name) ->
-    case named(Name) of
+    case check_provider(Name) of
         {?MODULE, _} = Provider -> Provider;
-        {error, Reason, Message} -> erlang:error(Reason, [Name], information(Message))
+        {error, Reason, Message} -> erlang:error(Reason, [Name], error_information(Message))
     end.
 
 %% @doc A probe of a provider, with at most twelve arguments of these types; made where it is not there yet. The name is
@@ -85,27 +85,27 @@ provider(Name) ->
 %% a probe: keep the probe, in a persistent_term say.
 -spec probe(provider(), unicode:chardata(), [argument()]) -> probe().
 probe({?MODULE, Provider} = Given, Name, Types) when is_list(Types) ->
-    case defined(Provider, Name, Types) of
+    case define_probe(Provider, Name, Types) of
         #probe{} = Probe -> Probe;
-        {error, Reason, Message} -> erlang:error(Reason, [Given, Name, Types], information(Message))
+        {error, Reason, Message} -> erlang:error(Reason, [Given, Name, Types], error_information(Message))
     end;
 probe(Provider, Name, Types) ->
     error(badarg, [Provider, Name, Types]).
 
-named(Name) ->
+check_provider(Name) ->
     try
-        Binary = name(Name),
-        case pyusdt_nif:check(Binary) of
+        Binary = read_name(Name),
+        case pyusdt_nif:check_provider(Binary) of
             ok -> {?MODULE, Binary};
             Error -> Error
         end
     catch throw:Wrong -> {error, badarg, Wrong}
     end.
 
-defined(Provider, Name, Types) ->
+define_probe(Provider, Name, Types) ->
     try
-        Dashed = binary:replace(name(Name), <<"__">>, <<"-">>, [global]),
-        case pyusdt_nif:define(Provider, Dashed, lists:map(fun argument/1, Types)) of
+        Dashed = binary:replace(read_name(Name), <<"__">>, <<"-">>, [global]),
+        case pyusdt_nif:define_probe(Provider, Dashed, lists:map(fun encode_argument/1, Types)) of
             {ok, Reference, Path, Why} ->
                 #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path, reason = Why};
             Error ->
@@ -114,7 +114,7 @@ defined(Provider, Name, Types) ->
     catch throw:Wrong -> {error, badarg, Wrong}
     end.
 
-name(Name) ->
+read_name(Name) ->
     try unicode:characters_to_binary(Name) of
         Binary when is_binary(Binary) -> Binary;
         _NoText -> throw("a name is text")
@@ -122,7 +122,7 @@ name(Name) ->
     end.
 
 %% What the shell and the reports of crashes show of an error (EEP 54).
-information(Message) ->
+error_information(Message) ->
     [{error_info, #{cause => Message}}].
 
 %% @private
@@ -131,26 +131,26 @@ format_error(_Reason, [{_Module, _Function, _Arguments, Information} | _]) ->
     #{cause := Message} = proplists:get_value(error_info, Information),
     #{general => Message}.
 
-argument({Name, Type}) when is_atom(Name) -> {type(Type), atom_to_binary(Name)};
-argument({Name, Type}) -> {type(Type), name(Name)};
-argument(Type) -> type(Type).
+encode_argument({Name, Type}) when is_atom(Name) -> {encode_type(Type), atom_to_binary(Name)};
+encode_argument({Name, Type}) -> {encode_type(Type), read_name(Name)};
+encode_argument(Type) -> encode_type(Type).
 
 %% The numbers of include/pyusdt.h: the kind, and the size in bytes.
-type(int8) -> 16#21;
-type(int16) -> 16#22;
-type(int32) -> 16#24;
-type(int64) -> 16#28;
-type(int) -> 16#28;
-type(uint8) -> 16#11;
-type(uint16) -> 16#12;
-type(uint32) -> 16#14;
-type(uint64) -> 16#18;
-type(boolean) -> 16#11;
-type(float32) -> 16#34;
-type(float) -> 16#38;
-type(string) -> 16#48;
-type(term) -> 16#58;
-type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
+encode_type(int8) -> 16#21;
+encode_type(int16) -> 16#22;
+encode_type(int32) -> 16#24;
+encode_type(int64) -> 16#28;
+encode_type(int) -> 16#28;
+encode_type(uint8) -> 16#11;
+encode_type(uint16) -> 16#12;
+encode_type(uint32) -> 16#14;
+encode_type(uint64) -> 16#18;
+encode_type(boolean) -> 16#11;
+encode_type(float32) -> 16#34;
+encode_type(float) -> 16#38;
+encode_type(string) -> 16#48;
+encode_type(term) -> 16#58;
+encode_type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
 
 %% @doc Fire a probe of the application's own. Integers are taken modulo 2^bits (0 where they have more than 64), true
 %% and false are 1 and 0; what is no number is NaN where a float stands; strings and terms are cut at 1023 bytes, terms so
@@ -158,7 +158,7 @@ type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
 %% the probe has arguments: `badarg', while somebody traces.
 -spec fire(probe(), [term()]) -> answer().
 fire(#probe{reference = Reference}, Values) ->
-    pyusdt_nif:fire_own(Reference, Values).
+    pyusdt_nif:fire_probe(Reference, Values).
 
 %% @private
 -spec reference(probe()) -> reference().

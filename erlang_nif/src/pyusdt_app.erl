@@ -14,7 +14,7 @@
 
 -spec start(application:start_type(), term()) -> {ok, pid()} | {error, term()}.
 start(_Type, _Arguments) ->
-    take_over(pyusdt_nif:library("otp/dyntrace")),
+    replace_dyntrace(pyusdt_nif:library_path("otp/dyntrace")),
     case supervisor:start_link({local, ?MODULE}, ?MODULE, []) of
         {ok, Pid} -> {ok, Pid};
         {error, Reason} -> {error, Reason}
@@ -27,19 +27,19 @@ stop(_State) ->
 
 -spec init([]) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
 init([]) ->
-    {ok, {#{}, children(vm, pyusdt_vm_server) ++ children(instrument, pyusdt_instrument_server)}}.
+    {ok, {#{}, child_specs(vm, pyusdt_vm_server) ++ child_specs(instrument, pyusdt_instrument_server)}}.
 
-children(Name, Server) ->
+child_specs(Name, Server) ->
     case application:get_env(pyusdt, Name, false) of
         false -> [];
-        true -> [child(Name, Server, #{})];
-        Options -> [child(Name, Server, Options)]
+        true -> [child_spec(Name, Server, #{})];
+        Options -> [child_spec(Name, Server, Options)]
     end.
 
-child(Name, Server, Options) ->
+child_spec(Name, Server, Options) ->
     #{id => Name, start => {Server, start_link, [Options]}}.
 
-take_over(Beam) ->
+replace_dyntrace(Beam) ->
     code:soft_purge(dyntrace),
     case code:load_abs(Beam) of
         {module, dyntrace} ->

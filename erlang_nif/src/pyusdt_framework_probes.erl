@@ -23,7 +23,7 @@ is_made() ->
 make(Provider, Probes) ->
     Own = pyusdt:provider(atom_to_list(Provider)),
     lists:foreach(fun({Name, Arguments}) ->
-        pyusdt_instrument:harmless(Provider, fun() ->
+        pyusdt_instrument:count_failures(Provider, fun() ->
             persistent_term:put({?MODULE, Provider, Name}, pyusdt:probe(Own, atom_to_list(Name), Arguments))
         end)
     end, Probes).

@@ -5,8 +5,8 @@
 %% Always: a request fires once, however many see it; one that began while nobody traced fires nothing at its end.
 -module(pyusdt_http_requests).
 
--export([is_wanted/0, start/5, is_known/1, route/2, done/3, forget/1, forget_the_dead/0]).
--export([table/0, status/1, traceparent/1]).
+-export([is_wanted/0, start/5, is_known/1, set_route/2, done/3, forget/1, forget_ended/0]).
+-export([make_table/0, read_status/1, read_traceparent/1]).
 
 -export_type([key/0]).
 
@@ -16,8 +16,8 @@
 -define(ROUTE, 4).
 
 %% @doc The table of the requests that are being answered; it belongs to the caller.
--spec table() -> atom().
-table() ->
+-spec make_table() -> atom().
+make_table() ->
     ets:new(?TABLE, [named_table, public, {write_concurrency, true}]).
 
 -spec is_wanted() -> boolean().
@@ -40,8 +40,8 @@ is_known(Key) ->
     ets:member(?TABLE, Key).
 
 %% @doc The framework has chosen. False: no such request.
--spec route(key(), iodata()) -> boolean().
-route(Key, Route) ->
+-spec set_route(key(), iodata()) -> boolean().
+set_route(Key, Route) ->
     ets:update_element(?TABLE, Key, {?ROUTE, Route}).
 
 -spec done(key(), term(), non_neg_integer()) -> boolean().
@@ -49,7 +49,7 @@ done(Key, Status, Bytes) ->
     case ets:take(?TABLE, Key) of
         [{_, Method, Path, Route, Traceparent, Began}] ->
             Took = erlang:convert_time_unit(erlang:monotonic_time() - Began, native, nanosecond),
-            _ = pyusdt_framework_probes:fire(http, 'request-done', [Route, status(Status), Bytes, Took, Method, Path, Traceparent]),
+            _ = pyusdt_framework_probes:fire(http, 'request-done', [Route, read_status(Status), Bytes, Took, Method, Path, Traceparent]),
             true;
         [] ->
             false
@@ -60,25 +60,25 @@ forget(Key) ->
     ets:delete(?TABLE, Key).
 
 %% @doc Requests whose process has ended without a word. How many they were.
--spec forget_the_dead() -> non_neg_integer().
-forget_the_dead() ->
+-spec forget_ended() -> non_neg_integer().
+forget_ended() ->
     Keys = ets:select(?TABLE, [{{'$1', '_', '_', '_', '_', '_'}, [], ['$1']}]),
     length([forget(Key) || {Pid, _} = Key <- Keys, not is_process_alive(Pid)]).
 
 %% @doc Cowboy's status may be text; -1 where no answer was sent.
--spec status(term()) -> integer().
-status(Status) when is_integer(Status) -> Status;
-status(<<Digits:3/binary, _/binary>>) -> binary_to_integer(Digits);
-status(_) -> -1.
+-spec read_status(term()) -> integer().
+read_status(Status) when is_integer(Status) -> Status;
+read_status(<<Digits:3/binary, _/binary>>) -> binary_to_integer(Digits);
+read_status(_) -> -1.
 
 %% @doc W3C's header, as far as every version of it has it; else nothing: whoever asks has written it.
--spec traceparent(term()) -> binary().
-traceparent(<<Version:2/binary, $-, Trace:32/binary, $-, Span:16/binary, $-, Flags:2/binary, _/binary>> = Given) ->
+-spec read_traceparent(term()) -> binary().
+read_traceparent(<<Version:2/binary, $-, Trace:32/binary, $-, Span:16/binary, $-, Flags:2/binary, _/binary>> = Given) ->
     case << <<C>> || <<C>> <= <<Version/binary, Trace/binary, Span/binary, Flags/binary>>, not is_hex(C) >> of
         <<>> -> binary:part(Given, 0, 55);
         _ -> <<>>
     end;
-traceparent(_) ->
+read_traceparent(_) ->
     <<>>.
 
 is_hex(C) -> C >= $0 andalso C =< $9 orelse C >= $a andalso C =< $f.

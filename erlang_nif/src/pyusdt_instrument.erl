@@ -7,7 +7,7 @@
 -module(pyusdt_instrument).
 
 -export([enable/0, enable/1, disable/0, info/0]).
--export([parts/0, harmless/2, apply_to/3, shown/1]).
+-export([parts/0, count_failures/2, apply_to/3, display_name/1]).
 
 -export_type([part/0, options/0, info/0]).
 
@@ -32,7 +32,7 @@ enable(Options) ->
         {ok, _} ->
             _ = info(), % when it has done so
             ok;
-        {error, {already_started, _}} -> pyusdt_instrument_server:more(Options);
+        {error, {already_started, _}} -> pyusdt_instrument_server:enable_more(Options);
         {error, Reason} -> {error, Reason}
     end.
 
@@ -50,11 +50,11 @@ parts() ->
     [phoenix, ecto, broadway, cowboy, telemetry, logger].
 
 %% @private What the function returns, or `failed', which is counted: the program must not notice.
--spec harmless(atom(), fun(() -> Result)) -> Result | failed.
-harmless(Where, Function) ->
+-spec count_failures(atom(), fun(() -> Result)) -> Result | failed.
+count_failures(Where, Function) ->
     try Function()
     catch Class:Reason ->
-        pyusdt_instrument_server:failed(Where, Class, Reason),
+        pyusdt_instrument_server:count_failure(Where, Class, Reason),
         failed
     end.
 
@@ -64,8 +64,8 @@ apply_to(Module, Function, Arguments) ->
     apply(Module, Function, Arguments).
 
 %% @private A name as people write it: Elixir's modules without their prefix.
--spec shown(atom()) -> binary().
-shown(Name) ->
+-spec display_name(atom()) -> binary().
+display_name(Name) ->
     case atom_to_binary(Name) of
         <<"Elixir.", Rest/binary>> -> Rest;
         Text -> Text

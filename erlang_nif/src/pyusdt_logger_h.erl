@@ -32,16 +32,16 @@ filter(_Event, _) ->
 
 -spec log(logger:log_event(), logger:handler_config()) -> ok.
 log(Event, _Config) ->
-    _ = pyusdt_instrument:harmless(logger, fun() -> tell(Event) end),
+    _ = pyusdt_instrument:count_failures(logger, fun() -> fire_record(Event) end),
     ok.
 
-tell(#{level := Level, meta := Meta} = Event) ->
+fire_record(#{level := Level, meta := Meta} = Event) ->
     Message = logger_formatter:format(Event, #{template => [msg], single_line => false, chars_limit => ?MOST}),
-    pyusdt_framework_probes:fire(log, record, [level(Level), name(Meta), unicode:characters_to_binary(Message)]).
+    pyusdt_framework_probes:fire(log, record, [level(Level), logger_name(Meta), unicode:characters_to_binary(Message)]).
 
-name(#{mfa := {Module, _, _}}) -> pyusdt_instrument:shown(Module);
-name(#{domain := Domain}) -> lists:join($., [atom_to_binary(Each) || Each <- Domain]);
-name(_) -> <<>>.
+logger_name(#{mfa := {Module, _, _}}) -> pyusdt_instrument:display_name(Module);
+logger_name(#{domain := Domain}) -> lists:join($., [atom_to_binary(Each) || Each <- Domain]);
+logger_name(_) -> <<>>.
 
 %% @private
 -spec level(logger:level()) -> pos_integer().

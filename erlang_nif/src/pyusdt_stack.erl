@@ -13,17 +13,17 @@
 
 -spec context() -> context().
 context() ->
-    with(pyusdt_nif:wants_stack()).
+    add_stack(pyusdt_nif:wants_stack()).
 
 -spec context(term()) -> context().
 context(Number) ->
-    with(pyusdt_nif:wants_stack(Number)).
+    add_stack(pyusdt_nif:wants_stack(Number)).
 
-with(false) ->
+add_stack(false) ->
     pyusdt_tag:get();
-with(true) ->
+add_stack(true) ->
     {current_stacktrace, Stack} = process_info(self(), current_stacktrace),
-    {pyusdt_tag:get(), lists:dropwhile(fun is_ours/1, Stack)}.
+    {pyusdt_tag:get(), lists:dropwhile(fun is_own_frame/1, Stack)}.
 
-is_ours({Module, _Function, _Arity, _Location}) ->
+is_own_frame({Module, _Function, _Arity, _Location}) ->
     lists:member(Module, [?MODULE, pyusdt, dyntrace]).

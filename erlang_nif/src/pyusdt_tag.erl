@@ -54,7 +54,7 @@ get() ->
 -spec get_data() -> tag() | undefined.
 get_data() ->
     case erlang:get(?TAG) of
-        undefined -> received();
+        undefined -> received_tag();
         Tag -> Tag
     end.
 
@@ -116,20 +116,20 @@ start_spreading(Tag) ->
 
 stop_spreading() ->
     erlang:erase(?SPREADING),
-    case received() of
+    case received_tag() of
         undefined -> ok;
         _Ours -> _ = seq_trace:set_token([]), ok
     end.
 
 %% The tag in the token, whether it came with a message or was put there to be sent.
-received() ->
-    case label() of
+received_tag() ->
+    case token_label() of
         {?LABEL, Tag} -> Tag;
         _OfTheUserOrNone -> undefined
     end.
 
 set_token(Tag) ->
-    _ = case label() of
+    _ = case token_label() of
         none -> seq_trace:set_token(label, {?LABEL, Tag});
         {?LABEL, _} -> seq_trace:set_token(label, {?LABEL, Tag});
         _OfTheUser -> ok
@@ -137,7 +137,7 @@ set_token(Tag) ->
     ok.
 
 %% The label of the process's token; `none' without a token.
-label() ->
+token_label() ->
     case seq_trace:get_token() of
         [] -> none;
         _ -> element(2, seq_trace:get_token(label))

@@ -5,7 +5,7 @@
 %% Always: the fewest that will do; nothing is asked of processes but who they are.
 -module(pyusdt_vm_trace_plan).
 
--export([given/1, plan/3, nothing/0, open/1, code/0]).
+-export([offered_probes/1, plan/3, nothing/0, any_module_probes/1, code_hash/0]).
 
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
@@ -22,10 +22,10 @@
 -define(TAG, {message, {get_seq_token}}). % the user's, in a token of pyusdt_tag's
 
 %% @doc The probes that this emulator gives.
--spec given(pyusdt_vm:options()) -> [atom()].
-given(Options) ->
+-spec offered_probes(pyusdt_vm:options()) -> [atom()].
+offered_probes(Options) ->
     Safe = is_safe() orelse maps:get(unsafe, Options, false),
-    [Probe || Probe <- probes(), Safe orelse flags(Probe) =:= []].
+    [Probe || Probe <- all_probes(), Safe orelse flags(Probe) =:= []].
 
 %% Before 25.3, an emulator may crash when flags of processes are switched off while others run dirty NIFs
 %% (OTP's issues 6448, 5984, 6495). Patterns alone are safe there.
@@ -43,14 +43,14 @@ plan(Probes, Tokens, Options) ->
       patterns => patterns(Probes, maps:get(functions, Options, [])),
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
-      monitors => lists:usort([Event || Probe <- Probes, Event <- monitored(Probe, Options)]),
+      monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
       samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue', 'inet-entry', 'inet-return'], lists:member(Probe, Probes)]}.
 
 -spec nothing() -> plan().
 nothing() ->
     #{flags => [], patterns => #{}, tokens => false, nodes => false, monitors => [], samples => []}.
 
-probes() ->
+all_probes() ->
     ['process-spawn', 'process-exit', 'process-exit_signal', 'process-exit_signal-remote', 'process-scheduled',
      'process-unscheduled', 'process-hibernate', 'process-heap_grow', 'process-heap_shrink', 'message-send',
      'message-send-remote', 'message-queued', 'gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end',
@@ -99,15 +99,15 @@ flags(_) -> [].
 
 %% ---- what the controlling process is told ----
 
-monitored('port-busy', _) -> [busy_port];
-monitored('port-not_busy', _) -> [busy_port];
-monitored('process-port_unblocked', _) -> [busy_port];
-monitored('dist-port_busy', _) -> [busy_dist_port];
-monitored('dist-port_not_busy', _) -> [busy_dist_port];
-monitored('process-long_gc', Options) -> [{long_gc, maps:get(long, Options)}];
-monitored('process-long_schedule', Options) -> [{long_schedule, maps:get(long, Options)}];
-monitored('process-large_heap', Options) -> [{large_heap, maps:get(large, Options)}];
-monitored(_, _) -> [].
+monitor_events('port-busy', _) -> [busy_port];
+monitor_events('port-not_busy', _) -> [busy_port];
+monitor_events('process-port_unblocked', _) -> [busy_port];
+monitor_events('dist-port_busy', _) -> [busy_dist_port];
+monitor_events('dist-port_not_busy', _) -> [busy_dist_port];
+monitor_events('process-long_gc', Options) -> [{long_gc, maps:get(long, Options)}];
+monitor_events('process-long_schedule', Options) -> [{long_schedule, maps:get(long, Options)}];
+monitor_events('process-large_heap', Options) -> [{large_heap, maps:get(large, Options)}];
+monitor_events(_, _) -> [].
 
 %% ---- patterns ----
 
@@ -115,96 +115,96 @@ monitored(_, _) -> [].
                        'nif-entry', 'nif-return']).
 
 %% @doc Those that somebody wants without naming a module.
--spec open([atom()]) -> [atom()].
-open(Probes) ->
-    [Probe || Probe <- Probes, lists:member(Probe, ?OF_FUNCTIONS), pyusdt_nif:vm_open(Probe)].
+-spec any_module_probes([atom()]) -> [atom()].
+any_module_probes(Probes) ->
+    [Probe || Probe <- Probes, lists:member(Probe, ?OF_FUNCTIONS), pyusdt_nif:vm_any_module(Probe)].
 
 %% @doc Another number when other code is loaded.
--spec code() -> non_neg_integer().
-code() ->
-    erlang:phash2([version(Module) || Module <- loaded()]).
+-spec code_hash() -> non_neg_integer().
+code_hash() ->
+    erlang:phash2([module_version(Module) || Module <- loaded_modules()]).
 
-loaded() ->
+loaded_modules() ->
     [Module || {Module, _} <- code:all_loaded(), not is_own(atom_to_list(Module))].
 
 %% What fires is not traced.
 is_own("pyusdt" ++ _) -> true;
 is_own(_) -> false.
 
-version(Module) ->
+module_version(Module) ->
     try Module:module_info(md5)
     catch error:undef -> gone
     end.
 
 patterns(Probes, Modules) ->
-    Of = fun(Probe, Candidates) -> lists:member(Probe, Probes) andalso wanted(Probe, Candidates(), Modules) end,
+    Of = fun(Probe, Candidates) -> lists:member(Probe, Probes) andalso wanted_functions(Probe, Candidates(), Modules) end,
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
-            file => files(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
-            driver => [{MFA, true, 0} || {Probe, MFA} <- drivers(), lists:member(Probe, Probes)],
-            global => specified(Of('global-function-entry', fun exports/0), false),
-            function => specified(Of('local-function-entry', fun functions/0), Of('function-return', fun functions/0)),
-            bif => specified(Of('bif-entry', fun bifs/0), Of('bif-return', fun bifs/0)),
-            nif => specified(Of('nif-entry', fun nifs/0), Of('nif-return', fun nifs/0))},
-    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, calls(Probes))).
+            file => file_patterns(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
+            driver => [{MFA, true, 0} || {Probe, MFA} <- driver_functions(), lists:member(Probe, Probes)],
+            global => make_patterns(Of('global-function-entry', fun list_exports/0), false),
+            function => make_patterns(Of('local-function-entry', fun list_functions/0), Of('function-return', fun list_functions/0)),
+            bif => make_patterns(Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0)),
+            nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0))},
+    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, all_call_patterns(Probes))).
 
 %% A NIF of prim_file's ends in an exception where an argument can not be.
-files(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- files(true, false)];
-files(true, false) -> [{{prim_file, Name, Arity}, [{'_', [], [?TAG]}], 0} || {Name, Arity} <- of_module(prim_file, nifs)];
-files(false, false) -> [].
+file_patterns(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- file_patterns(true, false)];
+file_patterns(true, false) -> [{{prim_file, Name, Arity}, [{'_', [], [?TAG]}], 0} || {Name, Arity} <- read_module_info(prim_file, nifs)];
+file_patterns(false, false) -> [].
 
 %% BIFs of this module are there as soon as it is loaded.
-drivers() ->
+driver_functions() ->
     _ = code:ensure_loaded(erl_ddll),
     [{'driver-call', {erts_internal, port_call, 3}}, {'driver-init', {erl_ddll, try_load, 3}}, {'driver-finish', {erl_ddll, try_unload, 2}}].
 
 %% ---- calls of OTP's own functions: for an entry alone, the return is not traced ----
 
-calls(Probes) ->
-    maps:from_list([{State, called(Probes, Entries, Returns, Functions)} || {State, Entries, Returns, Functions} <- called()]).
+all_call_patterns(Probes) ->
+    maps:from_list([{State, call_patterns(Probes, Entries, Returns, Functions)} || {State, Entries, Returns, Functions} <- call_patterns()]).
 
-called(Probes, Entries, Returns, Functions) ->
+call_patterns(Probes, Entries, Returns, Functions) ->
     case {Entries -- Probes =/= Entries, Returns -- Probes =/= Returns} of
         {false, false} -> [];
-        {_, Return} -> [{MFA, match(MFA, Return), 0} || MFA <- Functions(), is_there(MFA)]
+        {_, Return} -> [{MFA, match_specification(MFA, Return), 0} || MFA <- Functions(), is_there(MFA)]
     end.
 
 %% How long a call has waited in a server's queue is told by what the caller is in, so that is followed to its end.
-called() ->
+call_patterns() ->
     Handles = ['gen_server-handle-entry', 'gen_server-handle-return'],
-    [{ets, ['ets-entry'], ['ets-return'], fun tables/0},
-     {inet, ['inet-entry'], ['inet-return'], fun sockets/0},
+    [{ets, ['ets-entry'], ['ets-return'], fun table_functions/0},
+     {inet, ['inet-entry'], ['inet-return'], fun socket_functions/0},
      {server_call, ['gen_server-call-entry'], ['gen_server-call-return' | Handles], fun() -> [{gen_server, call, 2}, {gen_server, call, 3}] end},
      {server_cast, ['gen_server-cast'], [], fun() -> [{gen_server, cast, 2}] end},
-     {handle, ['gen_server-handle-entry'], ['gen_server-handle-return'], fun handlers/0},
+     {handle, ['gen_server-handle-entry'], ['gen_server-handle-return'], fun handler_functions/0},
      {supervisor, ['supervisor-restart'], [], fun() -> [{supervisor, restart, 2}] end},
      {code, ['code-load'], [], fun() -> [{erlang, prepare_loading, 2}] end}].
 
 is_there({Module, Name, Arity}) ->
-    lists:member({Name, Arity}, of_module(Module, functions)).
+    lists:member({Name, Arity}, read_module_info(Module, functions)).
 
 %% Where OTP's connect/4 calls itself, the inner one has no port.
-match({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'], [{'>', '$1', 0}], [{exception_trace} || Return]}];
-match(_, true) -> [{'_', [], [{exception_trace}]}];
-match(_, false) -> true.
+match_specification({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'], [{'>', '$1', 0}], [{exception_trace} || Return]}];
+match_specification(_, true) -> [{'_', [], [{exception_trace}]}];
+match_specification(_, false) -> true.
 
 %% Those whose first argument is a table.
-tables() ->
-    [{ets, Name, Arity} || {Name, Arity} <- maps:get(ets, maps:from_list(bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
+table_functions() ->
+    [{ets, Name, Arity} || {Name, Arity} <- maps:get(ets, maps:from_list(list_bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
 
-sockets() ->
+socket_functions() ->
     [{prim_inet, Name, Arity} || {Name, Arity} <- [{connect, 4}, {accept0, 3}, {send, 3}, {sendto, 4}, {recv0, 3}, {recvfrom0, 3}]]
         ++ [{prim_socket, Name, Arity} || {Name, Arity} <- [{nif_connect, 3}, {nif_accept, 2}, {nif_send, 4}, {nif_sendv, 3},
                                                             {nif_sendto, 5}, {nif_recv, 4}, {nif_recvfrom, 4}]].
 
 %% OTP 25 has try_dispatch/4 for what is no call.
-handlers() ->
+handler_functions() ->
     [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
                                                     {try_handle_continue, 3}, {try_dispatch, 4}]].
 
 %% Who names no module gets those of the option.
-wanted(Probe, Candidates, Modules) ->
-    Open = pyusdt_nif:vm_open(Probe),
+wanted_functions(Probe, Candidates, Modules) ->
+    Open = pyusdt_nif:vm_any_module(Probe),
     [{Module, Function, Arity}
      || {Module, Functions} <- Candidates,
         {Function, Arity} <- case Open andalso lists:member(Module, Modules) of
@@ -213,37 +213,37 @@ wanted(Probe, Candidates, Modules) ->
                              end].
 
 %% A return is traced only where somebody wants it: it breaks tail calls.
-specified(Entries, Returns) ->
-    Of_returns = list(Returns),
-    Versions = maps:from_list([{Module, version(Module)} || {Module, _, _} <- list(Entries) ++ Of_returns]),
-    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- list(Entries) -- Of_returns]
+make_patterns(Entries, Returns) ->
+    Of_returns = to_list(Returns),
+    Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- to_list(Entries) ++ Of_returns]),
+    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- to_list(Entries) -- Of_returns]
         ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Of_returns].
 
-list(false) -> [];
-list(List) -> List.
+to_list(false) -> [];
+to_list(List) -> List.
 
 %% ---- functions that there are: [{Module, [{Function, Arity}]}] ----
 
-exports() ->
-    [{Module, of_module(Module, exports) -- [{module_info, 0}, {module_info, 1}]} || Module <- loaded()].
+list_exports() ->
+    [{Module, read_module_info(Module, exports) -- [{module_info, 0}, {module_info, 1}]} || Module <- loaded_modules()].
 
 %% BIFs and NIFs have probes of their own.
-functions() ->
-    Bifs = maps:from_list(bifs()),
-    [{Module, of_module(Module, functions) -- [{module_info, 0}, {module_info, 1}] -- maps:get(Module, Bifs, [])
-                  -- of_module(Module, nifs)} || Module <- loaded()].
+list_functions() ->
+    Bifs = maps:from_list(list_bifs()),
+    [{Module, read_module_info(Module, functions) -- [{module_info, 0}, {module_info, 1}] -- maps:get(Module, Bifs, [])
+                  -- read_module_info(Module, nifs)} || Module <- loaded_modules()].
 
-bifs() ->
+list_bifs() ->
     Add = fun({Module, Function, Arity}, All) ->
                   maps:update_with(Module, fun(Others) -> [{Function, Arity} | Others] end, [{Function, Arity}], All)
           end,
     maps:to_list(lists:foldl(Add, #{}, erlang:system_info(snifs))).
 
-nifs() ->
-    Bifs = maps:from_list(bifs()),
-    [{Module, of_module(Module, nifs) -- maps:get(Module, Bifs, [])} || Module <- loaded()].
+list_nifs() ->
+    Bifs = maps:from_list(list_bifs()),
+    [{Module, read_module_info(Module, nifs) -- maps:get(Module, Bifs, [])} || Module <- loaded_modules()].
 
-of_module(Module, What) ->
+read_module_info(Module, What) ->
     try Module:module_info(What)
     catch error:undef -> []
     end.

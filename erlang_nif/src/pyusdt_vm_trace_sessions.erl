@@ -16,85 +16,85 @@
 -spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), sessions()) -> {sessions(), [string()]}.
 change(#{patterns := Before} = Old, #{patterns := Patterns} = Plan, Sessions) ->
     States = lists:usort(maps:keys(Before) ++ maps:keys(Patterns)) -- [global],
-    Of_patterns = lists:foldl(fun(State, All) -> patterns(State, Before, Patterns, All) end, Sessions, States),
-    {Flags, Said} = without_collection(maps:get(flags, Plan), Sessions),
-    {flags(Old, Plan#{flags := Flags}, Of_patterns), Said}.
+    Of_patterns = lists:foldl(fun(State, All) -> change_patterns(State, Before, Patterns, All) end, Sessions, States),
+    {Flags, Texts} = without_collection(maps:get(flags, Plan), Sessions),
+    {change_flags(Old, Plan#{flags := Flags}, Of_patterns), Texts}.
 
 -spec is_there(pyusdt_vm_trace_plan:plan(), sessions()) -> boolean().
 is_there(_Plan, Sessions) ->
-    There = trace(session_info, [all]),
+    There = call_trace(session_info, [all]),
     lists:all(fun({_, Name}) -> lists:member(Name, There) end, maps:values(Sessions)).
 
-trace(Function, Arguments) ->
+call_trace(Function, Arguments) ->
     apply(binary_to_existing_atom(<<"trace">>), Function, Arguments).
 
 %% A call for each list of arguments.
-each(Function, Lists) ->
-    lists:foreach(fun(Arguments) -> trace(Function, Arguments) end, Lists).
+call_each(Function, Lists) ->
+    lists:foreach(fun(Arguments) -> call_trace(Function, Arguments) end, Lists).
 
 %% ---- patterns ----
 
-patterns(State, Before, Patterns, Sessions) ->
-    changed(State, maps:get(State, Before, []), maps:get(State, Patterns, []), Sessions).
+change_patterns(State, Before, Patterns, Sessions) ->
+    change_session(State, maps:get(State, Before, []), maps:get(State, Patterns, []), Sessions).
 
-changed(_State, Same, Same, Sessions) ->
+change_session(_State, Same, Same, Sessions) ->
     Sessions;
-changed(State, _Before, [], Sessions) ->
-    ended(State, Sessions);
-changed(State, Before, Wanted, Sessions) ->
-    Session = case Sessions of #{State := There} -> There; _ -> session(State) end,
-    functions(Session, Before, Wanted, meta),
+change_session(State, _Before, [], Sessions) ->
+    end_session(State, Sessions);
+change_session(State, Before, Wanted, Sessions) ->
+    Session = case Sessions of #{State := There} -> There; _ -> create_session(State) end,
+    set_patterns(Session, Before, Wanted, meta),
     Sessions#{State => Session}.
 
-functions(Session, Before, Wanted, How) ->
-    each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted]),
-    each(function, [[Session, Function, Match, [How]] || {Function, Match, _} <- Wanted -- Before]).
+set_patterns(Session, Before, Wanted, How) ->
+    call_each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted]),
+    call_each(function, [[Session, Function, Match, [How]] || {Function, Match, _} <- Wanted -- Before]).
 
-session(State) ->
-    trace(session_create, [pyusdt_vm, {pyusdt_nif, State}, []]).
+create_session(State) ->
+    call_trace(session_create, [pyusdt_vm, {pyusdt_nif, State}, []]).
 
-ended(State, Sessions) ->
+end_session(State, Sessions) ->
     case maps:take(State, Sessions) of
-        {Session, Left} -> _ = trace(session_destroy, [Session]), Left;
+        {Session, Left} -> _ = call_trace(session_destroy, [Session]), Left;
         error -> Sessions
     end.
 
 %% ---- flags ----
 
-flags(_Old, #{flags := []}, Sessions) ->
-    ended(vm, Sessions);
-flags(Old, Plan, #{vm := Session} = Sessions) ->
-    set(Session, Old, Plan),
+change_flags(_Old, #{flags := []}, Sessions) ->
+    end_session(vm, Sessions);
+change_flags(Old, Plan, #{vm := Session} = Sessions) ->
+    set_session(Session, Old, Plan),
     Sessions;
-flags(_Old, Plan, Sessions) ->
-    Session = session(vm),
-    set(Session, pyusdt_vm_trace_plan:nothing(), Plan),
+change_flags(_Old, Plan, Sessions) ->
+    Session = create_session(vm),
+    set_session(Session, pyusdt_vm_trace_plan:nothing(), Plan),
     Sessions#{vm => Session}.
 
-set(Session, Old, Plan) ->
-    tokens(Session, Old, Plan),
-    functions(Session, globals(Old), globals(Plan), global),
+set_session(Session, Old, Plan) ->
+    set_tokens(Session, Old, Plan),
+    set_patterns(Session, global_patterns(Old), global_patterns(Plan), global),
     #{flags := Before} = Old,
     #{flags := Wanted} = Plan,
     %% Taking one away also takes the others from processes that are new, so all are set behind it.
-    switch(Session, false, Before -- Wanted),
-    switch(Session, true, Wanted).
+    switch_flags(Session, false, Before -- Wanted),
+    switch_flags(Session, true, Wanted).
 
-globals(#{patterns := Patterns}) ->
+global_patterns(#{patterns := Patterns}) ->
     maps:get(global, Patterns, []).
 
-switch(Session, On, Flags) ->
+switch_flags(Session, On, Flags) ->
     all_at_once(process, Session, On, [Flag || {processes, Flag} <- Flags]),
     all_at_once(port, Session, On, [Flag || {ports, Flag} <- Flags]).
 
 %% Each call goes through all processes.
 all_at_once(_Function, _Session, _On, []) -> ok;
-all_at_once(Function, Session, On, Flags) -> each(Function, [[Session, all, On, Flags]]).
+all_at_once(Function, Session, On, Flags) -> call_each(Function, [[Session, all, On, Flags]]).
 
-tokens(_Session, #{tokens := Same}, #{tokens := Same}) ->
+set_tokens(_Session, #{tokens := Same}, #{tokens := Same}) ->
     ok;
-tokens(Session, _Old, #{tokens := Tokens}) ->
-    trace(send, [Session, case Tokens of true -> ?TOKEN; false -> true end, []]).
+set_tokens(Session, _Old, #{tokens := Tokens}) ->
+    call_trace(send, [Session, case Tokens of true -> ?TOKEN; false -> true end, []]).
 
 %% ---- garbage collection, which two sessions can not trace in one process (OTP's issue 11624) ----
 
@@ -110,14 +110,14 @@ without_collection(Flags, Sessions) ->
     end.
 
 is_collection_traced(Sessions) ->
-    Others = trace(session_info, [all]) -- [Name || {_, Name} <- maps:values(Sessions)],
+    Others = call_trace(session_info, [all]) -- [Name || {_, Name} <- maps:values(Sessions)],
     lists:any(fun is_collection_traced_by/1, Others).
 
 is_collection_traced_by(Session) ->
-    lists:any(fun(Who) -> has_collection(flags_of(Session, Who)) end, [new | erlang:processes()]).
+    lists:any(fun(Process) -> has_collection(read_flags(Session, Process)) end, [new | erlang:processes()]).
 
-flags_of({legacy, _}, Who) -> erlang:trace_info(Who, flags);
-flags_of(Session, Who) -> trace(info, [Session, Who, flags]).
+read_flags({legacy, _}, Process) -> erlang:trace_info(Process, flags);
+read_flags(Session, Process) -> call_trace(info, [Session, Process, flags]).
 
 has_collection({flags, Flags}) -> lists:member(garbage_collection, Flags);
 has_collection(_) -> false.

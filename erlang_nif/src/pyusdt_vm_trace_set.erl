@@ -6,7 +6,7 @@
 %% pyusdt_vm_trace_sessions}). Before, what is set is the whole node's ({@link pyusdt_vm_trace_bifs}).
 -module(pyusdt_vm_trace_set).
 
--export([nothing/0, arm/3, disarm/1, is_ours/1]).
+-export([nothing/0, set_plan/3, clear_plan/1, is_intact/1]).
 
 -export_type([armed/0]).
 
@@ -17,34 +17,34 @@
 nothing() ->
     {none, #{}}.
 
-%% @doc Set what the plan needs, in the place of what was set. Rate: {@link pyusdt_nif:vm_control/2}.
--spec arm(pyusdt_vm_trace_plan:plan(), Rate :: non_neg_integer(), armed()) -> {armed(), [string()]}.
-arm(Plan, _Rate, {Plan, _} = Armed) ->
+%% @doc Set what the plan needs, in the place of what was set. Rate: {@link pyusdt_nif:vm_set_controller/2}.
+-spec set_plan(pyusdt_vm_trace_plan:plan(), Rate :: non_neg_integer(), armed()) -> {armed(), [string()]}.
+set_plan(Plan, _Rate, {Plan, _} = Armed) ->
     {Armed, []};
-arm(#{flags := Flags} = Plan, Rate, {Before, Set}) ->
-    ok = pyusdt_nif:vm_control(Flags =/= [], Rate),
+set_plan(#{flags := Flags} = Plan, Rate, {Before, Set}) ->
+    ok = pyusdt_nif:vm_set_controller(Flags =/= [], Rate),
     case lists:keymember(ports, 1, Flags) of
-        true -> tell_ports();
+        true -> register_ports();
         false -> ok
     end,
-    {Now, Said} = (how()):change(plan_or_nothing(Before), Plan, Set),
-    {{Plan, Now}, Said}.
+    {Now, Texts} = (implementation()):change(plan_or_nothing(Before), Plan, Set),
+    {{Plan, Now}, Texts}.
 
 %% @doc Take all of it away.
--spec disarm(armed()) -> armed().
-disarm({none, _} = Armed) ->
+-spec clear_plan(armed()) -> armed().
+clear_plan({none, _} = Armed) ->
     Armed;
-disarm({Plan, Set}) ->
-    ok = pyusdt_nif:vm_control(false, 0),
-    {Left, _} = (how()):change(Plan, pyusdt_vm_trace_plan:nothing(), Set),
+clear_plan({Plan, Set}) ->
+    ok = pyusdt_nif:vm_set_controller(false, 0),
+    {Left, _} = (implementation()):change(Plan, pyusdt_vm_trace_plan:nothing(), Set),
     {none, Left}.
 
 %% @doc Whether what was set is still there: other tools may clear all that is traced.
--spec is_ours(armed()) -> boolean().
-is_ours({none, _}) -> true;
-is_ours({Plan, Set}) -> (how()):is_there(Plan, Set).
+-spec is_intact(armed()) -> boolean().
+is_intact({none, _}) -> true;
+is_intact({Plan, Set}) -> (implementation()):is_there(Plan, Set).
 
-how() ->
+implementation() ->
     case list_to_integer(erlang:system_info(otp_release)) >= 27 of
         true -> pyusdt_vm_trace_sessions;
         false -> pyusdt_vm_trace_bifs
@@ -54,7 +54,7 @@ plan_or_nothing(none) -> pyusdt_vm_trace_plan:nothing();
 plan_or_nothing(Plan) -> Plan.
 
 %% The names of those that are open, which their events do not tell.
-tell_ports() ->
+register_ports() ->
     [ok = pyusdt_nif:vm_port(Port, Owner, Name)
      || Port <- erlang:ports(), {connected, Owner} <- [erlang:port_info(Port, connected)],
         {name, Long} <- [erlang:port_info(Port, name)], Name <- [lists:sublist(Long, 63)],

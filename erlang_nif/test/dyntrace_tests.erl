@@ -8,7 +8,7 @@ otp_beam() ->
     filename:join([code:lib_dir(runtime_tools), "ebin", "dyntrace.beam"]).
 
 our_beam() ->
-    pyusdt_nif:library("otp/dyntrace.beam").
+    pyusdt_nif:library_path("otp/dyntrace.beam").
 
 setup() ->
     code:purge(dyntrace),

@@ -33,19 +33,19 @@ wrong_options() ->
     ?assertEqual({error, disabled}, pyusdt_instrument:info()).
 
 what_fails_is_counted() ->
-    Fail = fun() -> pyusdt_instrument:harmless(here, fun() -> error({badmatch, secret}) end) end,
+    Fail = fun() -> pyusdt_instrument:count_failures(here, fun() -> error({badmatch, secret}) end) end,
     ?assertEqual(failed, Fail()), % and nobody counts
     ok = pyusdt_instrument:enable(#{parts => []}),
     [failed, failed] = [Fail(), Fail()],
-    failed = pyusdt_instrument:harmless(there, fun() -> throw("text") end),
-    17 = pyusdt_instrument:harmless(here, fun() -> 17 end),
+    failed = pyusdt_instrument:count_failures(there, fun() -> throw("text") end),
+    17 = pyusdt_instrument:count_failures(here, fun() -> 17 end),
     ?assertMatch(#{trouble := [{here, 2, {error, badmatch}}, {there, 1, {throw, other}}]}, pyusdt_instrument:info()).
 
 requests_are_off() ->
     ok = pyusdt_instrument:enable(#{parts => []}),
     Key = {self(), 1},
     ?assertEqual(false, pyusdt_http_requests:start(Key, <<"GET">>, <<>>, <<"/">>, <<>>)),
-    ?assertEqual({false, false, false}, {pyusdt_http_requests:is_known(Key), pyusdt_http_requests:route(Key, <<"/">>), pyusdt_http_requests:done(Key, 200, 0)}),
+    ?assertEqual({false, false, false}, {pyusdt_http_requests:is_known(Key), pyusdt_http_requests:set_route(Key, <<"/">>), pyusdt_http_requests:done(Key, 200, 0)}),
     ?assertEqual(stop, pyusdt_logger_h:filter(#{level => info, msg => {string, "a"}, meta => #{}}, [])).
 
 %% No request waits for the server: what it could not make once it can not make again.
@@ -71,12 +71,12 @@ stand_in(Module, Text) ->
 
 traceparent_test_() ->
     Known = <<"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01">>,
-    [?_assertEqual(Wanted, pyusdt_http_requests:traceparent(Given))
+    [?_assertEqual(Wanted, pyusdt_http_requests:read_traceparent(Given))
      || {Given, Wanted} <- [{Known, Known}, {<<Known/binary, "-later">>, Known}, {<<>>, <<>>}, {<<"x", Known/binary>>, <<>>},
                             {string:uppercase(Known), <<>>}, {binary:part(Known, 0, 54), <<>>}, {17, <<>>}]].
 
 status_test_() ->
-    [?_assertEqual(Wanted, pyusdt_http_requests:status(Given))
+    [?_assertEqual(Wanted, pyusdt_http_requests:read_status(Given))
      || {Given, Wanted} <- [{200, 200}, {<<"404 Not Found">>, 404}, {undefined, -1}, {nil, -1}]].
 
 %% As Python's: a script that asks for level >= 30 gets warnings of both.
@@ -85,8 +85,8 @@ level_test() ->
     ?assertEqual([10, 20, 25, 30, 40, 50, 60, 70], [pyusdt_logger_h:level(Level) || Level <- Levels]).
 
 shown_test() ->
-    ?assertEqual([<<"Shop.Repo">>, <<"shop">>], [pyusdt_instrument:shown(Name) || Name <- ['Elixir.Shop.Repo', shop]]).
+    ?assertEqual([<<"Shop.Repo">>, <<"shop">>], [pyusdt_instrument:display_name(Name) || Name <- ['Elixir.Shop.Repo', shop]]).
 
 %% Each event that is mapped is one of those that the library documents.
 lists_test_() ->
-    [?_assertEqual([], pyusdt_telemetry:mapped(Part) -- pyusdt_telemetry:events(Part)) || Part <- [phoenix, ecto, broadway, cowboy]].
+    [?_assertEqual([], pyusdt_telemetry:mapped_events(Part) -- pyusdt_telemetry:documented_events(Part)) || Part <- [phoenix, ecto, broadway, cowboy]].

@@ -11,18 +11,18 @@ cdef extern from "pyusdt.h" nogil:
 
 cdef extern from "_core_c/remarks.h":
     enum:
-        PYUSDT_FRAMEWORK_LACK
+        PYUSDT_FRAMEWORK_REASON
 
 cdef extern from "_core_c/fire.h":
     int pyusdt_set_strict(int on)
 
 cdef extern from "_core_c/module_methods.h":
-    int pyusdt_fast_add(object module) except -1
-    int pyusdt_fast_publish(const char *module_name)
-    int pyusdt_fast_available()
+    int pyusdt_module_add_methods(object module) except -1
+    int pyusdt_module_publish(const char *module_name)
+    int pyusdt_module_has_sites()
 
 cdef extern from "_core_c/python_stack.h":
-    void pyusdt_stack_start()
+    void pyusdt_python_stack_start()
 
 cdef extern from "_core_c/vm/python_provider.h":
-    int pyusdt_vm_add(object module) except -1
+    int pyusdt_vm_add_methods(object module) except -1

@@ -11,7 +11,7 @@ import sys
 cdef void publish() noexcept:
     """Make the process traceable; without a run directory probes work for USDT tracers only."""
     name = os.fsencode(os.path.basename(__file__))
-    pyusdt_fast_publish(name)
+    pyusdt_module_publish(name)
 
 
 def unpublish() -> None:
@@ -31,7 +31,7 @@ def forget_ended() -> None:
 
 def available() -> bool:
     """Whether this build has USDT probe sites, which other tracers see; the embedded engine needs none."""
-    return pyusdt_fast_available() != 0
+    return pyusdt_module_has_sites() != 0
 
 
 def flight() -> str | None:
@@ -47,7 +47,7 @@ def flight() -> str | None:
 def remark(provider: str, names: str, text: str) -> None:
     """Tell tracers of a framework's probes (names with blanks between them) why they do not fire here.  The text stays, so be few."""
     said = text.encode("utf-8", "replace")
-    pyusdt_remark_set(PYUSDT_FRAMEWORK_LACK, provider.encode(), names.encode(), said, PYUSDT_REMARK_LACK)
+    pyusdt_remark_set(PYUSDT_FRAMEWORK_REASON, provider.encode(), names.encode(), said, PYUSDT_REMARK_LACK)
 
 
 def strict(bint on=True) -> bool:
@@ -62,7 +62,7 @@ def strict(bint on=True) -> bool:
     return pyusdt_set_strict(on) != 0
 
 
-pyusdt_fast_add(sys.modules[__name__])
-pyusdt_vm_add(sys.modules[__name__])
-pyusdt_stack_start()
+pyusdt_module_add_methods(sys.modules[__name__])
+pyusdt_vm_add_methods(sys.modules[__name__])
+pyusdt_python_stack_start()
 publish()

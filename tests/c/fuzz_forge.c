@@ -130,9 +130,9 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
     struct pyusdt_ctl_header header = {.magic = PYUSDT_CTL_MAGIC,
                                        .version = PYUSDT_LAYOUT_VERSION,
                                        .size = SIZE,
-                                       .pid = name->who.pid,
-                                       .instance = name->who.instance,
-                                       .starttime = name->who.starttime,
+                                       .pid = name->process.pid,
+                                       .instance = name->process.instance,
+                                       .starttime = name->process.starttime,
                                        .pidns = op->flags & 8 ? 77 : pyusdt_os_pidns(),
                                        .state =
                                            op->flags & 16 ? PYUSDT_CTL_EXITED : PYUSDT_CTL_LIVE,
@@ -190,11 +190,11 @@ void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint
     struct pyusdt_ctl_slot slot = {.wanted = generation, .ready = op->flags & 2 ? 0 : generation};
 
     fuzz_forged_end(forged);
-    name.who =
+    name.process =
         (struct pyusdt_identity){op->flags & 1 ? DEAD_PID : (uint32_t)getpid(), 9, op->which};
     if (!(op->flags & 1))
-        pyusdt_starttime(0, &name.who.starttime);
-    name.who.instance = 9 + op->which % FORGED * 10; /* "-9.", "-19." … */
+        pyusdt_read_starttime(0, &name.process.starttime);
+    name.process.instance = 9 + op->which % FORGED * 10; /* "-9.", "-19." … */
     *forged = (struct forged){.made = true, .nprobes = 2 + op->field % 50};
     forged->ctl = make(dir, &name, SIZE);
     name.kind = PYUSDT_FILE_AREA;

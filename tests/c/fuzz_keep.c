@@ -43,7 +43,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     fuzz_begin();
-    pyusdt_os_program(comm, sizeof comm);
+    pyusdt_os_program_name(comm, sizeof comm);
     return 0;
 }
 

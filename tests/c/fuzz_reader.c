@@ -223,7 +223,7 @@ static void plant(const struct operation *op)
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_name name = {
         .kind = 1 + op->which % 4,
-        .who = {op->field & 1 ? (uint32_t)getpid() : DEAD_PID, op->field, op->value},
+        .process = {op->field & 1 ? (uint32_t)getpid() : DEAD_PID, op->field, op->value},
         .slot = op->at % PYUSDT_MAX_SESSIONS,
         .generation = op->value,
         .ring = op->flags % PYUSDT_RINGS_MAX};

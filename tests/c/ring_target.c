@@ -151,7 +151,7 @@ static void run(void)
         pthread_join(threads[i], NULL);
     if (signals)
         setitimer(ITIMER_REAL, &never, NULL);
-    account->alone = pyusdt_core.slot[0].barrier && pyusdt_os_alone();
+    account->alone = pyusdt_core.slot[0].barrier && pyusdt_os_is_single_threaded();
 }
 
 static struct account *open_account(const char *path)

@@ -1,4 +1,4 @@
-"""The watcher: a process is told that somebody traces, before it has fired anything (docs/internals/ring.md, "The bell")."""
+"""The watcher: a process is told that somebody traces, before it has fired anything (docs/internals/ring.md, "Wakeup")."""
 
 import signal
 import subprocess

@@ -63,7 +63,7 @@ static void change(unsigned probe)
 
 static void ring(void)
 {
-    pyusdt_bell_ring(pyusdt_core.ctl);
+    pyusdt_watcher_wake(pyusdt_core.ctl);
 }
 
 /* As long as it takes; the test has a time-out. */
@@ -273,7 +273,7 @@ static void end(void)
 static void gone(void)
 {
     char path[1024];
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = pyusdt_core.who};
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = pyusdt_core.identity};
     char text[PYUSDT_NAME_SIZE];
 
     start();

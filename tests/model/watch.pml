@@ -1,5 +1,5 @@
 /*
- * The bell (docs/internals/ring.md, "The bell"): a tracer that changes what it wants, twice, and rings, killed before any access;
+ * The bell (docs/internals/ring.md, "Wakeup"): a tracer that changes what it wants, twice, and rings, killed before any access;
  * a watcher that reads the bell, looks, and waits on it as a futex does; who stops the watcher, by the bell, too.
  *
  * One line is one access to what they share. The watcher's time-out comes where nobody else can do anything.

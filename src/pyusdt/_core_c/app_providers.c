@@ -12,21 +12,21 @@
 #include "_core_c/probe_object.h"
 #include "_core_c/task_numbers.h"
 
-void pyusdt_own_free(struct pyusdt_own *own)
+void pyusdt_app_probe_free(struct pyusdt_app_probe *app)
 {
-    if (own == NULL)
+    if (app == NULL)
         return;
-    Py_XDECREF(own->provider);
-    Py_XDECREF(own->name);
-    Py_XDECREF(own->path);
-    Py_XDECREF(own->names);
-    PyMem_Free(own);
+    Py_XDECREF(app->provider);
+    Py_XDECREF(app->name);
+    Py_XDECREF(app->path);
+    Py_XDECREF(app->names);
+    PyMem_Free(app);
 }
 
 /* ---- values ---- */
 
 /* What is no integer is 0. */
-static uint64_t integer_value(PyObject *object, unsigned type)
+static uint64_t convert_integer(PyObject *object, unsigned type)
 {
     PyObject *number = PyNumber_Index(object);
     uint64_t value;
@@ -35,13 +35,13 @@ static uint64_t integer_value(PyObject *object, unsigned type)
         pyusdt_swallow_exception();
         return 0;
     }
-    value = pyusdt_integer(number);
+    value = pyusdt_integer_modulo_64(number);
     Py_DECREF(number);
     return pyusdt_integer_bits(value, type);
 }
 
 /* What is no number is NaN. */
-static uint64_t float_value(PyObject *object, unsigned type)
+static uint64_t convert_float(PyObject *object, unsigned type)
 {
     double value = PyFloat_AsDouble(object);
 
@@ -52,16 +52,16 @@ static uint64_t float_value(PyObject *object, unsigned type)
     return pyusdt_float_bits(value, type);
 }
 
-static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
+static int check_strict(const struct pyusdt_app_probe *app, PyObject *const *args, Py_ssize_t nargs)
 {
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        unsigned kind = own->type[i] & PYUSDT_KIND;
+        unsigned kind = app->type[i] & PYUSDT_KIND;
         PyObject *arg = args[i];
         const char *wanted = NULL;
 
         if (arg == Py_None)
             continue;
-        if (own->type[i] == PYUSDT_STRING)
+        if (app->type[i] == PYUSDT_STRING)
             wanted = PyUnicode_Check(arg) || PyObject_CheckBuffer(arg) ? NULL : "str, bytes-like";
         else if (kind == PYUSDT_FLOAT)
             wanted = PyFloat_Check(arg) || PyLong_Check(arg) ? NULL : "float, int";
@@ -78,113 +78,114 @@ static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_
 
 /* ---- one event ---- */
 
-#define EVERY_ARGUMENT ((1u << PYUSDT_MAX_ARGS) - 1)
+#define ALL_ARGUMENTS ((1u << PYUSDT_MAX_ARGS) - 1)
 
-struct own_firing {
-    const struct pyusdt_own *own;
+struct app_firing {
+    const struct pyusdt_app_probe *app;
     struct pyusdt_firing firing;
 };
 
 /* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
-static PyObject *read_value(const struct own_firing *own_firing, unsigned i, PyObject *const *args,
+static PyObject *read_value(const struct app_firing *app_firing, unsigned i, PyObject *const *args,
                             Py_ssize_t nargs)
 {
-    return i < (size_t)nargs && pyusdt_firing_reads(&own_firing->firing, i) && args[i] != Py_None
+    return i < (size_t)nargs && pyusdt_firing_reads(&app_firing->firing, i) && args[i] != Py_None
                ? args[i]
                : NULL;
 }
 
 /* A value that needs no code of the application's.  0: this one may. */
-static int plain_value(struct own_firing *own_firing, unsigned i, PyObject *given)
+static int set_plain_value(struct app_firing *app_firing, unsigned i, PyObject *given)
 {
-    unsigned type = own_firing->own->type[i];
-    struct pyusdt_args *args = &own_firing->firing.args;
+    unsigned type = app_firing->app->type[i];
+    struct pyusdt_args *args = &app_firing->firing.args;
 
     if (type == PYUSDT_STRING)
-        return pyusdt_string_plain(given, &args->value[i], &args->length[i]);
+        return pyusdt_string_set_plain(given, &args->value[i], &args->length[i]);
     args->length[i] = 0;
     if (given == NULL)
         args->value[i] = 0;
     else if ((type & PYUSDT_KIND) == PYUSDT_FLOAT && PyFloat_Check(given))
         args->value[i] = pyusdt_float_bits(PyFloat_AS_DOUBLE(given), type);
     else if ((type & PYUSDT_KIND) != PYUSDT_FLOAT && PyLong_Check(given))
-        args->value[i] = pyusdt_integer_bits(pyusdt_integer(given), type);
+        args->value[i] = pyusdt_integer_bits(pyusdt_integer_modulo_64(given), type);
     else
         return 0;
     return 1;
 }
 
 /* The usual event: every value is there as it is needed.  0: not so, and nothing is fired. */
-static int fire_plain(struct own_firing *own_firing, PyObject *const *args, Py_ssize_t nargs)
+static int fire_plain(struct app_firing *app_firing, PyObject *const *args, Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < own_firing->own->nargs; i++)
-        if (!plain_value(own_firing, i, read_value(own_firing, i, args, nargs)))
+    for (unsigned i = 0; i < app_firing->app->nargs; i++)
+        if (!set_plain_value(app_firing, i, read_value(app_firing, i, args, nargs)))
             return 0;
-    pyusdt_firing_offer_at(&own_firing->firing, &own_firing->own->site);
+    pyusdt_firing_offer_at(&app_firing->firing, &app_firing->app->site);
     return 1;
 }
 
 /* All that may run the application's code.  Strings stay in their sources. */
-static void open_values(struct own_firing *own_firing, struct pyusdt_text_source *sources,
+static void open_values(struct app_firing *app_firing, struct pyusdt_text_source *sources,
                         PyObject *const *args, Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < own_firing->own->nargs; i++) {
-        PyObject *given = read_value(own_firing, i, args, nargs);
-        unsigned type = own_firing->own->type[i];
+    for (unsigned i = 0; i < app_firing->app->nargs; i++) {
+        PyObject *given = read_value(app_firing, i, args, nargs);
+        unsigned type = app_firing->app->type[i];
 
         if (type == PYUSDT_STRING)
             pyusdt_text_source_open(&sources[i], given);
-        else if (!plain_value(own_firing, i, given))
-            own_firing->firing.args.value[i] = (type & PYUSDT_KIND) == PYUSDT_FLOAT
-                                                   ? float_value(given, type)
-                                                   : integer_value(given, type);
+        else if (!set_plain_value(app_firing, i, given))
+            app_firing->firing.args.value[i] = (type & PYUSDT_KIND) == PYUSDT_FLOAT
+                                                   ? convert_float(given, type)
+                                                   : convert_integer(given, type);
     }
 }
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct own_firing *own_firing,
-                                                const struct pyusdt_text_source *sources)
+__attribute__((noinline)) static void fire_converted(struct app_firing *app_firing,
+                                                     const struct pyusdt_text_source *sources)
 {
     struct pyusdt_string strings[PYUSDT_MAX_ARGS];
 
-    for (unsigned i = 0; i < own_firing->own->nargs; i++)
-        if (own_firing->own->type[i] == PYUSDT_STRING) {
+    for (unsigned i = 0; i < app_firing->app->nargs; i++)
+        if (app_firing->app->type[i] == PYUSDT_STRING) {
             pyusdt_string_set(&strings[i], &sources[i]);
-            pyusdt_firing_text(&own_firing->firing, i, strings[i].address, strings[i].length);
+            pyusdt_firing_text(&app_firing->firing, i, strings[i].address, strings[i].length);
         }
-    pyusdt_firing_offer_at(&own_firing->firing, &own_firing->own->site);
+    pyusdt_firing_offer_at(&app_firing->firing, &app_firing->app->site);
 }
 
-__attribute__((noinline)) static void fire_general(struct own_firing *own_firing,
+__attribute__((noinline)) static void fire_general(struct app_firing *app_firing,
                                                    PyObject *const *args, Py_ssize_t nargs)
 {
     struct pyusdt_text_source sources[PYUSDT_MAX_ARGS];
 
-    open_values(own_firing, sources, args, nargs);
-    fire_made(own_firing, sources);
-    for (unsigned i = 0; i < own_firing->own->nargs; i++)
-        if (own_firing->own->type[i] == PYUSDT_STRING)
+    open_values(app_firing, sources, args, nargs);
+    fire_converted(app_firing, sources);
+    for (unsigned i = 0; i < app_firing->app->nargs; i++)
+        if (app_firing->app->type[i] == PYUSDT_STRING)
             pyusdt_text_source_close(&sources[i]);
 }
 
-PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
+PyObject *pyusdt_app_probe_fire(const struct pyusdt_app_probe *app, PyObject *const *args,
+                                Py_ssize_t nargs)
 {
-    struct pyusdt_pending pending;
-    struct own_firing own_firing;
+    struct pyusdt_saved_exception saved;
+    struct app_firing app_firing;
 
-    if (pyusdt_is_strict() && check_strict(own, args, nargs) < 0)
+    if (pyusdt_is_strict() && check_strict(app, args, nargs) < 0)
         return NULL;
-    own_firing.own = own;
-    if (!pyusdt_firing_begin_at(&own_firing.firing, &own->site))
+    app_firing.app = app;
+    if (!pyusdt_firing_begin_at(&app_firing.firing, &app->site))
         Py_RETURN_FALSE;
-    pyusdt_notice_tasks();
-    if ((own_firing.firing.reads & EVERY_ARGUMENT) >> own->nargs != 0)
-        pyusdt_firing_no_more(&own_firing.firing,
-                              own->nargs); /* seldom: who reads more than a probe has? */
-    if (!fire_plain(&own_firing, args, nargs)) {
-        pyusdt_pending_save(&pending);
-        fire_general(&own_firing, args, nargs);
-        pyusdt_pending_restore(&pending);
+    pyusdt_detect_tasks_sometimes();
+    if ((app_firing.firing.reads & ALL_ARGUMENTS) >> app->nargs != 0)
+        pyusdt_firing_no_more(&app_firing.firing,
+                              app->nargs); /* seldom: who reads more than a probe has? */
+    if (!fire_plain(&app_firing, args, nargs)) {
+        pyusdt_exception_save(&saved);
+        fire_general(&app_firing, args, nargs);
+        pyusdt_exception_restore(&saved);
     }
     Py_RETURN_TRUE;
 }
@@ -229,31 +230,31 @@ static PyObject *new_object(PyObject *context, const char *provider,
                             const struct pyusdt_probe_def *probe,
                             const struct pyusdt_probe_site *site, const char *path, PyObject *names)
 {
-    struct pyusdt_own *own = PyMem_Calloc(1, sizeof *own);
+    struct pyusdt_app_probe *app = PyMem_Calloc(1, sizeof *app);
 
-    if (own == NULL)
+    if (app == NULL)
         return PyErr_NoMemory();
-    own->provider = PyUnicode_FromString(provider);
-    own->name = PyUnicode_FromString(probe->name);
+    app->provider = PyUnicode_FromString(provider);
+    app->name = PyUnicode_FromString(probe->name);
     if (site->entry != NULL)
-        own->path = PyUnicode_DecodeFSDefault(path);
+        app->path = PyUnicode_DecodeFSDefault(path);
     else
-        Py_INCREF(own->path = Py_None);
-    Py_INCREF(own->names = names);
-    own->site = *site;
-    own->nargs = probe->nargs;
-    memcpy(own->type, probe->type, sizeof own->type);
-    if (own->provider == NULL || own->name == NULL || own->path == NULL) {
-        pyusdt_own_free(own);
+        Py_INCREF(app->path = Py_None);
+    Py_INCREF(app->names = names);
+    app->site = *site;
+    app->nargs = probe->nargs;
+    memcpy(app->type, probe->type, sizeof app->type);
+    if (app->provider == NULL || app->name == NULL || app->path == NULL) {
+        pyusdt_app_probe_free(app);
         return NULL;
     }
-    return pyusdt_probe_of_own((struct pyusdt_context *)context, own);
+    return pyusdt_probe_from_app((struct pyusdt_context *)context, app);
 }
 
 /* NULL with an exception. */
-static PyObject *define(PyObject *context, const char *provider, PyObject *list,
-                        struct pyusdt_probe_def *probes, struct pyusdt_probe_site *sites,
-                        Py_ssize_t n)
+static PyObject *define_provider(PyObject *context, const char *provider, PyObject *list,
+                                 struct pyusdt_probe_def *probes, struct pyusdt_probe_site *sites,
+                                 Py_ssize_t n)
 {
     char path[4096];
     struct pyusdt_error why;
@@ -282,7 +283,7 @@ static PyObject *define(PyObject *context, const char *provider, PyObject *list,
     return Py_BuildValue("(NNs)", objects, PyUnicode_DecodeFSDefault(path), why.message);
 }
 
-PyObject *pyusdt_own_define(PyObject *context, PyObject *args)
+PyObject *pyusdt_app_provider_define(PyObject *context, PyObject *args)
 {
     const char *provider;
     PyObject *list, *result = NULL;
@@ -301,13 +302,13 @@ PyObject *pyusdt_own_define(PyObject *context, PyObject *args)
     if (probes == NULL || sites == NULL)
         PyErr_NoMemory();
     else
-        result = define(context, provider, list, probes, sites, n);
+        result = define_provider(context, provider, list, probes, sites, n);
     PyMem_Free(probes);
     PyMem_Free(sites);
     return result;
 }
 
-PyObject *pyusdt_own_check(PyObject *Py_UNUSED(context), PyObject *args)
+PyObject *pyusdt_app_provider_check(PyObject *Py_UNUSED(context), PyObject *args)
 {
     struct pyusdt_error why;
     const char *name;

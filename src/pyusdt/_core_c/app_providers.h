@@ -11,7 +11,7 @@
 #include "pyusdt.h"
 
 /* One probe of one; shared by the Python objects that stand for it. */
-struct pyusdt_own {
+struct pyusdt_app_probe {
     PyObject *provider, *name, *path; /* path: str or None */
     PyObject *names;                  /* a tuple, of the arguments: str or None */
     struct pyusdt_probe_site site;
@@ -19,15 +19,16 @@ struct pyusdt_own {
     uint8_t type[PYUSDT_MAX_ARGS];
 };
 
-void pyusdt_own_free(struct pyusdt_own *own);
+void pyusdt_app_probe_free(struct pyusdt_app_probe *app);
 
 /* At most own->nargs arguments; those that are not given are absent. */
-PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs);
+PyObject *pyusdt_app_probe_fire(const struct pyusdt_app_probe *app, PyObject *const *args,
+                                Py_ssize_t nargs);
 
 /* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types, names of the arguments: str or None)]) -> (probes, path, why). */
-PyObject *pyusdt_own_define(PyObject *context, PyObject *args);
+PyObject *pyusdt_app_provider_define(PyObject *context, PyObject *args);
 
 /* METH_VARARGS: check_provider(name) -> None, or ValueError. */
-PyObject *pyusdt_own_check(PyObject *context, PyObject *args);
+PyObject *pyusdt_app_provider_check(PyObject *context, PyObject *args);
 
 #endif

@@ -38,7 +38,7 @@ static void set_bytes(struct pyusdt_string *string, const char *data, size_t siz
 }
 
 /* One character's UTF-8 at `at` (4 bytes must be free); a surrogate is a question mark.  Returns the bytes written. */
-static size_t encode(char *at, Py_UCS4 c)
+static size_t encode_character(char *at, Py_UCS4 c)
 {
     if (c < 0x80) {
         at[0] = (char)c;
@@ -78,7 +78,7 @@ static size_t encode_str(char *at, size_t room, PyObject *str)
     for (Py_ssize_t i = 0; i < characters; i++) {
         char one[4];
         Py_UCS4 c = PyUnicode_READ(kind, data, i);
-        size_t size = encode(one, c);
+        size_t size = encode_character(one, c);
         if (c == 0 || length + size > room)
             break;
         memcpy(at + length, one, size);
@@ -176,13 +176,14 @@ static void append_task(struct pyusdt_string *string, const struct pyusdt_task *
     string->length = (uint32_t)length;
 }
 
-void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, const struct pyusdt_task *task)
+void pyusdt_string_set_proc(struct pyusdt_string *string, int wanted,
+                            const struct pyusdt_task *task)
 {
     if (!wanted) {
         set_absent(string);
         return;
     }
-    string->address = pyusdt_who(&string->length);
+    string->address = pyusdt_proc_id(&string->length);
     if (task->number != NULL)
         append_task(string, task);
 }

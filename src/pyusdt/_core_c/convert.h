@@ -19,7 +19,7 @@
 #include "pyusdt.h"
 
 /* An int modulo 2^64.  Most are small, and read here: CPython's function takes many times as long. */
-static inline uint64_t pyusdt_integer(PyObject *number)
+static inline uint64_t pyusdt_integer_modulo_64(PyObject *number)
 {
 #if PY_VERSION_HEX >= 0x030c0000
     if (PyUnstable_Long_IsCompact((PyLongObject *)number))
@@ -33,7 +33,7 @@ static inline uint64_t pyusdt_integer(PyObject *number)
 
 /* The text that an object has as it is needed: an ASCII str and bytes, if not too long; NULL and None are absent.  No
  * code of the application's runs, and the text lives as long as the object.  0: anything else. */
-static inline int pyusdt_string_plain(PyObject *object, uint64_t *address, uint32_t *length)
+static inline int pyusdt_string_set_plain(PyObject *object, uint64_t *address, uint32_t *length)
 {
     const char *text;
     Py_ssize_t size;
@@ -84,8 +84,8 @@ struct pyusdt_string {
 void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_source *source);
 
 /* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if nobody wants it. */
-void pyusdt_string_set_who(struct pyusdt_string *string, int wanted,
-                           const struct pyusdt_task *task);
+void pyusdt_string_set_proc(struct pyusdt_string *string, int wanted,
+                            const struct pyusdt_task *task);
 
 /* Drops the pending exception; a Ctrl-C that it stands for is raised again, outside of the probe. */
 void pyusdt_swallow_exception(void);

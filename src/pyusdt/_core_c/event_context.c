@@ -107,7 +107,7 @@ PyObject *pyusdt_loaded_attribute(PyObject *module_name, const char *attribute)
     return value;
 }
 
-static PyObject *known(PyObject **place)
+static PyObject *load_acquire(PyObject **place)
 {
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
@@ -117,7 +117,7 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
 {
     PyObject *none = NULL, *value;
 
-    if (known(place) != NULL)
+    if (load_acquire(place) != NULL)
         return 1;
     value = pyusdt_loaded_attribute(module_name, attribute);
     if (value == NULL)
@@ -129,11 +129,12 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
 
 /* Looks for the functions of asyncio and greenlet.  While a module is missing, only a change in the number of loaded modules makes
  * it worth looking again: a look costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
-static void find_modules(struct pyusdt_context *context)
+static void find_functions(struct pyusdt_context *context)
 {
     Py_ssize_t loaded;
 
-    if ((known(&context->current_task) != NULL && known(&context->current_greenlet) != NULL) ||
+    if ((load_acquire(&context->current_task) != NULL &&
+         load_acquire(&context->current_greenlet) != NULL) ||
         context->modules == NULL)
         return; /* all are known, or the interpreter is being taken down */
     loaded = PyDict_GET_SIZE(context->modules);
@@ -163,14 +164,14 @@ void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *tas
 {
     PyObject *running = NULL;
 
-    find_modules(context);
-    if (context->task_numbers != NULL && known(&context->current_task) != NULL)
+    find_functions(context);
+    if (context->task_numbers != NULL && load_acquire(&context->current_task) != NULL)
         running = running_task(context);
     if (running != NULL) {
         task->number = pyusdt_task_number(context, running);
         if (task->number != NULL)
             task->name = PyObject_CallMethodNoArgs(running, context->get_name);
-    } else if (context->task_numbers != NULL && known(&context->current_greenlet) != NULL &&
+    } else if (context->task_numbers != NULL && load_acquire(&context->current_greenlet) != NULL &&
                !PyErr_Occurred()) {
         running = PyObject_CallNoArgs(context->current_greenlet);
         if (running != NULL)

@@ -10,7 +10,8 @@
 
 int pyusdt_strict_flag;
 
-static void put(struct pyusdt_firing *firing, unsigned arg, const struct pyusdt_string *string)
+static void set_string(struct pyusdt_firing *firing, unsigned arg,
+                       const struct pyusdt_string *string)
 {
     pyusdt_firing_text(firing, arg, string->address, string->length);
 }
@@ -18,8 +19,8 @@ static void put(struct pyusdt_firing *firing, unsigned arg, const struct pyusdt_
 /* A text that an object has as it is needed.  0: this one has to be made. */
 static int set_plain(struct pyusdt_firing *firing, unsigned arg, PyObject *object)
 {
-    return pyusdt_string_plain(pyusdt_firing_reads(firing, arg) ? object : NULL,
-                               &firing->args.value[arg], &firing->args.length[arg]);
+    return pyusdt_string_set_plain(pyusdt_firing_reads(firing, arg) ? object : NULL,
+                                   &firing->args.value[arg], &firing->args.length[arg]);
 }
 
 /* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
@@ -28,15 +29,15 @@ __attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing,
                                                 const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)
 {
-    struct pyusdt_string who;
+    struct pyusdt_string proc;
 
     if (!set_plain(firing, PYUSDT_ARG_TAG, tag))
         return 0;
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         if (!set_plain(firing, PYUSDT_ARG_STRING + i, strings[i]))
             return 0;
-    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, PYUSDT_ARG_WHO), task);
-    put(firing, PYUSDT_ARG_WHO, &who);
+    pyusdt_string_set_proc(&proc, pyusdt_firing_reads(firing, PYUSDT_ARG_PROC), task);
+    set_string(firing, PYUSDT_ARG_PROC, &proc);
     pyusdt_firing_no_more(firing, PYUSDT_ARG_COUNT);
     pyusdt_firing_offer(firing);
     return 1;
@@ -49,19 +50,19 @@ struct sources {
 };
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing,
-                                                const struct pyusdt_task *task,
-                                                const struct sources *sources)
+__attribute__((noinline)) static void fire_converted(struct pyusdt_firing *firing,
+                                                     const struct pyusdt_task *task,
+                                                     const struct sources *sources)
 {
-    struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
+    struct pyusdt_string proc, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, PYUSDT_ARG_WHO), task);
-    put(firing, PYUSDT_ARG_WHO, &who);
+    pyusdt_string_set_proc(&proc, pyusdt_firing_reads(firing, PYUSDT_ARG_PROC), task);
+    set_string(firing, PYUSDT_ARG_PROC, &proc);
     pyusdt_string_set(&tag, &sources->tag);
-    put(firing, PYUSDT_ARG_TAG, &tag);
+    set_string(firing, PYUSDT_ARG_TAG, &tag);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
         pyusdt_string_set(&strings[i], &sources->strings[i]);
-        put(firing, PYUSDT_ARG_STRING + i, &strings[i]);
+        set_string(firing, PYUSDT_ARG_STRING + i, &strings[i]);
     }
     pyusdt_firing_no_more(firing, PYUSDT_ARG_COUNT);
     pyusdt_firing_offer(firing);
@@ -78,27 +79,27 @@ static void fire_general(struct pyusdt_firing *firing, const struct pyusdt_task 
         pyusdt_text_source_open(&sources.strings[i],
                                 pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i) ? strings[i]
                                                                                    : NULL);
-    fire_made(firing, task, &sources);
+    fire_converted(firing, task, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_text_source_close(&sources.strings[i]);
     pyusdt_text_source_close(&sources.tag);
 }
 
-__attribute__((noinline)) static void fire_message(struct pyusdt_firing *firing,
-                                                   const struct pyusdt_text_source *message)
+__attribute__((noinline)) static void fire_message_text(struct pyusdt_firing *firing,
+                                                        const struct pyusdt_text_source *message)
 {
     struct pyusdt_string text;
 
     pyusdt_string_set(&text, message);
-    put(firing, 0, &text);
+    set_string(firing, 0, &text);
     pyusdt_firing_no_more(firing, 1);
     pyusdt_firing_offer(firing);
 }
 
 /* Modulo 2^64; what is no int is 0. */
-static uint64_t integer(PyObject *value)
+static uint64_t convert_integer(PyObject *value)
 {
-    return value != NULL && PyLong_Check(value) ? pyusdt_integer(value) : 0;
+    return value != NULL && PyLong_Check(value) ? pyusdt_integer_modulo_64(value) : 0;
 }
 
 static int check_strict(PyObject *const *values)
@@ -122,7 +123,7 @@ static int check_strict(PyObject *const *values)
 }
 
 /* What a call makes of its arguments.  -1 with an exception in strict mode, else 0. */
-static int place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
+static int place_arguments(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
 {
     unsigned integers = 0, strings = 0;
 
@@ -141,11 +142,11 @@ static int place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssiz
     return 0;
 }
 
-PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
-                       PyObject *const values[PYUSDT_VALUES])
+PyObject *pyusdt_fire_values(struct pyusdt_context *context, unsigned probe, PyObject *tag,
+                             PyObject *const values[PYUSDT_VALUES])
 {
     struct pyusdt_firing firing;
-    struct pyusdt_pending pending;
+    struct pyusdt_saved_exception saved;
     struct pyusdt_task task = {NULL, NULL};
     PyObject *tag_of_context = NULL;
 
@@ -153,11 +154,11 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
         return NULL;
     if (!pyusdt_firing_begin(&firing, probe, pyusdt_attached(probe)))
         Py_RETURN_FALSE;
-    pyusdt_notice_tasks();
-    pyusdt_pending_save(&pending);
+    pyusdt_detect_tasks_sometimes();
+    pyusdt_exception_save(&saved);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
-        firing.args.value[PYUSDT_ARG_INTEGER + i] = integer(values[i]);
-    if (pyusdt_firing_reads(&firing, PYUSDT_ARG_WHO))
+        firing.args.value[PYUSDT_ARG_INTEGER + i] = convert_integer(values[i]);
+    if (pyusdt_firing_reads(&firing, PYUSDT_ARG_PROC))
         pyusdt_context_task(context, &task);
     if (tag == NULL && pyusdt_firing_reads(&firing, PYUSDT_ARG_TAG))
         tag = tag_of_context = pyusdt_context_tag(context);
@@ -165,25 +166,25 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
         fire_general(&firing, &task, tag, values + PYUSDT_INTEGERS);
     Py_XDECREF(tag_of_context);
     pyusdt_task_release(&task);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     Py_RETURN_TRUE;
 }
 
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args,
-                            Py_ssize_t nargs)
+PyObject *pyusdt_fire_arguments(struct pyusdt_context *context, unsigned probe,
+                                PyObject *const *args, Py_ssize_t nargs)
 {
     PyObject *values[PYUSDT_VALUES];
 
-    if (place(values, args, nargs) < 0)
+    if (place_arguments(values, args, nargs) < 0)
         return NULL;
-    return pyusdt_offer(context, probe, NULL, values);
+    return pyusdt_fire_values(context, probe, NULL, values);
 }
 
-PyObject *pyusdt_offer_message(PyObject *message)
+PyObject *pyusdt_fire_message(PyObject *message)
 {
     struct pyusdt_firing firing;
     struct pyusdt_text_source source;
-    struct pyusdt_pending pending;
+    struct pyusdt_saved_exception saved;
 
     if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) &&
         !PyObject_CheckBuffer(message))
@@ -192,10 +193,10 @@ PyObject *pyusdt_offer_message(PyObject *message)
                             Py_TYPE(message)->tp_name);
     if (!pyusdt_firing_begin(&firing, PYUSDT_USER_TRACE_S1, pyusdt_attached(PYUSDT_USER_TRACE_S1)))
         Py_RETURN_FALSE;
-    pyusdt_pending_save(&pending);
+    pyusdt_exception_save(&saved);
     pyusdt_text_source_open(&source, pyusdt_firing_reads(&firing, 0) ? message : NULL);
-    fire_message(&firing, &source);
+    fire_message_text(&firing, &source);
     pyusdt_text_source_close(&source);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     Py_RETURN_TRUE;
 }

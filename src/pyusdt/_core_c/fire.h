@@ -28,21 +28,21 @@ static inline int pyusdt_set_strict(int on)
 }
 
 /* The test before everything else: is there anything to do for a call of this probe? */
-static inline int pyusdt_has_work(unsigned probe)
+static inline int pyusdt_is_call_needed(unsigned probe)
 {
     return __builtin_expect(pyusdt_enabled(probe) || pyusdt_is_strict(), 0);
 }
 
 /* The general and the numbered probes, with the arguments of p(): up to four integers, then up to four strings.  None
  * counts as what it stands among.  A fifth string is dropped, or an exception in strict mode. */
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args,
-                            Py_ssize_t nargs);
+PyObject *pyusdt_fire_arguments(struct pyusdt_context *context, unsigned probe,
+                                PyObject *const *args, Py_ssize_t nargs);
 
 /* The same with each value in its place.  tag: NULL for the context's.  values: NULL for absent ones. */
-PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
-                       PyObject *const values[PYUSDT_VALUES]);
+PyObject *pyusdt_fire_values(struct pyusdt_context *context, unsigned probe, PyObject *tag,
+                             PyObject *const values[PYUSDT_VALUES]);
 
 /* user_trace-s1. */
-PyObject *pyusdt_offer_message(PyObject *message);
+PyObject *pyusdt_fire_message(PyObject *message);
 
 #endif

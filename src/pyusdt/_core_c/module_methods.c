@@ -11,23 +11,24 @@
 #include "_core_c/probe_object.h"
 #include "_core_c/wrapped_function.h"
 
-static PyObject *too_many(const char *function, Py_ssize_t most, Py_ssize_t given)
+static PyObject *raise_too_many(const char *function, Py_ssize_t most, Py_ssize_t given)
 {
     return PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function,
                         most, given);
 }
 
-static PyObject *fast_p(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *method_p(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs > PYUSDT_VALUES)
-        return too_many("p", PYUSDT_VALUES, nargs);
-    if (!pyusdt_has_work(PYUSDT_USER_TRACE_I4S4))
+        return raise_too_many("p", PYUSDT_VALUES, nargs);
+    if (!pyusdt_is_call_needed(PYUSDT_USER_TRACE_I4S4))
         Py_RETURN_FALSE;
-    return pyusdt_call_probe((struct pyusdt_context *)self, PYUSDT_USER_TRACE_I4S4, args, nargs);
+    return pyusdt_fire_arguments((struct pyusdt_context *)self, PYUSDT_USER_TRACE_I4S4, args,
+                                 nargs);
 }
 
 /* The index of the numbered probe that the first argument names; -1 with an exception. */
-static int numbered(const char *function, PyObject *const *args, Py_ssize_t nargs)
+static int read_probe_number(const char *function, PyObject *const *args, Py_ssize_t nargs)
 {
     int overflow = 0;
     long n;
@@ -45,61 +46,62 @@ static int numbered(const char *function, PyObject *const *args, Py_ssize_t narg
     return (int)PYUSDT_USER_TRACE_N0 + (int)n;
 }
 
-static PyObject *fast_pn(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *method_pn(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     int probe;
 
     if (nargs > 1 + PYUSDT_VALUES)
-        return too_many("pn", 1 + PYUSDT_VALUES, nargs);
-    probe = numbered("pn", args, nargs);
+        return raise_too_many("pn", 1 + PYUSDT_VALUES, nargs);
+    probe = read_probe_number("pn", args, nargs);
     if (probe < 0)
         return NULL;
-    if (!pyusdt_has_work((unsigned)probe))
+    if (!pyusdt_is_call_needed((unsigned)probe))
         Py_RETURN_FALSE;
-    return pyusdt_call_probe((struct pyusdt_context *)self, (unsigned)probe, args + 1, nargs - 1);
+    return pyusdt_fire_arguments((struct pyusdt_context *)self, (unsigned)probe, args + 1,
+                                 nargs - 1);
 }
 
-static PyObject *fast_s1(PyObject *self, PyObject *message)
+static PyObject *method_s1(PyObject *self, PyObject *message)
 {
     (void)self;
-    if (!pyusdt_has_work(PYUSDT_USER_TRACE_S1))
+    if (!pyusdt_is_call_needed(PYUSDT_USER_TRACE_S1))
         Py_RETURN_FALSE;
-    return pyusdt_offer_message(message);
+    return pyusdt_fire_message(message);
 }
 
 /* A tag, then the eight values, each in its own place; what is not given is absent. */
-static PyObject *offer_in_place(PyObject *self, unsigned probe, PyObject *const *args,
-                                Py_ssize_t nargs)
+static PyObject *fire_in_place(PyObject *self, unsigned probe, PyObject *const *args,
+                               Py_ssize_t nargs)
 {
     PyObject *values[PYUSDT_VALUES] = {NULL};
 
     if (nargs > 1)
         memcpy(values, args + 1, (size_t)(nargs - 1) * sizeof *values);
-    return pyusdt_offer((struct pyusdt_context *)self, probe, nargs > 0 ? args[0] : Py_None,
-                        values);
+    return pyusdt_fire_values((struct pyusdt_context *)self, probe, nargs > 0 ? args[0] : Py_None,
+                              values);
 }
 
-static PyObject *fast_i4s4(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *method_i4s4(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs > 1 + PYUSDT_VALUES)
-        return too_many("user_trace_i4s4", 1 + PYUSDT_VALUES, nargs);
-    if (!pyusdt_has_work(PYUSDT_USER_TRACE_I4S4))
+        return raise_too_many("user_trace_i4s4", 1 + PYUSDT_VALUES, nargs);
+    if (!pyusdt_is_call_needed(PYUSDT_USER_TRACE_I4S4))
         Py_RETURN_FALSE;
-    return offer_in_place(self, PYUSDT_USER_TRACE_I4S4, args, nargs);
+    return fire_in_place(self, PYUSDT_USER_TRACE_I4S4, args, nargs);
 }
 
-static PyObject *fast_n(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *method_n(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     int probe;
 
     if (nargs > 2 + PYUSDT_VALUES)
-        return too_many("user_trace_n", 2 + PYUSDT_VALUES, nargs);
-    probe = numbered("user_trace_n", args, nargs);
+        return raise_too_many("user_trace_n", 2 + PYUSDT_VALUES, nargs);
+    probe = read_probe_number("user_trace_n", args, nargs);
     if (probe < 0)
         return NULL;
-    if (!pyusdt_has_work((unsigned)probe))
+    if (!pyusdt_is_call_needed((unsigned)probe))
         Py_RETURN_FALSE;
-    return offer_in_place(self, (unsigned)probe, args + 1, nargs - 1);
+    return fire_in_place(self, (unsigned)probe, args + 1, nargs - 1);
 }
 
 /* What put_tag() keeps: the text that probes show, made once. */
@@ -160,26 +162,26 @@ static PyObject *put_tag(PyObject *self, PyObject *tag)
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef callables[] = {
-    {"p", FASTCALL(fast_p), METH_FASTCALL,
+    {"p", FASTCALL(method_p), METH_FASTCALL,
      "p(*args, /)\n--\n\n"
      "Fire user_trace-i4s4 with up to four integers, then up to four strings.\n\n"
      "Integers are taken modulo 2**64; str is UTF-8, bytes-like objects are taken as they are, None is absent\n"
      "(0 or NULL), any other object is str(object).  Strings end at the first NUL and are cut to 1023 bytes.\n"
      "Nothing is converted while no tracer wants it.  TypeError for more than eight arguments, traced or not.\n"
      "Returns True if the event was offered to a tracer."},
-    {"pn", FASTCALL(fast_pn), METH_FASTCALL,
+    {"pn", FASTCALL(method_pn), METH_FASTCALL,
      "pn(n, /, *args)\n--\n\n"
      "Fire user_trace-n<n>, n from 0 to 950; otherwise as p().\n\n"
      "TypeError if n is not an int, ValueError if it is out of range, traced or not."},
-    {"user_trace_s1", fast_s1, METH_O,
+    {"user_trace_s1", method_s1, METH_O,
      "user_trace_s1(message, /)\n--\n\n"
      "Fire user_trace-s1 with one string, which is converted as p() does.  Returns what p() does."},
-    {"user_trace_i4s4", FASTCALL(fast_i4s4), METH_FASTCALL,
+    {"user_trace_i4s4", FASTCALL(method_i4s4), METH_FASTCALL,
      "user_trace_i4s4(tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
      "Fire user_trace-i4s4 with a tag of the caller's and each value in its own place (OTP's dyntrace).\n\n"
      "Values are converted as p() does; what is no int where one stands is 0.  TypeError for more than nine\n"
      "arguments, traced or not.  Returns what p() does."},
-    {"user_trace_n", FASTCALL(fast_n), METH_FASTCALL,
+    {"user_trace_n", FASTCALL(method_n), METH_FASTCALL,
      "user_trace_n(n, tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
      "Fire user_trace-n<n>, n as for pn(), otherwise as user_trace_i4s4()."},
     {"probe", pyusdt_probe_new, METH_O,
@@ -197,12 +199,12 @@ static PyMethodDef callables[] = {
      "Set the tag of this context; None takes it away.\n\n"
      "str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at\n"
      "most 1023 bytes.  Returns the tag before, as get_tag() would."},
-    {"define", pyusdt_own_define, METH_VARARGS,
+    {"define", pyusdt_app_provider_define, METH_VARARGS,
      "define(provider, probes, /)\n--\n\n"
      "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
      "Returns the Probe objects, the path of the file that tracers find them in or '', and why there is none or ''.\n"
      "ValueError for a name or types that can not be."},
-    {"check_provider", pyusdt_own_check, METH_VARARGS,
+    {"check_provider", pyusdt_app_provider_check, METH_VARARGS,
      "check_provider(name, /)\n--\n\n"
      "ValueError, with the rule, for a name that no provider can have."},
     {"wrapped", pyusdt_wrapped_new, METH_VARARGS,
@@ -212,7 +214,7 @@ static PyMethodDef callables[] = {
 };
 
 /* Adds a new reference, which is the caller's no longer; NULL is an error that has been raised. */
-static int add(PyObject *module, const char *name, PyObject *object)
+static int add_object(PyObject *module, const char *name, PyObject *object)
 {
     int failed = object == NULL || PyObject_SetAttrString(module, name, object) < 0;
 
@@ -223,12 +225,12 @@ static int add(PyObject *module, const char *name, PyObject *object)
 static int add_callables(PyObject *module, PyObject *context, PyObject *module_name)
 {
     for (PyMethodDef *each = callables; each->ml_name != NULL; each++)
-        if (add(module, each->ml_name, PyCFunction_NewEx(each, context, module_name)) < 0)
+        if (add_object(module, each->ml_name, PyCFunction_NewEx(each, context, module_name)) < 0)
             return -1;
     return 0;
 }
 
-int pyusdt_fast_add(PyObject *module)
+int pyusdt_module_add_methods(PyObject *module)
 {
     PyTypeObject *type = pyusdt_context_type();
     struct pyusdt_context *context = type != NULL ? pyusdt_context_new(type) : NULL;
@@ -246,9 +248,9 @@ int pyusdt_fast_add(PyObject *module)
         context->task_numbers); /* for who reads them from outside; nobody writes by it */
     Py_INCREF(context->probe_type);
     Py_INCREF(context->tag_variable);
-    if (numbers == NULL || add(module, "Probe", (PyObject *)context->probe_type) < 0 ||
-        add(module, "tag_variable", context->tag_variable) < 0 ||
-        add(module, "task_numbers", numbers) < 0)
+    if (numbers == NULL || add_object(module, "Probe", (PyObject *)context->probe_type) < 0 ||
+        add_object(module, "tag_variable", context->tag_variable) < 0 ||
+        add_object(module, "task_numbers", numbers) < 0)
         goto out;
     result = add_callables(module, (PyObject *)context, public_name);
 out:
@@ -257,14 +259,14 @@ out:
     return result;
 }
 
-int pyusdt_fast_publish(const char *module_name)
+int pyusdt_module_publish(const char *module_name)
 {
     const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES(module_name)};
 
     return pyusdt_publish(table, sizeof table / sizeof table[0]);
 }
 
-int pyusdt_fast_available(void)
+int pyusdt_module_has_sites(void)
 {
     return PYUSDT_SITES;
 }

@@ -9,12 +9,12 @@
 
 /* Adds p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, the tags' functions and tag_variable to the
  * module.  0, or -1 with an exception. */
-int pyusdt_fast_add(PyObject *module);
+int pyusdt_module_add_methods(PyObject *module);
 
 /* Makes the process traceable: the probe table under the module's file name.  0 or -errno. */
-int pyusdt_fast_publish(const char *module_name);
+int pyusdt_module_publish(const char *module_name);
 
 /* 1 if this build has USDT sites, else 0. */
-int pyusdt_fast_available(void);
+int pyusdt_module_has_sites(void);
 
 #endif

@@ -20,9 +20,9 @@ struct probe {
     struct pyusdt_context *context;
     struct pyusdt_probe_site
         site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
-    struct pyusdt_test test; /* for who asks in C */
-    unsigned most;           /* arguments of a call; what is more is an error, on or off */
-    struct pyusdt_own *own;  /* NULL: a user-trace probe */
+    struct pyusdt_test test;        /* for who asks in C */
+    unsigned max_arguments_of_call; /* arguments of a call; what is more is an error, on or off */
+    struct pyusdt_app_probe *app;   /* NULL: a user-trace probe */
 };
 
 static const struct pyusdt_probe_desc families[] = {PYUSDT_USER_TRACE_FAMILIES(NULL)};
@@ -56,13 +56,13 @@ static int find_probe(const char *name)
 
 static inline Py_ssize_t max_arguments(const struct probe *self)
 {
-    return (Py_ssize_t)self->most;
+    return (Py_ssize_t)self->max_arguments_of_call;
 }
 
 static inline int is_enabled(const struct probe *self)
 {
 #if defined(PYUSDT_SITES_DTRACE)
-    if (self->own == NULL)
+    if (self->app == NULL)
         return pyusdt_enabled(self->site.index);
 #endif
     return pyusdt_site_enabled(&self->site);
@@ -88,21 +88,21 @@ static PyObject *probe_test(PyObject *object, PyObject *unused)
     return PyCapsule_New(&self->test, PYUSDT_TEST_CAPSULE, NULL);
 }
 
-static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *fire_probe(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    if (self->own != NULL)
-        return pyusdt_offer_own(self->own, args, nargs);
+    if (self->app != NULL)
+        return pyusdt_app_probe_fire(self->app, args, nargs);
     if (self->site.index == PYUSDT_USER_TRACE_S1)
-        return pyusdt_offer_message(nargs > 0 ? args[0] : Py_None);
-    return pyusdt_call_probe(self->context, self->site.index, args, nargs);
+        return pyusdt_fire_message(nargs > 0 ? args[0] : Py_None);
+    return pyusdt_fire_arguments(self->context, self->site.index, args, nargs);
 }
 
 /* Of an own provider's probe with names: puts what keywords gave into the values' places. The number of values, -1 with an exception. */
 static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, PyObject **values)
 {
-    PyObject *names = self->own != NULL ? self->own->names : NULL;
-    Py_ssize_t most = nargs;
+    PyObject *names = self->app != NULL ? self->app->names : NULL;
+    Py_ssize_t max_arguments_of_call = nargs;
 
     for (Py_ssize_t i = 0; i < PYUSDT_MAX_ARGS; i++)
         values[i] = i < nargs ? args[i] : Py_None;
@@ -118,10 +118,10 @@ static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args
             return -1;
         }
         values[i] = args[nargs + k];
-        if (i >= most)
-            most = i + 1;
+        if (i >= max_arguments_of_call)
+            max_arguments_of_call = i + 1;
     }
-    return most;
+    return max_arguments_of_call;
 }
 
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
@@ -143,7 +143,7 @@ static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_
     }
     if (!has_work(self))
         Py_RETURN_FALSE;
-    return fire(self, args, nargs);
+    return fire_probe(self, args, nargs);
 }
 
 /* Fires with what the function has returned. */
@@ -164,7 +164,7 @@ static PyObject *fire_result(const struct probe *self, PyObject *result)
                                 max_arguments(self), nargs);
         nargs = max_arguments(self);
     }
-    return fire(self, args, nargs);
+    return fire_probe(self, args, nargs);
 }
 
 /* The function is the application's, but runs only while somebody traces: what it raises ends here, and the event is
@@ -187,7 +187,7 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
         if (pyusdt_is_strict())
             return NULL;
         pyusdt_swallow_exception();
-        return fire(self, NULL, 0);
+        return fire_probe(self, NULL, 0);
     }
     fired = fire_result(self, result);
     Py_DECREF(result);
@@ -217,14 +217,14 @@ static PyObject *probe_max_arguments(PyObject *self, void *unused)
 
 static PyObject *probe_name(PyObject *object, void *unused)
 {
-    const struct pyusdt_own *own = ((struct probe *)object)->own;
+    const struct pyusdt_app_probe *app = ((struct probe *)object)->app;
     unsigned index = ((struct probe *)object)->site.index, first = 0;
     size_t i = 0;
 
     (void)unused;
-    if (own != NULL) {
-        Py_INCREF(own->name);
-        return own->name;
+    if (app != NULL) {
+        Py_INCREF(app->name);
+        return app->name;
     }
     while (index - first >= families[i].count)
         first += families[i++].count;
@@ -235,41 +235,41 @@ static PyObject *probe_name(PyObject *object, void *unused)
 
 static PyObject *probe_provider(PyObject *object, void *unused)
 {
-    const struct pyusdt_own *own = ((struct probe *)object)->own;
+    const struct pyusdt_app_probe *app = ((struct probe *)object)->app;
 
     (void)unused;
-    if (own == NULL)
+    if (app == NULL)
         return PyUnicode_FromString("pyusdt");
-    Py_INCREF(own->provider);
-    return own->provider;
+    Py_INCREF(app->provider);
+    return app->provider;
 }
 
 static PyObject *probe_path(PyObject *object, void *unused)
 {
-    const struct pyusdt_own *own = ((struct probe *)object)->own;
+    const struct pyusdt_app_probe *app = ((struct probe *)object)->app;
 
     (void)unused;
-    if (own == NULL)
+    if (app == NULL)
         Py_RETURN_NONE;
-    Py_INCREF(own->path);
-    return own->path;
+    Py_INCREF(app->path);
+    return app->path;
 }
 
 /* In another process the same names and types are the same probe. */
 static PyObject *probe_reduce(PyObject *object, PyObject *unused)
 {
-    const struct pyusdt_own *own = ((struct probe *)object)->own;
+    const struct pyusdt_app_probe *app = ((struct probe *)object)->app;
     PyObject *module = PyImport_ImportModule("pyusdt.providers"), *maker = NULL, *reduced = NULL;
 
     (void)unused;
     if (module != NULL)
-        maker = PyObject_GetAttrString(module, own ? "probe_again" : "user_trace_again");
+        maker = PyObject_GetAttrString(module, app ? "probe_again" : "user_trace_again");
     Py_XDECREF(module);
     if (maker == NULL)
         return NULL;
-    if (own)
-        reduced = Py_BuildValue("(O(OOy#O))", maker, own->provider, own->name, own->type,
-                                (Py_ssize_t)own->nargs, own->names);
+    if (app)
+        reduced = Py_BuildValue("(O(OOy#O))", maker, app->provider, app->name, app->type,
+                                (Py_ssize_t)app->nargs, app->names);
     else
         reduced = Py_BuildValue("(O(N))", maker, probe_name(object, NULL));
     Py_DECREF(maker);
@@ -292,7 +292,7 @@ static void probe_dealloc(PyObject *object)
 
     PyObject_GC_UnTrack(object);
     Py_CLEAR(((struct probe *)object)->context);
-    pyusdt_own_free(((struct probe *)object)->own);
+    pyusdt_app_probe_free(((struct probe *)object)->app);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -364,7 +364,7 @@ PyTypeObject *pyusdt_probe_type(void)
 }
 
 static struct probe *new_probe(struct pyusdt_context *context, struct pyusdt_probe_site site,
-                               unsigned most)
+                               unsigned max_arguments_of_call)
 {
     struct probe *probe = (struct probe *)context->probe_type->tp_alloc(context->probe_type, 0);
 
@@ -374,7 +374,7 @@ static struct probe *new_probe(struct pyusdt_context *context, struct pyusdt_pro
     probe->context = context;
     Py_INCREF(context);
     probe->site = site;
-    probe->most = most;
+    probe->max_arguments_of_call = max_arguments_of_call;
     return probe;
 }
 
@@ -403,14 +403,14 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
                                  site.index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES);
 }
 
-PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own)
+PyObject *pyusdt_probe_from_app(struct pyusdt_context *context, struct pyusdt_app_probe *app)
 {
-    struct probe *probe = new_probe(context, own->site, own->nargs);
+    struct probe *probe = new_probe(context, app->site, app->nargs);
 
     if (probe == NULL) {
-        pyusdt_own_free(own);
+        pyusdt_app_probe_free(app);
         return NULL;
     }
-    probe->own = own;
+    probe->app = app;
     return (PyObject *)probe;
 }

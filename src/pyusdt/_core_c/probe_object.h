@@ -16,8 +16,8 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name);
 /* The is-enabled test of a Probe object. */
 int pyusdt_probe_enabled(PyObject *probe);
 
-/* The object of an own provider's probe, which takes `own` over, also where it fails (NULL with an exception). */
-struct pyusdt_own;
-PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own);
+/* The object of an own provider's probe, which takes `app` over, also where it fails (NULL with an exception). */
+struct pyusdt_app_probe;
+PyObject *pyusdt_probe_from_app(struct pyusdt_context *context, struct pyusdt_app_probe *app);
 
 #endif

@@ -13,7 +13,7 @@
 #define TRIES 16 /* for a place's number, which the core may have no room or no time for */
 
 /* What is remembered with a code object's place (_core_c/vm/code_entries.c). */
-struct known {
+struct code_lines {
     uint32_t place; /* 0: it has no number yet */
     uint32_t tries;
     uint32_t units;  /* of code */
@@ -25,7 +25,7 @@ static int started;
 
 /* ---- a function ---- */
 
-static uint32_t units_of(PyCodeObject *code)
+static uint32_t count_units(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
     return (uint32_t)Py_SIZE(code);
@@ -35,31 +35,33 @@ static uint32_t units_of(PyCodeObject *code)
 }
 
 /* Another thread that does the same is as good. */
-static struct known *known_add(struct pyusdt_vm_place *place, PyCodeObject *code)
+static struct code_lines *add_code_lines(struct pyusdt_vm_place *place, PyCodeObject *code)
 {
-    uint32_t units = units_of(code);
-    struct known *known = calloc(1, sizeof *known + units * sizeof known->line[0]);
-    void *there = NULL;
+    uint32_t units = count_units(code);
+    struct code_lines *code_lines =
+        calloc(1, sizeof *code_lines + units * sizeof code_lines->line[0]);
+    void *before = NULL;
 
-    if (known == NULL)
+    if (code_lines == NULL)
         return NULL;
-    known->units = units;
-    if (__atomic_compare_exchange_n(&place->stack, &there, known, 0, __ATOMIC_ACQ_REL,
+    code_lines->units = units;
+    if (__atomic_compare_exchange_n(&place->stack, &before, code_lines, 0, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
-        return known;
-    free(known);
-    return there;
+        return code_lines;
+    free(code_lines);
+    return before;
 }
 
-static struct known *known_of(PyCodeObject *code)
+static struct code_lines *find_code_lines(PyCodeObject *code)
 {
     struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
-    struct known *known = place != NULL ? __atomic_load_n(&place->stack, __ATOMIC_ACQUIRE) : NULL;
+    struct code_lines *code_lines =
+        place != NULL ? __atomic_load_n(&place->stack, __ATOMIC_ACQUIRE) : NULL;
 
-    return known != NULL || place == NULL ? known : known_add(place, code);
+    return code_lines != NULL || place == NULL ? code_lines : add_code_lines(place, code);
 }
 
-static PyObject *name_of(const PyCodeObject *code)
+static PyObject *read_name(const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
     return code->co_qualname;
@@ -69,54 +71,55 @@ static PyObject *name_of(const PyCodeObject *code)
 }
 
 /* Names are written here, once; no module, which only the frame's variables know. */
-__attribute__((noinline, cold)) static uint32_t place_ask(struct known *known, PyCodeObject *code)
+__attribute__((noinline, cold)) static uint32_t number_place(struct code_lines *code_lines,
+                                                             PyCodeObject *code)
 {
     struct pyusdt_text_source sources[2];
     struct pyusdt_string strings[2];
 
-    if (known->tries++ >= TRIES)
+    if (code_lines->tries++ >= TRIES)
         return 0;
-    pyusdt_text_source_open(&sources[0], name_of(code));
+    pyusdt_text_source_open(&sources[0], read_name(code));
     pyusdt_text_source_open(&sources[1], code->co_filename);
     for (int i = 0; i < 2; i++)
         pyusdt_string_set(&strings[i], &sources[i]);
-    known->place = pyusdt_place("", strings[0].address != NULL ? strings[0].address : "",
-                                strings[1].address != NULL ? strings[1].address : "",
-                                (uint32_t)code->co_firstlineno);
+    code_lines->place = pyusdt_place("", strings[0].address != NULL ? strings[0].address : "",
+                                     strings[1].address != NULL ? strings[1].address : "",
+                                     (uint32_t)code->co_firstlineno);
     for (int i = 0; i < 2; i++)
         pyusdt_text_source_close(&sources[i]);
-    return known->place;
+    return code_lines->place;
 }
 
-__attribute__((noinline, cold)) static uint32_t line_ask(struct known *known, PyCodeObject *code,
-                                                         uint32_t unit)
+__attribute__((noinline, cold)) static uint32_t find_line(struct code_lines *code_lines,
+                                                          PyCodeObject *code, uint32_t unit)
 {
     int line = PyCode_Addr2Line(code, (int)(2 * unit));
 
-    known->line[unit] = line > 0 ? (uint32_t)line + 1 : 1;
-    return known->line[unit] - 1;
+    code_lines->line[unit] = line > 0 ? (uint32_t)line + 1 : 1;
+    return code_lines->line[unit] - 1;
 }
 
 /* unit: where in the code; before its beginning: the function has not begun. */
-static uint64_t frame_of(PyCodeObject *code, int64_t unit)
+static uint64_t make_frame(PyCodeObject *code, int64_t unit)
 {
-    struct known *known = known_of(code);
+    struct code_lines *code_lines = find_code_lines(code);
     uint32_t place, line = 0;
 
-    if (known == NULL)
+    if (code_lines == NULL)
         return pyusdt_frame(0, 0);
-    place = known->place != 0 ? known->place : place_ask(known, code);
+    place = code_lines->place != 0 ? code_lines->place : number_place(code_lines, code);
     if (unit < 0)
         line = (uint32_t)code->co_firstlineno;
-    else if (unit < known->units)
-        line =
-            known->line[unit] != 0 ? known->line[unit] - 1 : line_ask(known, code, (uint32_t)unit);
+    else if (unit < code_lines->units)
+        line = code_lines->line[unit] != 0 ? code_lines->line[unit] - 1
+                                           : find_line(code_lines, code, (uint32_t)unit);
     return pyusdt_frame(place, line);
 }
 
 /* ---- the chain of frames ---- */
 
-static inline char *pointer_at(const char *address, uint32_t offset)
+static inline char *read_pointer(const char *address, uint32_t offset)
 {
     char *value;
 
@@ -124,18 +127,18 @@ static inline char *pointer_at(const char *address, uint32_t offset)
     return value;
 }
 
-static const char *innermost(const PyThreadState *thread)
+static const char *find_innermost(const PyThreadState *thread)
 {
     if (layout.thread_cframe)
-        return pointer_at(pointer_at((const char *)thread, layout.thread_cframe),
-                          layout.cframe_frame);
-    return pointer_at((const char *)thread, layout.thread_frame);
+        return read_pointer(read_pointer((const char *)thread, layout.thread_cframe),
+                            layout.cframe_frame);
+    return read_pointer((const char *)thread, layout.thread_frame);
 }
 
 /* The code that a frame runs; NULL: it is no function's. */
-static PyCodeObject *code_of(const char *frame)
+static PyCodeObject *read_code(const char *frame)
 {
-    uintptr_t code = (uintptr_t)pointer_at(frame, layout.frame_code);
+    uintptr_t code = (uintptr_t)read_pointer(frame, layout.frame_code);
 
     if (layout.frame_owner != 0 &&
         (unsigned char)frame[layout.frame_owner] >= PYUSDT_PYTHON_NO_CODE)
@@ -146,10 +149,10 @@ static PyCodeObject *code_of(const char *frame)
     return code != 0 && PyCode_Check((PyObject *)code) ? (PyCodeObject *)code : NULL;
 }
 
-static int64_t unit_of(const char *frame, const PyCodeObject *code)
+static int64_t read_unit(const char *frame, const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
-    return (pointer_at(frame, layout.frame_instr) - (const char *)code -
+    return (read_pointer(frame, layout.frame_instr) - (const char *)code -
             (int64_t)layout.code_instructions) >>
            1;
 #else
@@ -162,7 +165,7 @@ static int64_t unit_of(const char *frame, const PyCodeObject *code)
 }
 
 /* The thread that runs in this interpreter, if that is the one that asks. */
-static PyThreadState *own_thread(void)
+static PyThreadState *find_thread(void)
 {
 #if PY_VERSION_HEX >= 0x030d0000
     PyThreadState *thread = PyThreadState_GetUnchecked();
@@ -189,14 +192,14 @@ static int is_entry(const char *frame)
 #endif
 }
 
-static uint32_t take(uint64_t *words, uint32_t most)
+static uint32_t read_stack(uint64_t *words, uint32_t most)
 {
-    PyThreadState *thread = own_thread();
+    PyThreadState *thread = find_thread();
     uint32_t n = 0;
 
-    for (const char *frame = thread != NULL ? innermost(thread) : NULL; frame != NULL;
-         frame = pointer_at(frame, layout.frame_previous)) {
-        PyCodeObject *code = code_of(frame);
+    for (const char *frame = thread != NULL ? find_innermost(thread) : NULL; frame != NULL;
+         frame = read_pointer(frame, layout.frame_previous)) {
+        PyCodeObject *code = read_code(frame);
         if (code == NULL) {
             if (n > 0)
                 words[n - 1] |=
@@ -208,7 +211,7 @@ static uint32_t take(uint64_t *words, uint32_t most)
             break;
         }
         words[n++] =
-            frame_of(code, unit_of(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
+            make_frame(code, read_unit(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
     }
     return n;
 }
@@ -216,7 +219,7 @@ static uint32_t take(uint64_t *words, uint32_t most)
 /* ---- beginning ---- */
 
 /* Whether this interpreter is one that the table knows. */
-static int learn_layout(void)
+static int find_layout(void)
 {
 #if PY_VERSION_HEX >= 0x030d0000
     extern const uint64_t _PyRuntime[PYUSDT_PYTHON_WORDS];
@@ -228,11 +231,11 @@ static int learn_layout(void)
 #endif
 }
 
-void pyusdt_stack_start(void)
+void pyusdt_python_stack_start(void)
 {
-    if (PyInterpreterState_Get() != PyInterpreterState_Main() || started || !learn_layout())
+    if (PyInterpreterState_Get() != PyInterpreterState_Main() || started || !find_layout())
         return;
     started = 1;
     pyusdt_native_inner = 1;
-    pyusdt_stack_taker = take;
+    pyusdt_stack_taker = read_stack;
 }

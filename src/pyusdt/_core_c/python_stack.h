@@ -10,6 +10,6 @@
 #include <Python.h>
 
 /* From now on events have stacks, where this interpreter is one that can be walked. */
-void pyusdt_stack_start(void);
+void pyusdt_python_stack_start(void);
 
 #endif

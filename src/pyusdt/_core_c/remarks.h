@@ -4,17 +4,17 @@
 
 #include "pyusdt.h"
 
-enum pyusdt_remark_place {
-    PYUSDT_VM_LACK_CODE, /* the parts of the provider python that may lack something */
-    PYUSDT_VM_LACK_TASKS,
-    PYUSDT_VM_LACK_MEMORY,
-    PYUSDT_VM_LACK_INTERPRETERS,
-    PYUSDT_VM_LACK_PARTS,
-    PYUSDT_VM_HINT = PYUSDT_VM_LACK_PARTS, /* that provider's hint */
-    PYUSDT_FRAMEWORK_LACK,                 /* what instrument/ says */
-    PYUSDT_TASKS_SHARE,                    /* _core_c/task_numbers.h */
-    PYUSDT_REMARK_PLACES
+enum pyusdt_remark_slot {
+    PYUSDT_VM_REASON_CODE, /* the parts of the provider python that may lack something */
+    PYUSDT_VM_REASON_TASKS,
+    PYUSDT_VM_REASON_MEMORY,
+    PYUSDT_VM_REASON_INTERPRETERS,
+    PYUSDT_VM_REASONS,
+    PYUSDT_VM_HINT = PYUSDT_VM_REASONS, /* that provider's hint */
+    PYUSDT_FRAMEWORK_REASON,            /* what instrument/ says */
+    PYUSDT_REMARK_OF_TASKS,             /* _core_c/task_numbers.h */
+    PYUSDT_REMARK_SLOTS
 };
-_Static_assert(PYUSDT_REMARK_PLACES == PYUSDT_REMARKS, "there are as many places");
+_Static_assert(PYUSDT_REMARK_SLOTS == PYUSDT_REMARKS, "there are as many places");
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <Python.h>
 
-struct pyusdt_pending {
-    int there;
+struct pyusdt_saved_exception {
+    int is_set;
 #if PY_VERSION_HEX >= 0x030c0000
     PyObject *exception;
 #else
@@ -15,26 +15,26 @@ struct pyusdt_pending {
 #endif
 };
 
-static inline void pyusdt_pending_save(struct pyusdt_pending *pending)
+static inline void pyusdt_exception_save(struct pyusdt_saved_exception *saved)
 {
-    pending->there = PyErr_Occurred() != NULL;
-    if (!pending->there)
+    saved->is_set = PyErr_Occurred() != NULL;
+    if (!saved->is_set)
         return;
 #if PY_VERSION_HEX >= 0x030c0000
-    pending->exception = PyErr_GetRaisedException();
+    saved->exception = PyErr_GetRaisedException();
 #else
-    PyErr_Fetch(&pending->type, &pending->value, &pending->traceback);
+    PyErr_Fetch(&saved->type, &saved->value, &saved->traceback);
 #endif
 }
 
-static inline void pyusdt_pending_restore(struct pyusdt_pending *pending)
+static inline void pyusdt_exception_restore(struct pyusdt_saved_exception *saved)
 {
-    if (!pending->there)
+    if (!saved->is_set)
         return;
 #if PY_VERSION_HEX >= 0x030c0000
-    PyErr_SetRaisedException(pending->exception);
+    PyErr_SetRaisedException(saved->exception);
 #else
-    PyErr_Restore(pending->type, pending->value, pending->traceback);
+    PyErr_Restore(saved->type, saved->value, saved->traceback);
 #endif
 }
 

@@ -10,7 +10,7 @@
 #include "target/target.h"
 
 /* Called by the weak reference of a task that has ended.  place: the dictionary, and the key. */
-static PyObject *forget(PyObject *place, PyObject *Py_UNUSED(reference))
+static PyObject *remove_ended(PyObject *place, PyObject *Py_UNUSED(reference))
 {
     if (PyDict_DelItem(PyTuple_GET_ITEM(place, 0), PyTuple_GET_ITEM(place, 1)) < 0)
         PyErr_Clear(); /* the dictionary was cleared before */
@@ -31,9 +31,9 @@ static uint64_t next_number(void)
     return number;
 }
 
-static PyObject *reference_of(PyObject *numbers, PyObject *address, PyObject *task)
+static PyObject *make_reference(PyObject *numbers, PyObject *address, PyObject *task)
 {
-    static PyMethodDef def = {"forget", forget, METH_O, NULL};
+    static PyMethodDef def = {"forget", remove_ended, METH_O, NULL};
     PyObject *place = PyTuple_Pack(2, numbers, address);
     PyObject *callback = place != NULL ? PyCFunction_New(&def, place) : NULL;
     PyObject *reference = callback != NULL ? PyWeakref_NewRef(task, callback) : NULL;
@@ -44,10 +44,10 @@ static PyObject *reference_of(PyObject *numbers, PyObject *address, PyObject *ta
 }
 
 /* name: or NULL.  New reference to the entry: (number, weak reference, name or None). */
-static PyObject *add(PyObject *numbers, PyObject *address, PyObject *task, PyObject *name)
+static PyObject *add_entry(PyObject *numbers, PyObject *address, PyObject *task, PyObject *name)
 {
     PyObject *number = PyBytes_FromFormat("%zu", (size_t)next_number());
-    PyObject *reference = number != NULL ? reference_of(numbers, address, task) : NULL;
+    PyObject *reference = number != NULL ? make_reference(numbers, address, task) : NULL;
     PyObject *entry = reference != NULL
                           ? PyTuple_Pack(3, number, reference, name != NULL ? name : Py_None)
                           : NULL;
@@ -60,7 +60,7 @@ static PyObject *add(PyObject *numbers, PyObject *address, PyObject *task, PyObj
 }
 
 /* New reference to the entry, or NULL: there is none, perhaps with an exception. */
-static PyObject *find(PyObject *numbers, PyObject *address)
+static PyObject *find_entry(PyObject *numbers, PyObject *address)
 {
     PyObject *entry = PyDict_GetItemWithError(numbers, address);
 
@@ -74,9 +74,9 @@ PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task)
 
     if (address == NULL)
         return NULL;
-    entry = find(context->task_numbers, address);
+    entry = find_entry(context->task_numbers, address);
     if (entry == NULL && !PyErr_Occurred())
-        entry = add(context->task_numbers, address, task, NULL);
+        entry = add_entry(context->task_numbers, address, task, NULL);
     if (entry != NULL)
         Py_INCREF(number = PyTuple_GET_ITEM(entry, 0));
     Py_XDECREF(entry);
@@ -85,7 +85,7 @@ PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task)
 }
 
 /* The first greenlet of a thread has no parent. */
-static int is_first(PyObject *greenlet)
+static int is_of_thread(PyObject *greenlet)
 {
     PyObject *parent = PyObject_GetAttrString(greenlet, "parent");
     int first = parent == Py_None;
@@ -95,7 +95,7 @@ static int is_first(PyObject *greenlet)
 }
 
 /* gevent's greenlets have a name, others none. */
-static PyObject *name_of(PyObject *greenlet)
+static PyObject *read_name(PyObject *greenlet)
 {
     PyObject *name = PyObject_GetAttrString(greenlet, "name");
 
@@ -109,10 +109,10 @@ static PyObject *add_greenlet(PyObject *numbers, PyObject *address, PyObject *gr
 {
     PyObject *name, *entry;
 
-    if (is_first(greenlet) || PyErr_Occurred())
+    if (is_of_thread(greenlet) || PyErr_Occurred())
         return NULL;
-    name = name_of(greenlet);
-    entry = add(numbers, address, greenlet, name);
+    name = read_name(greenlet);
+    entry = add_entry(numbers, address, greenlet, name);
     Py_XDECREF(name);
     return entry;
 }
@@ -124,7 +124,7 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
 
     if (address == NULL)
         return;
-    entry = find(context->task_numbers, address);
+    entry = find_entry(context->task_numbers, address);
     if (entry == NULL && !PyErr_Occurred())
         entry = add_greenlet(context->task_numbers, address, greenlet);
     if (entry != NULL) {
@@ -137,7 +137,7 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
 
 /* ---- tasks that share a thread ---- */
 
-uint32_t pyusdt_task_looks;
+uint32_t pyusdt_task_checks;
 
 /* What a function of a loaded module returns: new reference, or NULL, perhaps with an exception. */
 static PyObject *call_loaded(const char *module_name, const char *function_name, PyObject *argument)
@@ -175,14 +175,14 @@ static int is_another(const void **before, const void *now)
     return now != NULL && now != *before;
 }
 
-static void look(int with_tasks)
+static void detect_several(int with_tasks)
 {
     static _Thread_local const void *task_before, *greenlet_before;
-    struct pyusdt_pending pending;
+    struct pyusdt_saved_exception saved;
     int has_loop = 0, are_several;
     PyObject *task, *greenlet = NULL;
 
-    pyusdt_pending_save(&pending);
+    pyusdt_exception_save(&saved);
     task = with_tasks ? running_task(&has_loop) : NULL;
     if (!has_loop && !PyErr_Occurred())
         greenlet = call_loaded("greenlet", "getcurrent", NULL);
@@ -191,23 +191,23 @@ static void look(int with_tasks)
     are_several = is_another(&task_before, task) || is_another(&greenlet_before, greenlet);
     Py_XDECREF(task); /* who runs does not end now */
     Py_XDECREF(greenlet);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     if (are_several &&
         pyusdt_remark_set(
-            PYUSDT_TASKS_SHARE, "", "",
+            PYUSDT_REMARK_OF_TASKS, "", "",
             "fires probes in several asyncio tasks or greenlets of a thread, which share self->x; of user_trace probes task->x is a "
             "variable of each",
             PYUSDT_REMARK_SHARED) == 0)
-        __atomic_store_n(&pyusdt_task_looks, PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
+        __atomic_store_n(&pyusdt_task_checks, PYUSDT_TASKS_REPORTED, __ATOMIC_RELAXED);
 }
 
-void pyusdt_look_for_tasks(void)
+void pyusdt_detect_tasks(void)
 {
-    look(1);
+    detect_several(1);
 }
 
-void pyusdt_look_for_greenlets(void)
+void pyusdt_detect_greenlets(void)
 {
-    if (__atomic_load_n(&pyusdt_task_looks, __ATOMIC_RELAXED) != PYUSDT_TASKS_TOLD)
-        look(0);
+    if (__atomic_load_n(&pyusdt_task_checks, __ATOMIC_RELAXED) != PYUSDT_TASKS_REPORTED)
+        detect_several(0);
 }

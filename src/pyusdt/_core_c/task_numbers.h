@@ -9,10 +9,10 @@
 
 #include "_core_c/event_context.h"
 
-#define PYUSDT_FIRST_TASK_LOOKS 64
-#define PYUSDT_TASK_LOOK_EACH \
+#define PYUSDT_FIRST_TASK_CHECKS 64
+#define PYUSDT_TASK_CHECK_EACH \
     1024 /* of the firings behind them: a look costs as much as three firings */
-#define PYUSDT_TASKS_TOLD UINT32_MAX
+#define PYUSDT_TASKS_REPORTED UINT32_MAX
 
 /* New reference to bytes, or NULL with an exception. */
 PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task);
@@ -24,21 +24,21 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
 
 /* Once two asyncio tasks or greenlets of one thread have fired, tells so those tracers whose scripts have self-> variables, which are
  * the thread's.  Called at each firing: looks at the first ones and at a few of the others, until it is told. */
-void pyusdt_look_for_tasks(void);
+void pyusdt_detect_tasks(void);
 
 /* The same for greenlets alone, where coroutines tell of their turns themselves.  Called at the first event of each function. */
-void pyusdt_look_for_greenlets(void);
+void pyusdt_detect_greenlets(void);
 
-static inline void pyusdt_notice_tasks(void)
+static inline void pyusdt_detect_tasks_sometimes(void)
 {
-    extern uint32_t pyusdt_task_looks __attribute__((visibility("hidden")));
-    uint32_t n = __atomic_load_n(&pyusdt_task_looks, __ATOMIC_RELAXED);
+    extern uint32_t pyusdt_task_checks __attribute__((visibility("hidden")));
+    uint32_t n = __atomic_load_n(&pyusdt_task_checks, __ATOMIC_RELAXED);
 
-    if (n == PYUSDT_TASKS_TOLD)
+    if (n == PYUSDT_TASKS_REPORTED)
         return;
-    __atomic_store_n(&pyusdt_task_looks, (n + 1) % PYUSDT_TASKS_TOLD, __ATOMIC_RELAXED);
-    if (n < PYUSDT_FIRST_TASK_LOOKS || n % PYUSDT_TASK_LOOK_EACH == 0)
-        pyusdt_look_for_tasks();
+    __atomic_store_n(&pyusdt_task_checks, (n + 1) % PYUSDT_TASKS_REPORTED, __ATOMIC_RELAXED);
+    if (n < PYUSDT_FIRST_TASK_CHECKS || n % PYUSDT_TASK_CHECK_EACH == 0)
+        pyusdt_detect_tasks();
 }
 
 #endif

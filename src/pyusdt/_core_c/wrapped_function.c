@@ -28,7 +28,7 @@ static PyObject *wrapped_vectorcall(PyObject *object, PyObject *const *args, siz
     return PyObject_Vectorcall(callee, args, nargsf, keywords);
 }
 
-static PyObject *wrapped_get(PyObject *self, PyObject *instance, PyObject *owner)
+static PyObject *wrapped_descr_get(PyObject *self, PyObject *instance, PyObject *owner)
 {
     (void)owner;
     if (instance == NULL || instance == Py_None) {
@@ -115,7 +115,7 @@ PyTypeObject *pyusdt_wrapped_type(void)
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyType_Slot slots[] = {
-        {Py_tp_call, PyVectorcall_Call},    {Py_tp_descr_get, wrapped_get},
+        {Py_tp_call, PyVectorcall_Call},    {Py_tp_descr_get, wrapped_descr_get},
         {Py_tp_getattro, wrapped_getattro}, {Py_tp_setattro, PyObject_GenericSetAttr},
         {Py_tp_repr, wrapped_repr},         {Py_tp_dealloc, wrapped_dealloc},
         {Py_tp_traverse, wrapped_traverse}, {Py_tp_clear, wrapped_clear},

@@ -17,14 +17,14 @@
      PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define CREATE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_TASK_CREATE) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define TEXTS 4
-#define DEEPEST 200 /* of a chain of awaits that is looked through */
+#define MAX_DEPTH 200 /* of a chain of awaits that is looked through */
 
-enum how { RETURNED, RAISED, CANCELLED };
+enum end { RETURNED, RAISED, CANCELLED };
 
 /* ---- looking, without running the program's code ---- */
 
 /* An attribute as object.__getattribute__ finds it; new reference, or NULL. */
-static PyObject *look(PyObject *object, const char *name)
+static PyObject *read_attribute(PyObject *object, const char *name)
 {
     PyObject *string = PyUnicode_InternFromString(name);
     PyObject *value = string != NULL ? PyObject_GenericGetAttr(object, string) : NULL;
@@ -36,12 +36,12 @@ static PyObject *look(PyObject *object, const char *name)
 }
 
 /* What a method of C gives, or, where asyncio is the one in Python, what the attribute is; new reference, or NULL. */
-static PyObject *ask(PyObject *task, const char *method, const char *name)
+static PyObject *read_method_or_attribute(PyObject *task, const char *method, const char *name)
 {
-    PyObject *function = look(task, method), *value = NULL;
+    PyObject *function = read_attribute(task, method), *value = NULL;
 
     if (function == NULL || !PyCFunction_Check(function)) {
-        value = look(task, name);
+        value = read_attribute(task, name);
     } else {
         value = PyObject_CallNoArgs(function);
         if (value == NULL)
@@ -57,9 +57,10 @@ static int is_coroutine(PyObject *object)
 }
 
 /* What a coroutine waits for itself; new reference, or NULL. */
-static PyObject *inner(PyObject *coroutine)
+static PyObject *find_inner(PyObject *coroutine)
 {
-    PyObject *next = look(coroutine, PyCoro_CheckExact(coroutine) ? "cr_await" : "gi_yieldfrom");
+    PyObject *next =
+        read_attribute(coroutine, PyCoro_CheckExact(coroutine) ? "cr_await" : "gi_yieldfrom");
 
     if (next != NULL && !is_coroutine(next))
         Py_CLEAR(next);
@@ -67,12 +68,12 @@ static PyObject *inner(PyObject *coroutine)
 }
 
 /* The innermost of the coroutines that a coroutine waits for; new reference. */
-static PyObject *innermost(PyObject *coroutine)
+static PyObject *find_innermost(PyObject *coroutine)
 {
     PyObject *next;
 
     Py_INCREF(coroutine);
-    for (int depth = 0; depth < DEEPEST && (next = inner(coroutine)) != NULL; depth++) {
+    for (int depth = 0; depth < MAX_DEPTH && (next = find_inner(coroutine)) != NULL; depth++) {
         Py_DECREF(coroutine);
         coroutine = next;
     }
@@ -80,11 +81,11 @@ static PyObject *innermost(PyObject *coroutine)
 }
 
 /* Its qualified name; of what is not Python's own coroutine, its type's.  New reference, or NULL. */
-static PyObject *name_of(PyObject *coroutine)
+static PyObject *read_name(PyObject *coroutine)
 {
     if (coroutine == NULL)
         return NULL;
-    return is_coroutine(coroutine) ? look(coroutine, "__qualname__")
+    return is_coroutine(coroutine) ? read_attribute(coroutine, "__qualname__")
                                    : PyUnicode_FromString(Py_TYPE(coroutine)->tp_name);
 }
 
@@ -92,7 +93,7 @@ static PyObject *name_of(PyObject *coroutine)
 
 static PyTypeObject *task_type; /* asyncio.Task, or NULL until it is loaded */
 
-static PyObject *loaded(const char *name)
+static PyObject *find_module(const char *name)
 {
     PyObject *modules = PyImport_GetModuleDict();
 
@@ -101,7 +102,7 @@ static PyObject *loaded(const char *name)
 
 static void find_type(void)
 {
-    PyObject *tasks = loaded("asyncio.tasks");
+    PyObject *tasks = find_module("asyncio.tasks");
     PyObject *type = tasks != NULL && PyModule_Check(tasks)
                          ? PyDict_GetItemString(PyModule_GetDict(tasks), "Task")
                          : NULL;
@@ -111,9 +112,9 @@ static void find_type(void)
 }
 
 /* The task whose step a handle's callback is; new reference, or NULL: it is another callback. */
-static PyObject *task_of(PyObject *handle)
+static PyObject *find_task(PyObject *handle)
 {
-    PyObject *callback = look(handle, "_callback"), *task = NULL;
+    PyObject *callback = read_attribute(handle, "_callback"), *task = NULL;
 
     if (callback == NULL)
         return NULL;
@@ -121,7 +122,7 @@ static PyObject *task_of(PyObject *handle)
         Py_XINCREF(task = PyMethod_Check(callback) ? PyMethod_GET_SELF(callback)
                                                    : PyCFunction_GET_SELF(callback));
     else if (strstr(Py_TYPE(callback)->tp_name, "TaskStepMethWrapper") != NULL)
-        task = look(callback, "__self__");
+        task = read_attribute(callback, "__self__");
     Py_DECREF(callback);
     if (task != NULL && (task_type == NULL || !PyObject_TypeCheck(task, task_type)))
         Py_CLEAR(task);
@@ -130,27 +131,27 @@ static PyObject *task_of(PyObject *handle)
 
 static int is_pending(PyObject *task)
 {
-    PyObject *state = look(task, "_state");
-    int pending = state != NULL && PyUnicode_Check(state) &&
-                  PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
+    PyObject *state = read_attribute(task, "_state");
+    int unfinished = state != NULL && PyUnicode_Check(state) &&
+                     PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
 
     Py_XDECREF(state);
-    return pending;
+    return unfinished;
 }
 
 /* Its exception, without asyncio's taking note that somebody has asked for it; new reference, or NULL. */
-static PyObject *exception_of(PyObject *task)
+static PyObject *read_exception(PyObject *task)
 {
-    PyObject *exception = look(task, "_exception");
+    PyObject *exception = read_attribute(task, "_exception");
 
     if (exception != NULL && !PyExceptionInstance_Check(exception))
         Py_CLEAR(exception);
     return exception;
 }
 
-static enum how how_done(PyObject *task, PyObject *exception)
+static enum end read_end(PyObject *task, PyObject *exception)
 {
-    PyObject *state = look(task, "_state");
+    PyObject *state = read_attribute(task, "_state");
     int cancelled = state != NULL && PyUnicode_Check(state) &&
                     PyUnicode_CompareWithASCIIString(state, "CANCELLED") == 0;
 
@@ -161,7 +162,7 @@ static enum how how_done(PyObject *task, PyObject *exception)
 /* How many wait for it, or have asked to be told of its end. */
 static uint64_t count_waiters(PyObject *task)
 {
-    PyObject *callbacks = look(task, "_callbacks");
+    PyObject *callbacks = read_attribute(task, "_callbacks");
     uint64_t n =
         callbacks != NULL && PyList_Check(callbacks) ? (uint64_t)PyList_GET_SIZE(callbacks) : 0;
 
@@ -172,15 +173,15 @@ static uint64_t count_waiters(PyObject *task)
 /* ---- events ---- */
 
 /* arg1 to arg4 where they are texts (owned; NULL: an empty one), arg3 and arg5 of task-done. */
-struct told {
+struct task_values {
     PyObject *texts[TEXTS];
-    uint64_t how, waiters;
+    uint64_t end, waiters;
 };
 
 /* The large frame, for the texts. */
-__attribute__((noinline)) static void offer(struct pyusdt_firing *firing,
-                                            enum pyusdt_pyvm_probe probe, PyObject *task,
-                                            const struct told *told)
+__attribute__((noinline)) static void offer_task(struct pyusdt_firing *firing,
+                                                 enum pyusdt_pyvm_probe probe, PyObject *task,
+                                                 const struct task_values *task_values)
 {
     struct pyusdt_text_source sources[TEXTS];
     struct pyusdt_string strings[TEXTS];
@@ -188,129 +189,132 @@ __attribute__((noinline)) static void offer(struct pyusdt_firing *firing,
     pyusdt_firing_no_more(firing, 0);
     firing->args.value[0] = (uintptr_t)task;
     for (int i = 0; i < TEXTS; i++) {
-        PyObject *text = told->texts[i];
+        PyObject *text = task_values->texts[i];
         pyusdt_text_source_open(&sources[i], text != NULL && PyUnicode_Check(text) ? text : NULL);
         pyusdt_string_set(&strings[i], &sources[i]);
         pyusdt_firing_text(firing, (unsigned)i + 1, text != NULL ? strings[i].address : "",
                            text != NULL ? strings[i].length : 0);
     }
     if (probe == PYUSDT_VM_TASK_DONE) {
-        firing->args.value[3] = told->how;
+        firing->args.value[3] = task_values->end;
         firing->args.length[3] = 0;
-        firing->args.value[5] = told->waiters;
+        firing->args.value[5] = task_values->waiters;
     }
-    pyusdt_vm_offer(firing, probe);
+    pyusdt_vm_firing_offer(firing, probe);
     for (int i = 0; i < TEXTS; i++)
         pyusdt_text_source_close(&sources[i]);
 }
 
-static void told_close(struct told *told)
+static void close_values(struct task_values *task_values)
 {
     for (int i = 0; i < TEXTS; i++)
-        Py_XDECREF(told->texts[i]);
+        Py_XDECREF(task_values->texts[i]);
 }
 
 /* What the task waits for: the name of a task, or the type of another future; new reference, or NULL: nothing, it only lets others
  * run. */
-static PyObject *waits_for(PyObject *task)
+static PyObject *read_awaited(PyObject *task)
 {
-    PyObject *future = look(task, "_fut_waiter"), *name = NULL;
+    PyObject *future = read_attribute(task, "_fut_waiter"), *name = NULL;
 
     if (future != NULL && PyObject_TypeCheck(future, task_type))
-        name = ask(future, "get_name", "_name");
+        name = read_method_or_attribute(future, "get_name", "_name");
     else if (future != NULL && future != Py_None)
         name = PyUnicode_FromString(Py_TYPE(future)->tp_name);
     Py_XDECREF(future);
     return name;
 }
 
-static void tell_suspended(struct told *told, PyObject *task, PyObject *coroutine)
+static void read_suspended(struct task_values *task_values, PyObject *task, PyObject *coroutine)
 {
-    PyObject *waits = is_coroutine(coroutine) ? innermost(coroutine) : NULL;
+    PyObject *waits = is_coroutine(coroutine) ? find_innermost(coroutine) : NULL;
 
-    told->texts[2] = name_of(waits);
-    told->texts[3] = waits_for(task);
+    task_values->texts[2] = read_name(waits);
+    task_values->texts[3] = read_awaited(task);
     Py_XDECREF(waits);
 }
 
-static void tell_done(struct told *told, PyObject *task)
+static void read_done(struct task_values *task_values, PyObject *task)
 {
-    PyObject *exception = exception_of(task);
+    PyObject *exception = read_exception(task);
 
-    told->how = how_done(task, exception);
-    told->texts[3] = exception != NULL ? PyUnicode_FromString(Py_TYPE(exception)->tp_name) : NULL;
+    task_values->end = read_end(task, exception);
+    task_values->texts[3] =
+        exception != NULL ? PyUnicode_FromString(Py_TYPE(exception)->tp_name) : NULL;
     Py_XDECREF(exception);
 }
 
-static void fire(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t waiters)
+static void fire_task(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t waiters)
 {
-    struct told told = {.waiters = waiters};
+    struct task_values task_values = {.waiters = waiters};
     struct pyusdt_firing firing;
     PyObject *coroutine;
 
-    if (!pyusdt_vm_begin(&firing, probe))
+    if (!pyusdt_vm_firing_begin(&firing, probe))
         return;
-    coroutine = ask(task, "get_coro", "_coro");
-    told.texts[0] = ask(task, "get_name", "_name");
-    told.texts[1] = name_of(coroutine);
+    coroutine = read_method_or_attribute(task, "get_coro", "_coro");
+    task_values.texts[0] = read_method_or_attribute(task, "get_name", "_name");
+    task_values.texts[1] = read_name(coroutine);
     if (probe == PYUSDT_VM_TASK_SUSPEND)
-        tell_suspended(&told, task, coroutine);
+        read_suspended(&task_values, task, coroutine);
     else if (probe == PYUSDT_VM_TASK_DONE)
-        tell_done(&told, task);
+        read_done(&task_values, task);
     PyErr_Clear(); /* no memory for a text: an empty one */
-    offer(&firing, probe, task, &told);
-    told_close(&told);
+    offer_task(&firing, probe, task, &task_values);
+    close_values(&task_values);
     Py_XDECREF(coroutine);
 }
 
 /* ---- what the event loop calls ---- */
 
 /* Handle._run: (self) */
-static PyObject *runs(PyObject *before, PyObject *const *args, Py_ssize_t n)
+static PyObject *call_run(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    struct pyusdt_pending pending = {0};
-    PyObject *task = n > 0 ? task_of(args[0]) : NULL, *result;
+    struct pyusdt_saved_exception saved = {0};
+    PyObject *task = n > 0 ? find_task(args[0]) : NULL, *result;
     uint64_t waiters = 0;
 
     if (task != NULL) {
         waiters =
             count_waiters(task); /* its end takes them away, and nobody else runs until then */
-        fire(PYUSDT_VM_TASK_RUN, task, 0);
+        fire_task(PYUSDT_VM_TASK_RUN, task, 0);
     }
     result = PyObject_Vectorcall(before, args, (size_t)n, NULL);
     if (task == NULL)
         return result;
-    pyusdt_pending_save(&pending);
-    fire(is_pending(task) ? PYUSDT_VM_TASK_SUSPEND : PYUSDT_VM_TASK_DONE, task, waiters);
+    pyusdt_exception_save(&saved);
+    fire_task(is_pending(task) ? PYUSDT_VM_TASK_SUSPEND : PYUSDT_VM_TASK_DONE, task, waiters);
     Py_DECREF(task);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     return result;
 }
 
 /* BaseEventLoop.create_task: (self, coroutine, *, name, …) -> task; one that begins eagerly may have ended by then. */
-static PyObject *creates(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static PyObject *call_create_task(PyObject *before, PyObject *const *args, Py_ssize_t n,
+                                  PyObject *names)
 {
     PyObject *task = PyObject_Vectorcall(before, args, (size_t)n, names);
 
     if (task == NULL || task_type == NULL || !PyObject_TypeCheck(task, task_type))
         return task;
-    fire(PYUSDT_VM_TASK_CREATE, task, 0);
+    fire_task(PYUSDT_VM_TASK_CREATE, task, 0);
     if (!is_pending(task))
-        fire(PYUSDT_VM_TASK_DONE, task, 0);
+        fire_task(PYUSDT_VM_TASK_DONE, task, 0);
     return task;
 }
 
-static struct pyusdt_vm_hook run_hook = {"asyncio.events",
-                                         "Handle",
-                                         "_run",
-                                         {"_run", PYUSDT_VM_FASTCALL(runs), METH_FASTCALL, NULL},
-                                         NULL,
-                                         NULL};
-static struct pyusdt_vm_hook create_hook = {
+static struct pyusdt_vm_patch run_hook = {
+    "asyncio.events",
+    "Handle",
+    "_run",
+    {"_run", PYUSDT_VM_FASTCALL(call_run), METH_FASTCALL, NULL},
+    NULL,
+    NULL};
+static struct pyusdt_vm_patch create_hook = {
     "asyncio.base_events",
     "BaseEventLoop",
     "create_task",
-    {"create_task", PYUSDT_VM_FASTCALL(creates), METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"create_task", PYUSDT_VM_FASTCALL(call_create_task), METH_FASTCALL | METH_KEYWORDS, NULL},
     NULL,
     NULL};
 
@@ -320,39 +324,39 @@ static uint32_t now_wanted;
 
 static int are_set(void)
 {
-    return ((now_wanted & STEP_PROBES) == 0 || run_hook.ours != NULL) &&
-           ((now_wanted & CREATE_PROBES) == 0 || create_hook.ours != NULL);
+    return ((now_wanted & STEP_PROBES) == 0 || run_hook.replacement != NULL) &&
+           ((now_wanted & CREATE_PROBES) == 0 || create_hook.replacement != NULL);
 }
 
-static int foreign_loop; /* uvloop is there */
+static int has_other_loop; /* uvloop is there */
 
-int pyusdt_vm_tasks_await(void)
+int pyusdt_vm_tasks_needs_import_hook(void)
 {
-    return !are_set() || (now_wanted != 0 && !foreign_loop);
+    return !are_set() || (now_wanted != 0 && !has_other_loop);
 }
 
-static void look_for_foreign_loop(void)
+static void detect_other_loop(void)
 {
-    foreign_loop = now_wanted != 0 && loaded("uvloop") != NULL;
-    pyusdt_vm_lack(
-        PYUSDT_VM_LACK_TASKS, STEP_PROBES | CREATE_PROBES,
-        foreign_loop
+    has_other_loop = now_wanted != 0 && find_module("uvloop") != NULL;
+    pyusdt_vm_set_reason(
+        PYUSDT_VM_REASON_TASKS, STEP_PROBES | CREATE_PROBES,
+        has_other_loop
             ? "uvloop is loaded, whose event loop tells nothing of its tasks: only those of asyncio's own loops are seen"
             : NULL);
 }
 
-void pyusdt_vm_tasks_loaded(void)
+void pyusdt_vm_tasks_after_import(void)
 {
     find_type();
-    look_for_foreign_loop();
+    detect_other_loop();
     if (now_wanted != 0 && task_type == NULL)
         return; /* asyncio is about to be loaded, and not all of it is there */
-    pyusdt_vm_hook_set(&run_hook, (now_wanted & STEP_PROBES) != 0);
-    pyusdt_vm_hook_set(&create_hook, (now_wanted & CREATE_PROBES) != 0);
+    pyusdt_vm_patch_set(&run_hook, (now_wanted & STEP_PROBES) != 0);
+    pyusdt_vm_patch_set(&create_hook, (now_wanted & CREATE_PROBES) != 0);
 }
 
 void pyusdt_vm_tasks_set(uint32_t wanted)
 {
     now_wanted = wanted & (STEP_PROBES | CREATE_PROBES);
-    pyusdt_vm_tasks_loaded();
+    pyusdt_vm_tasks_after_import();
 }

@@ -30,9 +30,9 @@
 #define BEFORE "PYUSDT_VM_PYTHONPATH="
 #define PATH "PYTHONPATH="
 
-static enum { NOBODY, ITSELF, WAITED_FOR, EVERYBODY } whom;
-static pid_t itself; /* where whom is ITSELF */
-static char *into;   /* INTO and its value */
+static enum { SCOPE_NONE, SCOPE_PROCESS, SCOPE_WAITED_FOR, SCOPE_CHILDREN } scope;
+static pid_t scope_pid; /* where whom is ITSELF */
+static char *into;      /* INTO and its value */
 static char *folder;
 
 /* ---- which program ---- */
@@ -74,7 +74,7 @@ static int is_python(PyObject *path)
 }
 
 /* fork_exec's second argument: the paths that are tried, the first that is there. */
-static int is_python_of(PyObject *paths)
+static int is_python_in(PyObject *paths)
 {
     PyObject *list = PySequence_Check(paths) ? PySequence_List(paths) : NULL;
     int found = 0;
@@ -140,7 +140,7 @@ static int is_waited_for(void)
 /* ---- its environment ---- */
 
 /* What is asked for; a list of bytes, NAME=VALUE each. */
-static PyObject *entries_of_mapping(PyObject *mapping)
+static PyObject *read_mapping(PyObject *mapping)
 {
     PyObject *items = PyMapping_Items(mapping), *entries = items != NULL ? PyList_New(0) : NULL;
 
@@ -159,7 +159,7 @@ static PyObject *entries_of_mapping(PyObject *mapping)
     return entries;
 }
 
-static PyObject *entries_of_ours(void)
+static PyObject *read_own_environment(void)
 {
     extern char **environ;
     PyObject *entries = PyList_New(0);
@@ -173,16 +173,15 @@ static PyObject *entries_of_ours(void)
     return entries;
 }
 
-static PyObject *entries_of(PyObject *environment)
+static PyObject *read_environment(PyObject *environment)
 {
     if (environment == NULL || environment == Py_None)
-        return entries_of_ours();
-    return PyList_Check(environment) ? PySequence_List(environment)
-                                     : entries_of_mapping(environment);
+        return read_own_environment();
+    return PyList_Check(environment) ? PySequence_List(environment) : read_mapping(environment);
 }
 
 /* The entry's value where it is one of that name (with its =), or NULL. */
-static const char *value_of(PyObject *entry, const char *name)
+static const char *find_value(PyObject *entry, const char *name)
 {
     size_t length = strlen(name);
 
@@ -192,7 +191,7 @@ static const char *value_of(PyObject *entry, const char *name)
 }
 
 /* A path of folders without ours; new reference. NULL: it has no other, or there is no memory. */
-static PyObject *path_without_us(const char *path)
+static PyObject *remove_own_folder(const char *path)
 {
     size_t length = strlen(folder);
     PyObject *left = strcmp(path, folder) != 0 ? PyBytes_FromString("") : NULL;
@@ -210,7 +209,7 @@ static PyObject *path_without_us(const char *path)
     return left;
 }
 
-static int append(PyObject *entries, PyObject *entry)
+static int append_entry(PyObject *entries, PyObject *entry)
 {
     int r = entry != NULL ? PyList_Append(entries, entry) : -1;
 
@@ -219,26 +218,26 @@ static int append(PyObject *entries, PyObject *entry)
 }
 
 /* The entries with what brings the provider in; new reference, or NULL with an exception. */
-static PyObject *entries_with_us(PyObject *environment)
+static PyObject *add_to_environment(PyObject *environment)
 {
-    PyObject *before = entries_of(environment), *entries = before != NULL ? PyList_New(0) : NULL,
-             *path = NULL;
+    PyObject *before = read_environment(environment),
+             *entries = before != NULL ? PyList_New(0) : NULL, *path = NULL;
     int failed = entries == NULL;
     const char *others;
 
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(before); i++) {
         PyObject *entry = PyList_GET_ITEM(before, i);
-        if (value_of(entry, PATH) != NULL)
-            Py_XSETREF(path, path_without_us(value_of(entry, PATH)));
-        else if (value_of(entry, INTO) == NULL && value_of(entry, BEFORE) == NULL)
+        if (find_value(entry, PATH) != NULL)
+            Py_XSETREF(path, remove_own_folder(find_value(entry, PATH)));
+        else if (find_value(entry, INTO) == NULL && find_value(entry, BEFORE) == NULL)
             failed = PyList_Append(entries, entry) < 0;
     }
     others = path != NULL ? PyBytes_AS_STRING(path) : "";
     failed = failed ||
-             append(entries,
-                    PyBytes_FromFormat(PATH "%s%s%s", folder, *others ? ":" : "", others)) < 0 ||
-             (path != NULL && append(entries, PyBytes_FromFormat(BEFORE "%s", others)) < 0) ||
-             append(entries, PyBytes_FromString(into)) < 0;
+             append_entry(entries, PyBytes_FromFormat(PATH "%s%s%s", folder, *others ? ":" : "",
+                                                      others)) < 0 ||
+             (path != NULL && append_entry(entries, PyBytes_FromFormat(BEFORE "%s", others)) < 0) ||
+             append_entry(entries, PyBytes_FromString(into)) < 0;
     if (failed)
         Py_CLEAR(entries);
     Py_XDECREF(before);
@@ -247,9 +246,10 @@ static PyObject *entries_with_us(PyObject *environment)
 }
 
 /* The same as a dict; new reference, or NULL with an exception. */
-static PyObject *environment_with_us(PyObject *environment)
+static PyObject *make_environment(PyObject *environment)
 {
-    PyObject *entries = entries_with_us(environment), *dict = entries != NULL ? PyDict_New() : NULL;
+    PyObject *entries = add_to_environment(environment),
+             *dict = entries != NULL ? PyDict_New() : NULL;
 
     for (Py_ssize_t i = 0; dict != NULL && i < PyList_GET_SIZE(entries); i++) {
         const char *entry = PyBytes_AsString(PyList_GET_ITEM(entries, i)),
@@ -271,7 +271,7 @@ static PyObject *environment_with_us(PyObject *environment)
 /* ---- what a tracer is told ---- */
 
 /* An option with which Python takes nothing from its environment; 0: none. */
-static char deaf_option(PyObject *words)
+static char find_isolating_option(PyObject *words)
 {
     for (Py_ssize_t i = 1; i < PyList_GET_SIZE(words); i++) {
         PyObject *word = PyList_GET_ITEM(words, i);
@@ -288,7 +288,7 @@ static char deaf_option(PyObject *words)
 }
 
 /* The command line, as much as a hint has room for. */
-static void show_words(PyObject *words, char *text, size_t size)
+static void write_command(PyObject *words, char *text, size_t size)
 {
     size_t used = 0;
 
@@ -301,7 +301,7 @@ static void show_words(PyObject *words, char *text, size_t size)
 }
 
 /* argv as a list of bytes; new reference, or NULL. */
-static PyObject *words_of(PyObject *argv)
+static PyObject *read_words(PyObject *argv)
 {
     PyObject *given = PySequence_Check(argv) ? PySequence_List(argv) : NULL,
              *words = given != NULL ? PyList_New(0) : NULL;
@@ -319,29 +319,30 @@ static PyObject *words_of(PyObject *argv)
 }
 
 /* The provider does not go into what is started, or may not get there. */
-static void leave_hint(PyObject *argv, const char *what, int goes, int waited)
+static void set_hint(PyObject *argv, const char *what, int injected, int waited)
 {
     static int hints;
     char text[PYUSDT_PLACE_FILE + 1], command[160], option;
-    PyObject *words = hints < HINTS_MAX ? words_of(argv) : NULL;
+    PyObject *words = hints < HINTS_MAX ? read_words(argv) : NULL;
 
     if (words == NULL)
         return;
-    option = deaf_option(words);
-    show_words(words, command, sizeof command);
+    option = find_isolating_option(words);
+    write_command(words, command, sizeof command);
     if (option != 0)
         snprintf(
             text, sizeof text,
             "has %s `%s`: with -%c Python takes nothing from its environment, so the provider python is not there",
             what, command, option);
-    else if (!goes)
+    else if (!injected)
         snprintf(text, sizeof text,
                  "has %s `%s`, another process, into which the provider python was not brought: %s",
                  what, command,
-                 whom == WAITED_FOR ? "-x pychildren brings it into every Python that is started"
+                 scope == SCOPE_WAITED_FOR
+                     ? "-x pychildren brings it into every Python that is started"
                  : waited ? "name python* in the place of python$target"
                           : "name python* in the place of python$target, with -x pychildren");
-    if (option != 0 || !goes) {
+    if (option != 0 || !injected) {
         hints++;
         pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
     }
@@ -369,31 +370,32 @@ static PyObject *call_with(PyObject *before, PyObject *const *args, Py_ssize_t n
     return result;
 }
 
-static int becomes_another(void)
+static int is_injected_at_exec(void)
 {
-    return whom == WAITED_FOR || whom == EVERYBODY || (whom == ITSELF && itself == getpid());
+    return scope == SCOPE_WAITED_FOR || scope == SCOPE_CHILDREN ||
+           (scope == SCOPE_PROCESS && scope_pid == getpid());
 }
 
 /* os.execve(path, argv, env) */
-static PyObject *executes_in(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static PyObject *call_execve(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    if (n != 3 || !becomes_another())
+    if (n != 3 || !is_injected_at_exec())
         return PyObject_Vectorcall(before, args, (size_t)n, names);
     if (is_python(args[0]))
-        leave_hint(args[1], "become", 1, 0);
-    return call_with(before, args, n, names, 2, environment_with_us(args[2]));
+        set_hint(args[1], "become", 1, 0);
+    return call_with(before, args, n, names, 2, make_environment(args[2]));
 }
 
-static struct pyusdt_vm_hook execve_hook = {
+static struct pyusdt_vm_patch execve_hook = {
     "os",     NULL,
-    "execve", {"execve", PYUSDT_VM_FASTCALL(executes_in), METH_FASTCALL | METH_KEYWORDS, NULL},
+    "execve", {"execve", PYUSDT_VM_FASTCALL(call_execve), METH_FASTCALL | METH_KEYWORDS, NULL},
     NULL,     NULL};
 
 /* os.execv(path, argv): the same with our own environment */
-static PyObject *executes(PyObject *before, PyObject *const *args, Py_ssize_t n)
+static PyObject *call_execv(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *environment = n == 2 && execve_hook.before != NULL && becomes_another()
-                                ? environment_with_us(NULL)
+    PyObject *environment = n == 2 && execve_hook.before != NULL && is_injected_at_exec()
+                                ? make_environment(NULL)
                                 : NULL,
              *result;
 
@@ -401,55 +403,62 @@ static PyObject *executes(PyObject *before, PyObject *const *args, Py_ssize_t n)
     if (environment == NULL)
         return PyObject_Vectorcall(before, args, (size_t)n, NULL);
     if (is_python(args[0]))
-        leave_hint(args[1], "become", 1, 0);
+        set_hint(args[1], "become", 1, 0);
     result = PyObject_CallFunctionObjArgs(execve_hook.before, args[0], args[1], environment, NULL);
     Py_DECREF(environment);
     return result;
 }
 
 /* Whether the provider goes into a Python that is started now; where it does not, that is told. */
-static int goes_into(PyObject *argv)
+static int is_injected(PyObject *argv)
 {
-    int waited = is_waited_for(), goes = whom == EVERYBODY || (whom == WAITED_FOR && waited);
+    int waited = is_waited_for(),
+        injected = scope == SCOPE_CHILDREN || (scope == SCOPE_WAITED_FOR && waited);
 
-    leave_hint(argv, "started", goes, waited);
-    return goes;
+    set_hint(argv, "started", injected, waited);
+    return injected;
 }
 
 /* os.posix_spawn(path, argv, env, …), and posix_spawnp */
-static PyObject *spawns(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static PyObject *call_posix_spawn(PyObject *before, PyObject *const *args, Py_ssize_t n,
+                                  PyObject *names)
 {
-    int goes = n == 3 && whom != NOBODY && is_python(args[0]) && goes_into(args[1]);
+    int injected = n == 3 && scope != SCOPE_NONE && is_python(args[0]) && is_injected(args[1]);
 
-    return call_with(before, args, n, names, 2, goes ? environment_with_us(args[2]) : NULL);
+    return call_with(before, args, n, names, 2, injected ? make_environment(args[2]) : NULL);
 }
 
 /* _posixsubprocess.fork_exec(argv, paths, …, environment: the sixth, …) */
-static PyObject *forks_and_executes(PyObject *before, PyObject *const *args, Py_ssize_t n)
+static PyObject *call_fork_exec(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    int goes = n > 5 && whom != NOBODY && is_python_of(args[1]) && goes_into(args[0]);
+    int injected = n > 5 && scope != SCOPE_NONE && is_python_in(args[1]) && is_injected(args[0]);
 
-    return call_with(before, args, n, NULL, 5, goes ? entries_with_us(args[5]) : NULL);
+    return call_with(before, args, n, NULL, 5, injected ? add_to_environment(args[5]) : NULL);
 }
 
-static struct pyusdt_vm_hook hooks[] = {
-    {"os", NULL, "execv", {"execv", PYUSDT_VM_FASTCALL(executes), METH_FASTCALL, NULL}, NULL, NULL},
+static struct pyusdt_vm_patch hooks[] = {
+    {"os",
+     NULL,
+     "execv",
+     {"execv", PYUSDT_VM_FASTCALL(call_execv), METH_FASTCALL, NULL},
+     NULL,
+     NULL},
     {"os",
      NULL,
      "posix_spawn",
-     {"posix_spawn", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL},
+     {"posix_spawn", PYUSDT_VM_FASTCALL(call_posix_spawn), METH_FASTCALL | METH_KEYWORDS, NULL},
      NULL,
      NULL},
     {"os",
      NULL,
      "posix_spawnp",
-     {"posix_spawnp", PYUSDT_VM_FASTCALL(spawns), METH_FASTCALL | METH_KEYWORDS, NULL},
+     {"posix_spawnp", PYUSDT_VM_FASTCALL(call_posix_spawn), METH_FASTCALL | METH_KEYWORDS, NULL},
      NULL,
      NULL},
     {"_posixsubprocess",
      NULL,
      "fork_exec",
-     {"fork_exec", PYUSDT_VM_FASTCALL(forks_and_executes), METH_FASTCALL, NULL},
+     {"fork_exec", PYUSDT_VM_FASTCALL(call_fork_exec), METH_FASTCALL, NULL},
      NULL,
      NULL},
 };
@@ -469,20 +478,22 @@ static int set_text(char **text, const char *first, const char *second)
     return 0;
 }
 
-PyObject *pyusdt_vm_follow(PyObject *Py_UNUSED(self), PyObject *args)
+PyObject *pyusdt_vm_inject_children(PyObject *Py_UNUSED(self), PyObject *args)
 {
     const char *asked, *start;
 
     if (!PyArg_ParseTuple(args, "ss", &asked, &start) || set_text(&into, INTO, asked) < 0 ||
         set_text(&folder, start, "") < 0)
         return NULL;
-    itself = (pid_t)strtol(asked, NULL, 10);
-    whom = strncmp(asked, "children", 8) == 0 ? EVERYBODY : itself == 0 ? WAITED_FOR : ITSELF;
+    scope_pid = (pid_t)strtol(asked, NULL, 10);
+    scope = strncmp(asked, "children", 8) == 0 ? SCOPE_CHILDREN
+            : scope_pid == 0                   ? SCOPE_WAITED_FOR
+                                               : SCOPE_PROCESS;
     Py_XDECREF(
         PyImport_ImportModule("_posixsubprocess")); /* before anybody else has its function */
     PyErr_Clear();
-    pyusdt_vm_hook_set(&execve_hook, 1);
+    pyusdt_vm_patch_set(&execve_hook, 1);
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
-        pyusdt_vm_hook_set(&hooks[i], 1);
+        pyusdt_vm_patch_set(&hooks[i], 1);
     Py_RETURN_NONE;
 }

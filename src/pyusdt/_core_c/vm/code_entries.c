@@ -16,7 +16,7 @@ struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS];
 static int watcher = -1;
 
 /* The entry of the code, or behind all of them NULL. */
-static struct pyusdt_vm_entry *find(struct pyusdt_vm_entry *entry, const PyCodeObject *code)
+static struct pyusdt_vm_entry *find_entry(struct pyusdt_vm_entry *entry, const PyCodeObject *code)
 {
     while (entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) != code)
         entry = entry->next;
@@ -24,7 +24,7 @@ static struct pyusdt_vm_entry *find(struct pyusdt_vm_entry *entry, const PyCodeO
 }
 
 /* Nobody uses it: its code was not running. */
-static void forget(struct pyusdt_vm_entry *entry)
+static void free_entry(struct pyusdt_vm_entry *entry)
 {
     free(entry->place.texts);
     free(entry->place.stack);
@@ -39,13 +39,13 @@ static int code_event(PyCodeEvent event, PyCodeObject *code)
                                         ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE)
                                         : NULL;
 
-    while ((entry = find(entry, code)) != NULL) /* two, where two threads have met it first */
-        forget(entry);
+    while ((entry = find_entry(entry, code)) != NULL) /* two, where two threads have met it first */
+        free_entry(entry);
     return 0;
 }
 
 /* An entry that is free, or one more.  NULL: no memory. */
-static struct pyusdt_vm_entry *add(PyCodeObject *code)
+static struct pyusdt_vm_entry *add_entry(PyCodeObject *code)
 {
     struct pyusdt_vm_entry **bucket = pyusdt_vm_bucket(code), *entry;
 
@@ -66,7 +66,7 @@ static struct pyusdt_vm_entry *add(PyCodeObject *code)
     return entry;
 }
 
-void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module)
+void pyusdt_vm_place_set_module(struct pyusdt_vm_place *place, PyObject *module)
 {
     PyObject *none = NULL;
 
@@ -105,10 +105,10 @@ static int is_started(void)
 struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
 {
     struct pyusdt_vm_entry *entry =
-        find(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
+        find_entry(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
 
     if (entry == NULL && is_started())
-        entry = add(code);
+        entry = add_entry(code);
     return entry != NULL ? &entry->place : NULL;
 }
 

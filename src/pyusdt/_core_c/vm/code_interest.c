@@ -26,7 +26,7 @@ struct names {
     struct pyusdt_string module, function, file;
 };
 
-static void names_set(struct names *names, PyObject *module, PyObject *function, PyObject *file)
+static void open_names(struct names *names, PyObject *module, PyObject *function, PyObject *file)
 {
     PyObject *objects[] = {module, function, file};
     struct pyusdt_string *strings[] = {&names->module, &names->function, &names->file};
@@ -40,13 +40,13 @@ static void names_set(struct names *names, PyObject *module, PyObject *function,
     }
 }
 
-static void names_close(struct names *names)
+static void close_names(struct names *names)
 {
     for (int i = 0; i < 3; i++)
         pyusdt_text_source_close(&names->sources[i]);
 }
 
-static struct pyusdt_vm_text text_copy(char **at, const struct pyusdt_string *string)
+static struct pyusdt_vm_text copy_text(char **at, const struct pyusdt_string *string)
 {
     struct pyusdt_vm_text text = {*at, string->length};
 
@@ -57,7 +57,7 @@ static struct pyusdt_vm_text text_copy(char **at, const struct pyusdt_string *st
 }
 
 /* The place has its texts from now on; 0 where there is no memory. */
-static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
+static int make_texts(struct pyusdt_vm_place *place, const struct names *names)
 {
     size_t size = names->function.length + names->file.length + names->module.length + 3;
     struct pyusdt_vm_texts *texts = malloc(sizeof *texts + size), *there = NULL;
@@ -65,9 +65,9 @@ static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
 
     if (texts == NULL)
         return 0;
-    texts->function = text_copy(&at, &names->function);
-    texts->file = text_copy(&at, &names->file);
-    texts->module = text_copy(&at, &names->module);
+    texts->function = copy_text(&at, &names->function);
+    texts->file = copy_text(&at, &names->file);
+    texts->module = copy_text(&at, &names->module);
     if (!__atomic_compare_exchange_n(&place->texts, &there, texts, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
         free(texts); /* another thread has made the same */
@@ -75,10 +75,10 @@ static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
 }
 
 /* What an event needs besides the sessions that want it; only theirs needs a number. 0 where there is no memory. */
-static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line,
+static int complete_place(struct pyusdt_vm_place *place, const struct names *names, int line,
                           int numbered)
 {
-    if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !texts_make(place, names))
+    if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !make_texts(place, names))
         return 0;
     if (numbered &&
         __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
@@ -90,7 +90,7 @@ static int place_complete(struct pyusdt_vm_place *place, const struct names *nam
 }
 
 /* Which sessions want a probe here; the flight recorder only beside a tracer. */
-static uint64_t wanted_by_tracers(unsigned index, const struct names *names)
+static uint64_t find_sessions(unsigned index, const struct names *names)
 {
     uint64_t sessions = pyusdt_place_wanted(index, names->module.address, names->function.address);
 
@@ -98,10 +98,10 @@ static uint64_t wanted_by_tracers(unsigned index, const struct names *names)
 }
 
 /* An answer, kept with the place, unless another thread does that just now. */
-static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, uint32_t generation,
-                       unsigned first, unsigned end)
+static void store_answer(struct pyusdt_vm_place *place, const uint64_t *sessions,
+                         uint32_t generation, unsigned first, unsigned end)
 {
-    if (__atomic_exchange_n(&place->keeping, 1, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&place->is_storing, 1, __ATOMIC_ACQUIRE))
         return;
     if (place->generation == 0 ||
         (int32_t)(generation - place->generation) >= 0) { /* else a younger answer is there */
@@ -109,12 +109,12 @@ static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, 
             __atomic_store_n(&place->sessions[probe], sessions[probe], __ATOMIC_RELAXED);
         __atomic_store_n(&place->generation, generation, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&place->keeping, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&place->is_storing, 0, __ATOMIC_RELEASE);
 }
 
 /* Asks which sessions want the probes [first, end) at this place; those that want `asked`. */
-static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *names, int line,
-                          unsigned first, unsigned end, enum pyusdt_pyvm_probe asked)
+static uint64_t update_place(struct pyusdt_vm_place *place, const struct names *names, int line,
+                             unsigned first, unsigned end, enum pyusdt_pyvm_probe asked)
 {
     uint32_t generation =
         pyusdt_places_generation(); /* before: what changes meanwhile is asked for again */
@@ -122,22 +122,22 @@ static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *nam
 
     for (unsigned probe = first; probe < end; probe++)
         if (pyusdt_vm_index(probe) != 0) /* else this version can not have it */
-            any |= sessions[probe] = wanted_by_tracers(pyusdt_vm_index(probe), names);
-    if ((any != 0 || pyusdt_vm_is_attached(asked)) && !place_complete(place, names, line, any != 0))
+            any |= sessions[probe] = find_sessions(pyusdt_vm_index(probe), names);
+    if ((any != 0 || pyusdt_vm_is_attached(asked)) && !complete_place(place, names, line, any != 0))
         memset(sessions, 0, sizeof sessions);
-    place_keep(place, sessions, generation, first, end);
+    store_answer(place, sessions, generation, first, end);
     return sessions[asked];
 }
 
 /* A USDT tracer gets an event here: it wants those of all places. */
-static int is_offered(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe)
+static int is_wanted_by_usdt(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe)
 {
     return pyusdt_vm_is_attached(probe) && __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* The answer that is kept; 0: it is an old one, or was given before a USDT tracer came. */
-static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe,
-                   uint64_t *sessions)
+static int read_answer(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe,
+                       uint64_t *sessions)
 {
     if (__atomic_load_n(&place->generation, __ATOMIC_ACQUIRE) != pyusdt_places_generation())
         return 0;
@@ -149,7 +149,7 @@ static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe p
 
 /* ---- code objects ---- */
 
-static PyObject *qualified_name(const PyCodeObject *code)
+static PyObject *read_qualified_name(const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
     return code->co_qualname;
@@ -159,7 +159,7 @@ static PyObject *qualified_name(const PyCodeObject *code)
 }
 
 /* __name__ of the module whose code the running frame is; borrowed, or NULL. */
-static PyObject *running_module(void)
+static PyObject *read_running_module(void)
 {
     PyObject *globals = PyEval_GetGlobals();
     PyObject *key = PyUnicode_InternFromString(
@@ -172,8 +172,8 @@ static PyObject *running_module(void)
 }
 
 /* A tracer that misspelt this one sees nothing fire: it is told then.  Few, since each is kept for the life of the process. */
-__attribute__((noinline)) static void hint_at(const struct names *names,
-                                              enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static void set_hint(const struct names *names,
+                                               enum pyusdt_pyvm_probe probe)
 {
     static int hints;
     char asked[128], text[PYUSDT_PLACE_FILE + 1];
@@ -188,28 +188,28 @@ __attribute__((noinline)) static void hint_at(const struct names *names,
     pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
 }
 
-__attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place,
-                                                   PyCodeObject *code, enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static uint64_t
+update_code_place(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)
 {
     struct names names;
     uint64_t sessions;
 
-    names_set(&names, running_module(), qualified_name(code), code->co_filename);
-    sessions = place_ask(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
+    open_names(&names, read_running_module(), read_qualified_name(code), code->co_filename);
+    sessions = update_place(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
     if (sessions != 0)
-        pyusdt_look_for_greenlets();
+        pyusdt_detect_greenlets();
     else if (pyusdt_vm_index(probe) != 0)
-        hint_at(&names, probe);
+        set_hint(&names, probe);
 #if PY_VERSION_HEX >= 0x030c0000
-    pyusdt_vm_place_of_module(place, running_module());
+    pyusdt_vm_place_set_module(place, read_running_module());
 #endif
-    names_close(&names);
+    close_names(&names);
     return sessions;
 }
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes)
+int pyusdt_vm_is_code_wanted(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes)
 {
     PyObject *module = __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
     struct names names;
@@ -217,39 +217,39 @@ int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint
 
     if (module == NULL)
         return 0; /* nobody has asked for it yet */
-    names_set(&names, module, qualified_name(code), code->co_filename);
+    open_names(&names, module, read_qualified_name(code), code->co_filename);
     for (unsigned probe = 0; probe < PYUSDT_VM_CODE_PROBES && sessions == 0; probe++)
         if ((probes & PYUSDT_VM_BIT(probe)) != 0 && pyusdt_vm_index(probe) != 0 &&
             pyusdt_wanted(pyusdt_vm_index(probe)))
-            sessions = wanted_by_tracers(pyusdt_vm_index(probe), &names);
-    names_close(&names);
+            sessions = find_sessions(pyusdt_vm_index(probe), &names);
+    close_names(&names);
     return sessions != 0;
 }
 
 #endif
 
 /* Whether some session wants it here, or a USDT tracer. */
-static inline int wants(struct pyusdt_vm_place *place, PyCodeObject *code,
-                        enum pyusdt_pyvm_probe probe, uint64_t *sessions)
+static inline int is_wanted(struct pyusdt_vm_place *place, PyCodeObject *code,
+                            enum pyusdt_pyvm_probe probe, uint64_t *sessions)
 {
     if (place == NULL)
         return 0;
-    if (__builtin_expect(!is_kept(place, probe, sessions), 0))
-        *sessions = code_ask(place, code, probe);
-    return *sessions != 0 || is_offered(place, probe);
+    if (__builtin_expect(!read_answer(place, probe, sessions), 0))
+        *sessions = update_code_place(place, code, probe);
+    return *sessions != 0 || is_wanted_by_usdt(place, probe);
 }
 
-int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
+int pyusdt_vm_is_wanted_at(struct pyusdt_pyvm_event *event)
 {
     if (event->place == NULL)
         event->place = pyusdt_vm_code_place(event->code);
-    return wants(event->place, event->code, event->probe, &event->sessions);
+    return is_wanted(event->place, event->code, event->probe, &event->sessions);
 }
 
 /* ---- exceptions ---- */
 
 /* Its instructions, as they were compiled; a new reference, or NULL with an exception. */
-static PyObject *instructions(PyCodeObject *code)
+static PyObject *read_instructions(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030b0000
     return PyCode_GetCode(code);
@@ -260,9 +260,9 @@ static PyObject *instructions(PyCodeObject *code)
 }
 
 /* Whether the instruction is `raise something`; a bare `raise` gives an old exception once more. */
-static int raises(PyCodeObject *code, int offset)
+static int is_raise(PyCodeObject *code, int offset)
 {
-    PyObject *bytes = instructions(code);
+    PyObject *bytes = read_instructions(code);
     int found = 0;
 
     if (bytes == NULL)
@@ -274,11 +274,11 @@ static int raises(PyCodeObject *code, int offset)
     return found;
 }
 
-int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset)
+int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset)
 {
     if (traceback == NULL || !PyTraceBack_Check(traceback))
         return 1;
-    return ((PyTracebackObject *)traceback)->tb_next == NULL || raises(code, offset);
+    return ((PyTracebackObject *)traceback)->tb_next == NULL || is_raise(code, offset);
 }
 
 /* ---- events ---- */
@@ -294,7 +294,7 @@ static void set_number(struct pyusdt_firing *firing, unsigned arg, uint64_t valu
     firing->args.length[arg] = 0;
 }
 
-int pyusdt_vm_offset(PyObject *offset)
+int pyusdt_vm_read_offset(PyObject *offset)
 {
     int number = (int)PyLong_AsLong(offset);
 
@@ -304,7 +304,7 @@ int pyusdt_vm_offset(PyObject *offset)
 }
 
 /* The first instructions of an exception's handler belong to no line: then that of the next one. */
-static uint64_t line_of(PyCodeObject *code, int offset)
+static uint64_t find_line(PyCodeObject *code, int offset)
 {
     int line = -1;
 
@@ -318,7 +318,7 @@ static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
                      const char *module, uint64_t sessions)
 {
     if (firing->attached)
-        pyusdt_vm_hit(firing, probe, module);
+        pyusdt_vm_hit_site(firing, probe, module);
     if (firing->demand == 0)
         return;
     if (pyusdt_firing_wants_stack(firing))
@@ -328,16 +328,16 @@ static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
 }
 
 /* The same at a place in code. */
-static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
-                  const struct pyusdt_vm_place *place, uint64_t sessions)
+static void offer_at_code(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                          const struct pyusdt_vm_place *place, uint64_t sessions)
 {
     offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED),
              place->texts->module.address, sessions);
 }
 
 /* Those who only want to know of it do from here on.  Leaves the others in *sessions, and returns what they want. */
-static inline uint32_t tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place,
-                            uint64_t *sessions)
+static inline uint32_t fire_bare(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place,
+                                 uint64_t *sessions)
 {
     uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
@@ -345,7 +345,8 @@ static inline uint32_t tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm
 }
 
 /* For these others, and for USDT tracers. 0: there are none. */
-static inline int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t demand)
+static inline int begin_firing(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                               uint32_t demand)
 {
     firing->probe = pyusdt_vm_index(probe);
     firing->demand = demand;
@@ -373,55 +374,56 @@ __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firin
     pyusdt_string_set(&string, &source);
     pyusdt_firing_text(firing, 3, type, pyusdt_text_length(type, strlen(type)));
     pyusdt_firing_text(firing, 4, string.address != NULL ? string.address : "", string.length);
-    offer(firing, event->probe, place, event->sessions);
+    offer_at_code(firing, event->probe, place, event->sessions);
     pyusdt_text_source_close(&source);
     Py_XDECREF(text);
 }
 
 /* The first three arguments, and none behind them yet. */
-static void set_where(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event)
+static void set_location(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event)
 {
     pyusdt_firing_no_more(firing, 3);
     set_text(firing, 0, &event->place->texts->file);
     set_text(firing, 1, &event->place->texts->function);
     if (event->line == 0 && pyusdt_firing_reads(firing, 2))
-        set_number(
-            firing, 2,
-            line_of(event->code, event->at != NULL ? pyusdt_vm_offset(event->at) : event->offset));
+        set_number(firing, 2,
+                   find_line(event->code,
+                             event->at != NULL ? pyusdt_vm_read_offset(event->at) : event->offset));
     else
         set_number(firing, 2, (uint64_t)event->line);
 }
 
 /* The frame that many do without. */
-__attribute__((noinline)) static void fire_read(struct pyusdt_pyvm_event *event, uint32_t demand)
+__attribute__((noinline)) static void fire_with_arguments(struct pyusdt_pyvm_event *event,
+                                                          uint32_t demand)
 {
     struct pyusdt_firing firing;
 
-    if (!begin(&firing, event->probe, demand))
+    if (!begin_firing(&firing, event->probe, demand))
         return;
-    set_where(&firing, event);
+    set_location(&firing, event);
     if (event->exception != NULL) {
         fire_exception(&firing, event->place, event);
         return;
     }
     set_number(&firing, 3, event->how);
-    offer(&firing, event->probe, event->place, event->sessions);
+    offer_at_code(&firing, event->probe, event->place, event->sessions);
 }
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
 {
-    uint32_t demand = tell(event->probe, event->place, &event->sessions);
+    uint32_t demand = fire_bare(event->probe, event->place, &event->sessions);
 
     if (demand != 0 || pyusdt_vm_is_attached(event->probe))
-        fire_read(event, demand);
+        fire_with_arguments(event, demand);
 }
 
 #if PY_VERSION_HEX >= 0x030c0000
 
 /* Finds the place once more: what would be kept for this costs the many that do without. */
-__attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *kind,
-                                                PyObject *const *args, uint64_t sessions,
-                                                uint32_t demand)
+__attribute__((noinline)) static void
+fire_monitored_with_arguments(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                              uint64_t sessions, uint32_t demand)
 {
     struct pyusdt_pyvm_event event = {.probe = kind->probe,
                                       .code = (PyCodeObject *)args[0],
@@ -435,44 +437,45 @@ __attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *k
     if (kind->line == PYUSDT_VM_LINE_FIRST)
         event.line = event.code->co_firstlineno;
     else if (kind->line == PYUSDT_VM_LINE_GIVEN)
-        event.line = pyusdt_vm_offset(event.at);
-    fire_read(&event, demand);
+        event.line = pyusdt_vm_read_offset(event.at);
+    fire_with_arguments(&event, demand);
 }
 
-static inline PyObject *meet_at(const struct pyusdt_vm_place *place,
-                                const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
-                                uint64_t sessions)
+static inline PyObject *fire_monitored_at(const struct pyusdt_vm_place *place,
+                                          const struct pyusdt_pyvm_kind *kind,
+                                          PyObject *const *args, uint64_t sessions)
 {
-    uint32_t demand = tell(kind->probe, place, &sessions);
+    uint32_t demand = fire_bare(kind->probe, place, &sessions);
 
     if (demand != 0 || pyusdt_vm_is_attached(kind->probe))
-        meet_read(kind, args, sessions, demand);
+        fire_monitored_with_arguments(kind, args, sessions, demand);
     Py_RETURN_NONE;
 }
 
 /* What is not found at once. */
-__attribute__((noinline)) static PyObject *meet_again(const struct pyusdt_pyvm_kind *kind,
-                                                      PyObject *const *args, PyObject *nobody)
+__attribute__((noinline)) static PyObject *
+update_and_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                          PyObject *nobody)
 {
     struct pyusdt_vm_place *place = pyusdt_vm_code_find((PyCodeObject *)args[0]);
     uint64_t sessions;
 
-    return wants(place, (PyCodeObject *)args[0], kind->probe, &sessions)
-               ? meet_at(place, kind, args, sessions)
+    return is_wanted(place, (PyCodeObject *)args[0], kind->probe, &sessions)
+               ? fire_monitored_at(place, kind, args, sessions)
                : Py_NewRef(nobody);
 }
 
-PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
-                         PyObject *nobody)
+PyObject *pyusdt_vm_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                                   PyObject *nobody)
 {
     struct pyusdt_vm_place *place = pyusdt_vm_code_first((PyCodeObject *)args[0]);
     uint64_t sessions;
 
-    if (__builtin_expect(place == NULL || !is_kept(place, kind->probe, &sessions), 0))
-        return meet_again(kind, args, nobody);
-    if (sessions == 0 && !is_offered(place, kind->probe))
+    if (__builtin_expect(place == NULL || !read_answer(place, kind->probe, &sessions), 0))
+        return update_and_fire_monitored(kind, args, nobody);
+    if (sessions == 0 && !is_wanted_by_usdt(place, kind->probe))
         return Py_NewRef(nobody);
-    return meet_at(place, kind, args, sessions);
+    return fire_monitored_at(place, kind, args, sessions);
 }
 
 #endif
@@ -485,7 +488,7 @@ static struct {
 } functions[FUNCTION_TABLE];
 
 /* What it is in C; NULL: no function or method of C. */
-static const PyMethodDef *method_of(PyObject *callable)
+static const PyMethodDef *find_method(PyObject *callable)
 {
     if (PyCFunction_Check(callable))
         return ((PyCFunctionObject *)callable)->m_ml;
@@ -494,25 +497,26 @@ static const PyMethodDef *method_of(PyObject *callable)
     return NULL;
 }
 
-__attribute__((noinline)) static uint64_t
-function_ask(struct pyusdt_vm_place *place, PyObject *callable, enum pyusdt_pyvm_probe probe)
+__attribute__((noinline)) static uint64_t update_function_place(struct pyusdt_vm_place *place,
+                                                                PyObject *callable,
+                                                                enum pyusdt_pyvm_probe probe)
 {
     PyObject *module, *function;
     struct names names;
     uint64_t sessions;
 
     pyusdt_vm_function_names(callable, &module, &function);
-    names_set(&names, module, function, NULL);
+    open_names(&names, module, function, NULL);
     sessions =
-        place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES, probe);
-    names_close(&names);
+        update_place(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES, probe);
+    close_names(&names);
     Py_XDECREF(module);
     Py_XDECREF(function);
     return sessions;
 }
 
 /* Where a function of C is in the table, or is to be put.  NULL: the table has no room. */
-static struct pyusdt_vm_place **function_slot(const PyMethodDef *method)
+static struct pyusdt_vm_place **find_function_slot(const PyMethodDef *method)
 {
     size_t at = ((uintptr_t)method >> 3) * 0x9e3779b97f4a7c15ull >> 52;
 
@@ -526,9 +530,9 @@ static struct pyusdt_vm_place **function_slot(const PyMethodDef *method)
     return NULL;
 }
 
-static struct pyusdt_vm_place *function_place(const PyMethodDef *method)
+static struct pyusdt_vm_place *find_function_place(const PyMethodDef *method)
 {
-    struct pyusdt_vm_place **slot = function_slot(method), *place, *there = NULL;
+    struct pyusdt_vm_place **slot = find_function_slot(method), *place, *there = NULL;
 
     if (slot == NULL)
         return NULL;
@@ -547,8 +551,8 @@ static struct pyusdt_vm_place *function_place(const PyMethodDef *method)
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
                          int offset, uint64_t left)
 {
-    const PyMethodDef *method = method_of(callable);
-    struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
+    const PyMethodDef *method = find_method(callable);
+    struct pyusdt_vm_place *place = method != NULL ? find_function_place(method) : NULL;
     uint64_t sessions =
         ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
     const struct pyusdt_vm_texts *texts;
@@ -557,12 +561,12 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     struct pyusdt_text_source source;
     struct pyusdt_firing firing;
 
-    if (place != NULL && !is_kept(place, probe, &sessions))
-        sessions = function_ask(place, callable, probe);
+    if (place != NULL && !read_answer(place, probe, &sessions))
+        sessions = update_function_place(place, callable, probe);
     if (method == NULL || (sessions == 0 && !pyusdt_vm_is_attached(probe)))
         return;
-    demand = tell(probe, place, &sessions);
-    if (!begin(&firing, probe, demand))
+    demand = fire_bare(probe, place, &sessions);
+    if (!begin_firing(&firing, probe, demand))
         return;
     texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE)
                           : NULL; /* NULL: there is no memory for more */
@@ -575,7 +579,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
         set_text(&firing, 1, &texts->function);
     else
         pyusdt_firing_text(&firing, 1, NULL, 0);
-    set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
+    set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? find_line(caller, offset) : 0);
     set_number(&firing, 3, left);
     offer_at(&firing, probe, number, texts != NULL ? texts->module.address : NULL, sessions);
     pyusdt_text_source_close(&source);

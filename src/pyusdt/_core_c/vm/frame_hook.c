@@ -27,8 +27,8 @@ typedef PyFrameObject frame_type;
 #include "_core_c/saved_exception.h"
 #include "shared/os.h"
 
-#define THREADS 64 /* whose stacks are remembered */
-#define SHARE 4    /* hooked calls use a quarter of a thread's stack, not more */
+#define THREADS 64    /* whose stacks are remembered */
+#define STACK_SHARE 4 /* hooked calls use a quarter of a thread's stack, not more */
 
 static int on; /* else the hook, where somebody calls it still, does nothing */
 
@@ -39,12 +39,12 @@ static struct bounds {
     char *floor, *top;
 } bounds[THREADS];
 
-static void measure(struct bounds *each, uint64_t thread)
+static void measure_stack(struct bounds *each, uint64_t thread)
 {
     size_t size = 0;
-    char *lowest = pyusdt_os_stack(&size);
+    char *lowest = pyusdt_os_thread_stack(&size);
 
-    *each = (struct bounds){thread, lowest + size - size / SHARE, lowest + size};
+    *each = (struct bounds){thread, lowest + size - size / STACK_SHARE, lowest + size};
 }
 
 /* Where the stack can not be found out, and on one that is not the thread's own, it always is. */
@@ -54,7 +54,7 @@ static int is_deep(const PyThreadState *thread)
     const char *here = __builtin_frame_address(0);
 
     if (each->thread != thread->id)
-        measure(each, thread->id);
+        measure_stack(each, thread->id);
     return here < each->floor || here >= each->top;
 }
 
@@ -63,7 +63,7 @@ static int is_deep(const PyThreadState *thread)
 #if PY_VERSION_HEX >= 0x030b0000
 
 /* Of the instruction that ran last. */
-static int offset_of(const frame_type *frame)
+static int read_offset(const frame_type *frame)
 {
     return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
 }
@@ -103,7 +103,7 @@ static void take_from_stack(PyThreadState *thread, frame_type *frame, frame_type
 
 #else
 
-static int offset_of(const frame_type *frame)
+static int read_offset(const frame_type *frame)
 {
     return frame->f_lasti < 0 ? -1 : frame->f_lasti * 2;
 }
@@ -140,12 +140,12 @@ static void take_from_stack(PyThreadState *thread, frame_type *Py_UNUSED(frame),
 
 /* ---- events ---- */
 
-static enum pyusdt_vm_how how_entered(const frame_type *frame, int thrown)
+static enum pyusdt_vm_entry_kind read_entry(const frame_type *frame, int thrown)
 {
     return thrown ? PYUSDT_VM_THROW : is_resumed(frame) ? PYUSDT_VM_RESUME : PYUSDT_VM_CALL;
 }
 
-static enum pyusdt_vm_left how_left(const frame_type *frame, PyCodeObject *code, PyObject *result)
+static enum pyusdt_vm_exit read_exit(const frame_type *frame, PyCodeObject *code, PyObject *result)
 {
     if (result == NULL)
         return PYUSDT_VM_UNWOUND;
@@ -154,88 +154,89 @@ static enum pyusdt_vm_left how_left(const frame_type *frame, PyCodeObject *code,
 }
 
 /* Whether somebody wants to know when it ends. */
-static int enters(PyThreadState *thread, frame_type *frame, int thrown)
+static int fire_entry(PyThreadState *thread, frame_type *frame, int thrown)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = frame->f_code};
     struct pyusdt_pyvm_event end = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = frame->f_code};
-    struct pyusdt_pending pending = {0};
+    struct pyusdt_saved_exception saved = {0};
     frame_type *before;
     int wanted;
 
     if (thrown)
-        pyusdt_pending_save(&pending);
+        pyusdt_exception_save(&saved);
     before = put_on_stack(thread, frame);
-    if (pyusdt_vm_wants(&event)) {
-        event.how = how_entered(frame, thrown);
-        event.offset = offset_of(frame);
+    if (pyusdt_vm_is_wanted_at(&event)) {
+        event.how = read_entry(frame, thrown);
+        event.offset = read_offset(frame);
         event.line = event.how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
         pyusdt_vm_fire_code(&event);
     }
     end.place = event.place;
-    wanted = pyusdt_vm_wants(&end);
+    wanted = pyusdt_vm_is_wanted_at(&end);
     take_from_stack(thread, frame, before);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     return wanted;
 }
 
-static void leaves(PyThreadState *thread, frame_type *frame, PyCodeObject *code, PyObject *result)
+static void fire_return(PyThreadState *thread, frame_type *frame, PyCodeObject *code,
+                        PyObject *result)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
-    struct pyusdt_pending pending = {0};
+    struct pyusdt_saved_exception saved = {0};
     frame_type *before;
 
-    pyusdt_pending_save(&pending);
+    pyusdt_exception_save(&saved);
     before = put_on_stack(thread, frame);
-    if (pyusdt_vm_wants(&event)) {
-        event.how = how_left(frame, code, result);
-        event.offset = offset_of(frame);
+    if (pyusdt_vm_is_wanted_at(&event)) {
+        event.how = read_exit(frame, code, result);
+        event.offset = read_offset(frame);
         pyusdt_vm_fire_code(&event);
     }
     take_from_stack(thread, frame, before);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
 }
 
 /* ---- the hook ---- */
 
-static PyObject *runs(PyThreadState *thread, frame_type *frame, int thrown);
+static PyObject *run_frame(PyThreadState *thread, frame_type *frame, int thrown);
 
 /* For all threads, since there is one hook.  An exception that is thrown into the frame stays. */
 static void fall_back(void)
 {
-    struct pyusdt_pending pending = {0};
+    struct pyusdt_saved_exception saved = {0};
 
-    pyusdt_pending_save(&pending);
-    pyusdt_vm_frames_set(0);
-    pyusdt_vm_by_profile();
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_save(&saved);
+    pyusdt_vm_frame_hook_set(0);
+    pyusdt_vm_fall_back_to_profile();
+    pyusdt_exception_restore(&saved);
 }
 
-static PyObject *runs(PyThreadState *thread, frame_type *frame, int thrown)
+static PyObject *run_frame(PyThreadState *thread, frame_type *frame, int thrown)
 {
     PyCodeObject *code = frame->f_code;
     PyObject *result;
 
     if (on && is_deep(thread))
         fall_back();
-    if (!on || only_makes_generator(frame) || !enters(thread, frame, thrown))
+    if (!on || only_makes_generator(frame) || !fire_entry(thread, frame, thrown))
         return _PyEval_EvalFrameDefault(thread, frame, thrown);
     Py_INCREF(code);
     result = _PyEval_EvalFrameDefault(thread, frame, thrown);
     if (on) /* else the profile function has told of it, or nobody wants it any more */
-        leaves(thread, frame, code, result);
+        fire_return(thread, frame, code, result);
     Py_DECREF(code);
     return result;
 }
 
-int pyusdt_vm_frames_set(int wanted)
+int pyusdt_vm_frame_hook_set(int wanted)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     _PyFrameEvalFunction there = _PyInterpreterState_GetEvalFrameFunc(interpreter);
 
-    on = wanted && (there == runs || there == _PyEval_EvalFrameDefault);
-    if (on && there != runs)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, runs);
-    else if (!on && there == runs)
+    on = wanted && (there == run_frame || there == _PyEval_EvalFrameDefault);
+    if (on && there != run_frame)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, run_frame);
+    else if (!on && there == run_frame)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
     return on;
 }

@@ -9,26 +9,26 @@
 
 #include <Python.h>
 
-struct pyusdt_vm_hook {
+struct pyusdt_vm_patch {
     const char *module, *holder, *name; /* holder: a class of the module, or NULL */
     PyMethodDef method;
-    PyObject *before, *ours; /* NULL: it is not set */
+    PyObject *before, *replacement; /* NULL: it is not set */
 };
 
 #define PYUSDT_VM_FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
 /* Nothing where the module is not loaded. */
-void pyusdt_vm_hook_set(struct pyusdt_vm_hook *hook, int wanted);
+void pyusdt_vm_patch_set(struct pyusdt_vm_patch *hook, int wanted);
 
 /* ---- asyncio_steps.c ---- */
 
-/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is (pyusdt_vm_tasks_loaded). */
+/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is (pyusdt_vm_tasks_after_import). */
 void pyusdt_vm_tasks_set(uint32_t wanted);
 
 /* Whether asyncio, or an event loop that is not its own, is looked for. */
-int pyusdt_vm_tasks_await(void);
+int pyusdt_vm_tasks_needs_import_hook(void);
 
 /* A module has been imported: is it what is waited for? */
-void pyusdt_vm_tasks_loaded(void);
+void pyusdt_vm_tasks_after_import(void);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Events are set for all code; a location that no session wants answers DISABLE and is not seen again until the patterns change.
  * sys.monitoring.restart_events() would undo that of every tool, so beside others our own locations alone are armed again
- * (rearm_ours).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
+ * (rearm_own).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
 #include "_core_c/vm/python_provider.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -18,7 +18,7 @@ static PyObject *disable;    /* its DISABLE */
 static int tool;             /* ours; 0: none */
 static uint32_t now_wanted;  /* as last set */
 
-void pyusdt_vm_code_thread(void)
+void pyusdt_vm_code_set_thread(void)
 {
 }
 
@@ -38,30 +38,31 @@ static const struct pyusdt_pyvm_kind kinds[] = {
 };
 
 /* Events of exceptions can not be switched off where they are. */
-static inline PyObject *met(PyObject *const *args, int kind)
+static inline PyObject *fire_event(PyObject *const *args, int kind)
 {
-    return pyusdt_vm_meet(&kinds[kind], args, kind == THROW || kind == UNWIND ? Py_None : disable);
+    return pyusdt_vm_fire_monitored(&kinds[kind], args,
+                                    kind == THROW || kind == UNWIND ? Py_None : disable);
 }
 
 /* Functions of Cython that tell of themselves do so with an exception set, too: that which is thrown into a generator is, when it is
  * resumed.  With one set a callback can not succeed, so ours fails by this one, which goes on from there as it would have. */
-typedef PyObject *answering(PyObject *const *args, int which);
+typedef PyObject *event_fn(PyObject *const *args, int which);
 
-__attribute__((noinline, cold)) static PyObject *answer_to_thrown(answering *answer,
-                                                                  PyObject *const *args, int which)
+__attribute__((noinline, cold)) static PyObject *
+call_back_with_exception(event_fn *fn, PyObject *const *args, int which)
 {
-    struct pyusdt_pending pending;
+    struct pyusdt_saved_exception saved;
 
-    pyusdt_pending_save(&pending);
-    Py_XDECREF(answer(args, which));
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_save(&saved);
+    Py_XDECREF(fn(args, which));
+    pyusdt_exception_restore(&saved);
     return NULL;
 }
 
-static inline PyObject *answer_to(answering *answer, PyObject *const *args, int which)
+static inline PyObject *call_back(event_fn *fn, PyObject *const *args, int which)
 {
-    return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which)
-                                                         : answer(args, which);
+    return __builtin_expect(PyErr_Occurred() != NULL, 0) ? call_back_with_exception(fn, args, which)
+                                                         : fn(args, which);
 }
 
 /* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START (PY_RESUME) is on there, too: so it stays
@@ -69,11 +70,11 @@ static inline PyObject *answer_to(answering *answer, PyObject *const *args, int 
 #define LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
 
 /* The place of the code where a line of it is wanted, else NULL. */
-static struct pyusdt_vm_place *wants_line(PyObject *code)
+static struct pyusdt_vm_place *find_line_place(PyObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)code};
 
-    return (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event)
+    return (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_is_wanted_at(&event)
                ? event.place
                : NULL;
 }
@@ -92,7 +93,7 @@ static long event_bit(const char *name)
 
 /* CPython makes a code's table of lines anew when a second tool sets LINE there, and switches on again what the first has disabled.  So
  * beside other tools LINE is set for those codes alone where somebody wants it, when they are first entered. */
-static int beside;
+static int has_other_tools;
 
 static int set_local(PyCodeObject *code, long set);
 
@@ -105,56 +106,56 @@ static void set_lines(struct pyusdt_vm_place *place, PyCodeObject *code, int on)
     place->has_lines = (char)on;
 }
 
-static PyObject *met_first(PyObject *const *args, int kind)
+static PyObject *fire_entry(PyObject *const *args, int kind)
 {
-    struct pyusdt_vm_place *place = wants_line(args[0]);
+    struct pyusdt_vm_place *place = find_line_place(args[0]);
 
-    if (place != NULL && beside && !place->has_lines)
+    if (place != NULL && has_other_tools && !place->has_lines)
         set_lines(place, (PyCodeObject *)args[0], 1);
-    return place != NULL && LINE_NEEDS_START ? pyusdt_vm_meet(&kinds[kind], args, Py_None)
-                                             : met(args, kind);
+    return place != NULL && LINE_NEEDS_START ? pyusdt_vm_fire_monitored(&kinds[kind], args, Py_None)
+                                             : fire_event(args, kind);
 }
 
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
-    return answer_to(met_first, args, START);
+    return call_back(fire_entry, args, START);
 }
 
 static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    return answer_to(met_first, args, RESUME);
+    return call_back(fire_entry, args, RESUME);
 }
 
 static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, THROW);
+    return call_back(fire_event, args, THROW);
 }
 
 static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, RETURN);
+    return call_back(fire_event, args, RETURN);
 }
 
 static PyObject *on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, YIELD);
+    return call_back(fire_event, args, YIELD);
 }
 
 static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, UNWIND);
+    return call_back(fire_event, args, UNWIND);
 }
 
 static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                          PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, LINE);
+    return call_back(fire_event, args, LINE);
 }
 
 static PyObject *exception_event(PyObject *const *args, int probe)
@@ -163,12 +164,12 @@ static PyObject *exception_event(PyObject *const *args, int probe)
                                       .code = (PyCodeObject *)args[0],
                                       .exception = args[2]};
 
-    if (!pyusdt_vm_wants(&event))
+    if (!pyusdt_vm_is_wanted_at(&event))
         Py_RETURN_NONE;
-    event.offset = pyusdt_vm_offset(args[1]);
+    event.offset = pyusdt_vm_read_offset(args[1]);
     if (probe == PYUSDT_VM_EXCEPTION_HANDLED ||
-        pyusdt_vm_is_new(((PyBaseExceptionObject *)event.exception)->traceback, event.code,
-                         event.offset))
+        pyusdt_vm_is_raised_here(((PyBaseExceptionObject *)event.exception)->traceback, event.code,
+                                 event.offset))
         pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
 }
@@ -176,16 +177,16 @@ static PyObject *exception_event(PyObject *const *args, int probe)
 static PyObject *on_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
-    return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
+    return call_back(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
 }
 
 static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                             PyObject *Py_UNUSED(names))
 {
-    return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_HANDLED);
+    return call_back(exception_event, args, PYUSDT_VM_EXCEPTION_HANDLED);
 }
 
-enum called { CALLED, RETURNED, RAISED };
+enum call_end { CALLED, RETURNED, RAISED };
 
 /* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
 static PyObject *call_event(PyObject *const *args, int which)
@@ -195,7 +196,7 @@ static PyObject *call_event(PyObject *const *args, int which)
 
     if (now_wanted &
         PYUSDT_VM_BIT(probe)) /* CALL is on since those of its end come with it alone, too */
-        pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_offset(args[1]),
+        pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_read_offset(args[1]),
                             which == RAISED ? PYUSDT_VM_UNWOUND : PYUSDT_VM_RETURNED);
     Py_RETURN_NONE;
 }
@@ -203,19 +204,19 @@ static PyObject *call_event(PyObject *const *args, int which)
 static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                          PyObject *Py_UNUSED(names))
 {
-    return answer_to(call_event, args, CALLED);
+    return call_back(call_event, args, CALLED);
 }
 
 static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                              PyObject *Py_UNUSED(names))
 {
-    return answer_to(call_event, args, RETURNED);
+    return call_back(call_event, args, RETURNED);
 }
 
 static PyObject *on_c_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                             PyObject *Py_UNUSED(names))
 {
-    return answer_to(call_event, args, RAISED);
+    return call_back(call_event, args, RAISED);
 }
 
 /* ---- which events ---- */
@@ -295,7 +296,7 @@ static PyObject *callback_new(vectorcallfunc function)
 }
 
 /* A call of sys.monitoring's whose result nobody needs. 0 or -1 with an exception. */
-static int told(PyObject *result)
+static int succeeded(PyObject *result)
 {
     Py_XDECREF(result);
     return result != NULL ? 0 : -1;
@@ -305,8 +306,9 @@ static int told(PyObject *result)
 static int is_needed(int i, uint32_t wanted)
 {
     int enters = events[i].function == on_start || events[i].function == on_resume;
-    uint32_t probes = events[i].probes |
-                      (enters && (LINE_NEEDS_START || beside) ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0);
+    uint32_t probes =
+        events[i].probes |
+        (enters && (LINE_NEEDS_START || has_other_tools) ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0);
 
     return (probes & wanted) != 0;
 }
@@ -319,8 +321,8 @@ static int register_callback(int i, uint32_t wanted)
                          : is_needed(i, wanted) ? callback_new(events[i].function)
                                                 : Py_NewRef(Py_None);
 
-    return function != NULL ? told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool,
-                                                       bit, function))
+    return function != NULL ? succeeded(PyObject_CallMethod(monitoring, "register_callback", "ilN",
+                                                            tool, bit, function))
                             : -1;
 }
 
@@ -330,7 +332,7 @@ static long event_set(uint32_t wanted)
     long set = 0;
 
     for (int i = 0; i < EVENTS; i++) {
-        int is_local = beside && events[i].function == on_line;
+        int is_local = has_other_tools && events[i].function == on_line;
         long bit = is_needed(i, wanted) && !events[i].with_call && !is_local
                        ? event_bit(events[i].name)
                        : 0;
@@ -343,7 +345,7 @@ static long event_set(uint32_t wanted)
 
 /* ---- the tool ---- */
 
-static int load(void)
+static int load_module(void)
 {
     if (monitoring == NULL)
         monitoring = Py_XNewRef(PySys_GetObject("monitoring"));
@@ -365,10 +367,10 @@ static int has_tool(void)
 }
 
 /* 0: others have both. */
-static int take_tool(void)
+static int acquire_tool(void)
 {
     for (int i = 0; tool == 0 && i < 2; i++)
-        if (told(PyObject_CallMethod(monitoring, "use_tool_id", "is", tools[i], TOOL)) == 0)
+        if (succeeded(PyObject_CallMethod(monitoring, "use_tool_id", "is", tools[i], TOOL)) == 0)
             tool = tools[i];
         else
             PyErr_Clear();
@@ -384,12 +386,12 @@ static int set_events(uint32_t wanted)
     for (int i = 0; i < EVENTS; i++)
         if (register_callback(i, wanted) < 0)
             return -1;
-    return told(PyObject_CallMethod(monitoring, "set_events", "il", tool, set));
+    return succeeded(PyObject_CallMethod(monitoring, "set_events", "il", tool, set));
 }
 
 /* Whether another tool has an id, and perhaps locations that it has disabled.  (Those above 5 are the interpreter's own.)  Without the
  * GIL code may go while ours is looked through, so there all tools' are armed again. */
-static int has_company(void)
+static int finds_other_tools(void)
 {
 #ifdef Py_GIL_DISABLED
     return 0;
@@ -408,28 +410,28 @@ static int has_company(void)
 /* Events of one code alone: setting them has its instructions looked at again, at once, for what all tools want of it now. */
 static int set_local(PyCodeObject *code, long set)
 {
-    return told(
+    return succeeded(
         PyObject_CallMethod(monitoring, "set_local_events", "iOl", tool, (PyObject *)code, set));
 }
 
 /* While none of our events is set for all code: one that nobody uses comes and goes, and the code has none of ours any more, so what was
  * disabled is armed when they are set again. */
-static void disarm(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
+static void disarm_code(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
     long lines =
         place->has_lines ? event_bit("LINE") : 0; /* which stay: none of them is disabled */
 
     Py_INCREF(code);
-    if (pyusdt_vm_asks_again(place, code, ~0u) &&
+    if (pyusdt_vm_is_code_wanted(place, code, ~0u) &&
         (lines < 0 || set_local(code, lines | *(long *)other) < 0 || set_local(code, lines) < 0))
         PyErr_Clear();
     Py_DECREF(code);
 }
 
 /* LINE where it is wanted; of = NULL: nowhere. */
-static void settle_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *place)
+static void update_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
-    int on = of != NULL && pyusdt_vm_asks_again(place, code, PYUSDT_VM_BIT(PYUSDT_VM_LINE));
+    int on = of != NULL && pyusdt_vm_is_code_wanted(place, code, PYUSDT_VM_BIT(PYUSDT_VM_LINE));
 
     Py_INCREF(code);
     if (on != place->has_lines)
@@ -438,7 +440,7 @@ static void settle_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *p
 }
 
 /* Code that runs has places now, since it may not be entered again: a loop that goes on for ever. */
-static void meet_running(void)
+static void add_running_code(void)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
 
@@ -451,7 +453,7 @@ static void meet_running(void)
             struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
             PyFrameObject *caller = PyFrame_GetBack(frame);
             if (place != NULL)
-                pyusdt_vm_place_of_module(place, name);
+                pyusdt_vm_place_set_module(place, name);
             Py_DECREF(globals);
             Py_DECREF(code);
             Py_DECREF(frame);
@@ -462,49 +464,49 @@ static void meet_running(void)
 }
 
 /* Locations of ours in the code that somebody wants now; others' stay as they are. */
-static int rearm_ours(uint32_t wanted)
+static int rearm_own(uint32_t wanted)
 {
     long other = event_bit("JUMP");
 
-    if (other < 0 || told(PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0)) < 0)
+    if (other < 0 || succeeded(PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0)) < 0)
         return -1;
-    meet_running();
-    pyusdt_vm_code_each(disarm, &other);
+    add_running_code();
+    pyusdt_vm_code_each(disarm_code, &other);
     if (set_events(wanted) < 0)
         return -1;
-    pyusdt_vm_code_each(settle_lines, &other);
+    pyusdt_vm_code_each(update_lines, &other);
     return 0;
 }
 
-static int rearm(uint32_t wanted)
+static int rearm_events(uint32_t wanted)
 {
-    return beside ? rearm_ours(wanted)
-                  : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
+    return has_other_tools ? rearm_own(wanted)
+                           : succeeded(PyObject_CallMethod(monitoring, "restart_events", NULL));
 }
 
 /* Others have come, or are gone. */
-static int has_changed_company(void)
+static int other_tools_changed(void)
 {
-    int before = beside;
+    int before = has_other_tools;
 
-    beside = has_company();
-    if (before && !beside)
-        pyusdt_vm_code_each(settle_lines, NULL);
-    return beside != before;
+    has_other_tools = finds_other_tools();
+    if (before && !has_other_tools)
+        pyusdt_vm_code_each(update_lines, NULL);
+    return has_other_tools != before;
 }
 
-static void give_back(void)
+static void release_tool(void)
 {
-    if (tool != 0 && beside)
-        pyusdt_vm_code_each(settle_lines, NULL);
-    if (tool != 0 &&
-        (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
+    if (tool != 0 && has_other_tools)
+        pyusdt_vm_code_each(update_lines, NULL);
+    if (tool != 0 && (set_events(0) < 0 ||
+                      succeeded(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
         PyErr_Clear();
     tool = 0;
 }
 
 /* Returns why there are no events, or NULL. */
-static const char *set(uint32_t wanted, int refresh)
+static const char *set_monitoring(uint32_t wanted, int refresh)
 {
     uint32_t before = now_wanted;
 
@@ -512,17 +514,17 @@ static const char *set(uint32_t wanted, int refresh)
     if (!has_tool())
         before = tool = 0;
     if (wanted == 0) {
-        give_back();
+        release_tool();
         return NULL;
     }
-    if (!load() || !take_tool()) {
+    if (!load_module() || !acquire_tool()) {
         PyErr_Clear();
         return "sys.monitoring's tool ids 3 and 4 are taken by other tools: there are no events of functions, lines and exceptions";
     }
-    if (((has_changed_company() || wanted != before) && set_events(wanted) < 0) ||
-        (refresh && rearm(wanted) < 0)) {
+    if (((other_tools_changed() || wanted != before) && set_events(wanted) < 0) ||
+        (refresh && rearm_events(wanted) < 0)) {
         PyErr_Clear();
-        give_back();
+        release_tool();
         return "sys.monitoring refused: there are no events of functions, lines and exceptions";
     }
     return NULL;
@@ -530,11 +532,11 @@ static const char *set(uint32_t wanted, int refresh)
 
 void pyusdt_vm_code_set(uint32_t wanted, int refresh)
 {
-    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1,
-                   set(wanted, refresh));
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_CODE, PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1,
+                         set_monitoring(wanted, refresh));
 }
 
-int pyusdt_vm_code_must_look(void)
+int pyusdt_vm_code_must_check(void)
 {
     return 0;
 }

@@ -14,46 +14,46 @@
 
 static uint32_t now_wanted;
 
-static void fire(enum pyusdt_pyvm_probe probe, PyObject *object)
+static void fire_object(enum pyusdt_pyvm_probe probe, PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     struct pyusdt_firing firing;
 
-    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_vm_begin(&firing, probe))
+    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_vm_firing_begin(&firing, probe))
         return;
     pyusdt_firing_no_more(&firing, 0);
     pyusdt_firing_text(&firing, 0, type->tp_name,
                        pyusdt_text_length(type->tp_name, strlen(type->tp_name)));
     firing.args.value[1] = (uint64_t)type->tp_basicsize;
     firing.args.value[2] = (uintptr_t)object;
-    pyusdt_vm_offer(&firing, probe);
+    pyusdt_vm_firing_offer(&firing, probe);
 }
 
 /* object: NULL where another takes this function's place (3.15) */
-static int tells(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
+static int on_object_event(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
 {
     if (object == NULL)
         return 0;
     if (event == PyRefTracer_CREATE)
-        fire(PYUSDT_VM_ALLOC, object);
+        fire_object(PYUSDT_VM_ALLOC, object);
     else if (event == PyRefTracer_DESTROY)
-        fire(PYUSDT_VM_FREE, object);
+        fire_object(PYUSDT_VM_FREE, object);
     return 0;
 }
 
 void pyusdt_vm_memory_set(uint32_t wanted)
 {
-    PyRefTracer there = PyRefTracer_GetTracer(NULL);
-    int other = there != NULL && there != tells;
+    PyRefTracer current = PyRefTracer_GetTracer(NULL);
+    int other = current != NULL && current != on_object_event;
 
     now_wanted = wanted & MEMORY_PROBES;
-    pyusdt_vm_lack(
-        PYUSDT_VM_LACK_MEMORY, MEMORY_PROBES,
+    pyusdt_vm_set_reason(
+        PYUSDT_VM_REASON_MEMORY, MEMORY_PROBES,
         other && now_wanted != 0
             ? "another tool traces the interpreter's objects: there are no events of alloc and free"
             : NULL);
-    if (!other && (there == tells) != (now_wanted != 0) &&
-        PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
+    if (!other && (current == on_object_event) != (now_wanted != 0) &&
+        PyRefTracer_SetTracer(now_wanted != 0 ? on_object_event : NULL, NULL) < 0)
         PyErr_Clear();
 }
 

@@ -1,7 +1,7 @@
 /* Code's events by a profile and a trace function of C, before CPython 3.12: see _core_c/vm/python_provider.h.
  *
  * Functions and calls of C come by the profile function, lines and exceptions by the trace function; each is set in every thread
- * that has none of another tool, and in those that begin later (pyusdt_vm_code_thread).  Functions alone come by the frame hook where
+ * that has none of another tool, and in those that begin later (pyusdt_vm_code_set_thread).  Functions alone come by the frame hook where
  * there can be one (frame_hook.c): the interpreter runs each instruction slower while there is a profile function.  There is nothing
  * here that tells of an exception that is handled. */
 #include "_core_c/vm/python_provider.h"
@@ -22,7 +22,7 @@ static int
 /* ---- frames ---- */
 
 /* Of the instruction that runs, in bytes; -1: the frame has not begun. */
-static int offset_of(PyFrameObject *frame)
+static int read_offset(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030b0000
     return PyFrame_GetLasti(frame);
@@ -32,27 +32,28 @@ static int offset_of(PyFrameObject *frame)
 }
 
 /* The function is entered: for the first time?  A generator of 3.11 has run the instructions that make it by then. */
-static enum pyusdt_vm_how how_entered(PyFrameObject *frame, PyCodeObject *code)
+static enum pyusdt_vm_entry_kind read_entry(PyFrameObject *frame, PyCodeObject *code)
 {
     if (!pyusdt_vm_is_generator(code))
         return PYUSDT_VM_CALL;
 #if PY_VERSION_HEX >= 0x030b0000
-    const _Py_CODEUNIT *resume = _PyCode_CODE(code) + offset_of(frame) / 2;
-    return offset_of(frame) < 0 || _Py_OPARG(*resume) == 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+    const _Py_CODEUNIT *resume = _PyCode_CODE(code) + read_offset(frame) / 2;
+    return read_offset(frame) < 0 || _Py_OPARG(*resume) == 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
 #else
-    return offset_of(frame) < 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+    return read_offset(frame) < 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
 #endif
 }
 
-static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+static enum pyusdt_vm_exit read_exit(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
 {
     if (result == NULL)
         return PYUSDT_VM_UNWOUND;
     if (!pyusdt_vm_is_generator(code))
         return PYUSDT_VM_RETURNED;
 #if PY_VERSION_HEX >= 0x030b0000
-    return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED
-                                                                               : PYUSDT_VM_RETURNED;
+    return _Py_OPCODE(_PyCode_CODE(code)[read_offset(frame) / 2]) == YIELD_VALUE
+               ? PYUSDT_VM_YIELDED
+               : PYUSDT_VM_RETURNED;
 #else
     return frame->f_state == FRAME_SUSPENDED ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
 #endif
@@ -60,95 +61,95 @@ static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, Py
 
 /* ---- what the interpreter calls ---- */
 
-static void entered(PyFrameObject *frame, PyCodeObject *code)
+static void fire_entry(PyFrameObject *frame, PyCodeObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = code};
 
-    if (!pyusdt_vm_wants(&event))
+    if (!pyusdt_vm_is_wanted_at(&event))
         return;
-    event.how = how_entered(frame, code);
-    event.offset = offset_of(frame);
+    event.how = read_entry(frame, code);
+    event.offset = read_offset(frame);
     event.line = event.how == PYUSDT_VM_CALL ? code->co_firstlineno : 0;
     pyusdt_vm_fire_code(&event);
 }
 
-static void left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+static void fire_return(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
 
-    if (!pyusdt_vm_wants(&event))
+    if (!pyusdt_vm_is_wanted_at(&event))
         return;
-    event.how = how_left(frame, code, result);
-    event.offset = offset_of(frame);
+    event.how = read_exit(frame, code, result);
+    event.offset = read_offset(frame);
     pyusdt_vm_fire_code(&event);
 }
 
-static int wants(enum pyusdt_pyvm_probe probe)
+static int is_on(enum pyusdt_pyvm_probe probe)
 {
     return (now_wanted & PYUSDT_VM_BIT(probe)) != 0;
 }
 
-static void called(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code, int offset,
-                   enum pyusdt_vm_left how)
+static void fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code,
+                      int offset, enum pyusdt_vm_exit how)
 {
-    if (wants(probe))
+    if (is_on(probe))
         pyusdt_vm_fire_call(probe, callable, code, offset, how);
 }
 
-static int profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
 
     (void)self;
-    if (what == PyTrace_CALL && wants(PYUSDT_VM_FUNCTION_ENTRY))
-        entered(frame, code);
-    else if (what == PyTrace_RETURN && wants(PYUSDT_VM_FUNCTION_RETURN))
-        left(frame, code, arg);
+    if (what == PyTrace_CALL && is_on(PYUSDT_VM_FUNCTION_ENTRY))
+        fire_entry(frame, code);
+    else if (what == PyTrace_RETURN && is_on(PYUSDT_VM_FUNCTION_RETURN))
+        fire_return(frame, code, arg);
     else if (what == PyTrace_C_CALL)
-        called(PYUSDT_VM_C_FUNCTION_ENTRY, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+        fire_call(PYUSDT_VM_C_FUNCTION_ENTRY, arg, code, read_offset(frame), PYUSDT_VM_RETURNED);
     else if (what == PyTrace_C_RETURN)
-        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+        fire_call(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, read_offset(frame), PYUSDT_VM_RETURNED);
     else if (what == PyTrace_C_EXCEPTION)
-        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_UNWOUND);
+        fire_call(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, read_offset(frame), PYUSDT_VM_UNWOUND);
     Py_DECREF(code);
     return 0;
 }
 
 /* info: (type, value, traceback), the value made or not: what is not made yet, nobody has caught as an object. */
-static void raised(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
+static void fire_raise(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
 {
     struct pyusdt_pyvm_event event = {
-        .probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = offset_of(frame)};
+        .probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = read_offset(frame)};
 
     if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 ||
         !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
         return;
     event.exception = PyTuple_GET_ITEM(info, 1);
-    if (pyusdt_vm_wants(&event) &&
+    if (pyusdt_vm_is_wanted_at(&event) &&
         PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
-        pyusdt_vm_is_new(PyTuple_GET_ITEM(info, 2), code, event.offset))
+        pyusdt_vm_is_raised_here(PyTuple_GET_ITEM(info, 2), code, event.offset))
         pyusdt_vm_fire_code(&event);
 }
 
-static void line(PyFrameObject *frame, PyCodeObject *code)
+static void fire_line(PyFrameObject *frame, PyCodeObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = code};
 
-    if (!pyusdt_vm_wants(&event))
+    if (!pyusdt_vm_is_wanted_at(&event))
         return;
     event.line = PyFrame_GetLineNumber(frame);
     pyusdt_vm_fire_code(&event);
 }
 
-static int trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
 
     (void)self;
-    if (what == PyTrace_LINE && wants(PYUSDT_VM_LINE))
-        line(frame, code);
-    else if (what == PyTrace_EXCEPTION && wants(PYUSDT_VM_EXCEPTION_RAISE))
-        raised(frame, code, arg);
+    if (what == PyTrace_LINE && is_on(PYUSDT_VM_LINE))
+        fire_line(frame, code);
+    else if (what == PyTrace_EXCEPTION && is_on(PYUSDT_VM_EXCEPTION_RAISE))
+        fire_raise(frame, code, arg);
     Py_DECREF(code);
     return 0;
 }
@@ -162,7 +163,7 @@ struct others { /* tools that have a function of theirs where ours should be */
 /* The ids of threads that have had functions of ours: where one is gone, another tool has come and gone since. */
 static struct {
     uint64_t profiled, traced; /* and 1; 0: none */
-} had[64];
+} had_functions[64];
 
 static int has_lost(uint64_t *id_had, uint64_t id, int wanted, int is_empty)
 {
@@ -172,31 +173,32 @@ static int has_lost(uint64_t *id_had, uint64_t id, int wanted, int is_empty)
     return lost;
 }
 
-static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *others)
+static void set_thread(PyThreadState *thread, uint32_t wanted, struct others *others)
 {
     int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
     uint64_t id = PyThreadState_GetID(thread);
 
     others->profilers |=
-        has_lost(&had[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
-    others->tracers |= has_lost(&had[id % 64].traced, id, traces, thread->c_tracefunc == NULL);
-    if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
+        has_lost(&had_functions[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
+    others->tracers |=
+        has_lost(&had_functions[id % 64].traced, id, traces, thread->c_tracefunc == NULL);
+    if (thread->c_profilefunc != NULL && thread->c_profilefunc != on_profile)
         others->profilers |= profiles;
-    else if (profiles != (thread->c_profilefunc == profile) &&
-             _PyEval_SetProfile(thread, profiles ? profile : NULL, NULL) < 0)
+    else if (profiles != (thread->c_profilefunc == on_profile) &&
+             _PyEval_SetProfile(thread, profiles ? on_profile : NULL, NULL) < 0)
         PyErr_Clear();
-    if (thread->c_tracefunc != NULL && thread->c_tracefunc != trace)
+    if (thread->c_tracefunc != NULL && thread->c_tracefunc != on_trace)
         others->tracers |= traces;
-    else if (traces != (thread->c_tracefunc == trace) &&
-             _PyEval_SetTrace(thread, traces ? trace : NULL, NULL) < 0)
+    else if (traces != (thread->c_tracefunc == on_trace) &&
+             _PyEval_SetTrace(thread, traces ? on_trace : NULL, NULL) < 0)
         PyErr_Clear();
 }
 
-void pyusdt_vm_code_thread(void)
+void pyusdt_vm_code_set_thread(void)
 {
     struct others others = {0, 0};
 
-    thread_set(PyThreadState_Get(), now_wanted, &others);
+    set_thread(PyThreadState_Get(), now_wanted, &others);
 }
 
 static int can_use_frames(uint32_t wanted)
@@ -207,39 +209,39 @@ static int can_use_frames(uint32_t wanted)
            !without_frames;
 }
 
-static struct others threads_set(void)
+static struct others set_threads(void)
 {
     struct others others = {0, 0};
     PyThreadState *each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
 
     for (; each != NULL; each = PyThreadState_Next(each))
-        thread_set(each, now_wanted, &others);
+        set_thread(each, now_wanted, &others);
     return others;
 }
 
 /* The hook does not come back in the middle: a frame that has begun and has not told of it yet would be seen by neither. */
-void pyusdt_vm_by_profile(void)
+void pyusdt_vm_fall_back_to_profile(void)
 {
     by_frames = 0;
     without_frames = 1;
-    threads_set();
+    set_threads();
 }
 
 /* Both at once are one remark. */
-static void tell_of(const struct others *others)
+static void set_reason(const struct others *others)
 {
     if (others->profilers && others->tracers)
-        pyusdt_vm_lack(
-            PYUSDT_VM_LACK_CODE, BY_PROFILE | BY_TRACE,
+        pyusdt_vm_set_reason(
+            PYUSDT_VM_REASON_CODE, BY_PROFILE | BY_TRACE,
             "another profiler (sys.setprofile) and a debugger or coverage (sys.settrace) are at work: there are no events of "
             "functions, lines and exceptions in their threads");
     else if (others->profilers)
-        pyusdt_vm_lack(
-            PYUSDT_VM_LACK_CODE, BY_PROFILE,
+        pyusdt_vm_set_reason(
+            PYUSDT_VM_REASON_CODE, BY_PROFILE,
             "another profiler (sys.setprofile) is at work: there are no events of functions in its threads");
     else
-        pyusdt_vm_lack(
-            PYUSDT_VM_LACK_CODE, BY_TRACE,
+        pyusdt_vm_set_reason(
+            PYUSDT_VM_REASON_CODE, BY_TRACE,
             others->tracers
                 ? "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions "
                   "in its threads"
@@ -252,9 +254,9 @@ void pyusdt_vm_code_set(uint32_t wanted, int refresh)
 
     (void)refresh; /* each event asks its place */
     now_wanted = wanted;
-    by_frames = pyusdt_vm_frames_set(can_use_frames(wanted));
-    others = threads_set();
-    tell_of(&others);
+    by_frames = pyusdt_vm_frame_hook_set(can_use_frames(wanted));
+    others = set_threads();
+    set_reason(&others);
 }
 
 static int are_profiled(void)
@@ -262,7 +264,7 @@ static int are_profiled(void)
     return (now_wanted & BY_PROFILE) != 0 && !by_frames;
 }
 
-int pyusdt_vm_code_must_look(void)
+int pyusdt_vm_code_must_check(void)
 {
     return (now_wanted & BY_TRACE) != 0 || are_profiled();
 }
@@ -271,11 +273,11 @@ int pyusdt_vm_code_must_look(void)
 void pyusdt_vm_code_end(void)
 {
     const PyThreadState *thread = PyThreadState_Get();
-    struct others others = {are_profiled() && thread->c_profilefunc != profile,
-                            (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != trace};
+    struct others others = {are_profiled() && thread->c_profilefunc != on_profile,
+                            (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != on_trace};
 
     if (others.profilers || others.tracers)
-        tell_of(&others);
+        set_reason(&others);
 }
 
 #else

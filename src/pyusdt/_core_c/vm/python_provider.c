@@ -20,7 +20,7 @@
     "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
 
 /* file, function, line, and what comes behind */
-#define CODE (TEXT(0) | TEXT(1))
+#define LOCATION (TEXT(0) | TEXT(1))
 
 /* since: the minor version of CPython that it is there from */
 static const struct {
@@ -28,13 +28,13 @@ static const struct {
     uint32_t strings, nargs;
     int since;
 } probes[PYUSDT_VM_PROBES] = {
-    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", CODE, 4, 10},
-    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", CODE, 4, 10},
-    [PYUSDT_VM_LINE] = {"line", CODE, 3, 10},
-    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", CODE | TEXT(3) | TEXT(4), 5, 10},
-    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", CODE | TEXT(3) | TEXT(4), 5, 12},
-    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", CODE, 3, 10},
-    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", CODE, 4, 10},
+    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", LOCATION, 4, 10},
+    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", LOCATION, 4, 10},
+    [PYUSDT_VM_LINE] = {"line", LOCATION, 3, 10},
+    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", LOCATION | TEXT(3) | TEXT(4), 5, 10},
+    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", LOCATION | TEXT(3) | TEXT(4), 5, 12},
+    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", LOCATION, 3, 10},
+    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", LOCATION, 4, 10},
     [PYUSDT_VM_GC_START] = {"gc-start", 0, 1, 10},
     [PYUSDT_VM_GC_DONE] = {"gc-done", 0, 1, 10},
     [PYUSDT_VM_IMPORT_START] = {"import-find-load-start", TEXT(0), 1, 10},
@@ -58,24 +58,24 @@ static char sites_path[4096];                            /* of their object; "":
 uint32_t pyusdt_vm_attached;
 
 /* Of the main interpreter. */
-static const char *lacks[PYUSDT_VM_LACK_PARTS]; /* what can not be had now, for a person; or NULL */
+static const char *reasons[PYUSDT_VM_REASONS]; /* what can not be had now, for a person; or NULL */
 static struct pyusdt_watch watch;
 static int enabled; /* by the program, which forks may interrupt */
 static int watching;
 static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
 static unsigned
-    leaves; /* of them those that do not end: the program has set seccomp filters for one thread */
-static int is_pending; /* start_again() */
-static __thread int is_forking, has_turn;
+    filtered; /* of them those that do not end: the program has set seccomp filters for one thread */
+static int is_pending; /* restart_watch() */
+static __thread int is_forking, has_gil_mutex;
 
 /* ---- publishing ---- */
 
-static int can(enum pyusdt_pyvm_probe probe, int with_audit)
+static int is_available(enum pyusdt_pyvm_probe probe, int with_audit)
 {
     return probes[probe].since <= PY_MINOR_VERSION && (probe != PYUSDT_VM_AUDIT || with_audit);
 }
 
-static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
+static struct pyusdt_probe_desc describe_probe(enum pyusdt_pyvm_probe probe)
 {
     return (struct pyusdt_probe_desc){.provider = "python",
                                       .module = "",
@@ -87,7 +87,7 @@ static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
 }
 
 /* The same for USDT tracers, which know of no places: their module is one more argument. */
-static struct pyusdt_probe_def definition(enum pyusdt_pyvm_probe probe)
+static struct pyusdt_probe_def define_probe(enum pyusdt_pyvm_probe probe)
 {
     struct pyusdt_probe_def def = {.name = probes[probe].name, .nargs = probes[probe].nargs};
 
@@ -112,7 +112,7 @@ static void make_sites(const struct pyusdt_probe_def *defs)
 }
 
 /* 0 or -1 with an exception. */
-static int publish(int with_audit)
+static int publish_provider(int with_audit)
 {
     struct pyusdt_probe_desc table[PYUSDT_VM_PROBES];
     struct pyusdt_probe_def defs[PYUSDT_VM_PROBES];
@@ -120,9 +120,9 @@ static int publish(int with_audit)
     int r;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (can(probe, with_audit)) {
-            defs[n] = definition(probe);
-            table[n++] = description(probe);
+        if (is_available(probe, with_audit)) {
+            defs[n] = define_probe(probe);
+            table[n++] = describe_probe(probe);
         }
     r = pyusdt_publish_more(table, n);
     if (r < 0) {
@@ -133,42 +133,43 @@ static int publish(int with_audit)
     published = n;
     make_sites(defs);
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (can(probe, with_audit))
+        if (is_available(probe, with_audit))
             pyusdt_vm_indexes[probe] = (unsigned)r++;
     return 0;
 }
 
 /* ---- USDT tracers ---- */
 
-static const struct pyusdt_probe_site *site_of(enum pyusdt_pyvm_probe probe)
+static const struct pyusdt_probe_site *find_site(enum pyusdt_pyvm_probe probe)
 {
     return &sites[pyusdt_vm_indexes[probe] - first];
 }
 
-static uint32_t attached_now(void)
+static uint32_t read_attached(void)
 {
     uint32_t attached = 0;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
         if (pyusdt_vm_indexes[probe] != 0 &&
-            __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
+            __atomic_load_n(find_site(probe)->semaphore, __ATOMIC_RELAXED) != 0)
             attached |= PYUSDT_VM_BIT(probe);
     return attached;
 }
 
-int pyusdt_vm_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+int pyusdt_vm_firing_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
 {
     return pyusdt_firing_begin(firing, pyusdt_vm_index(probe), pyusdt_vm_is_attached(probe));
 }
 
-void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+void pyusdt_vm_firing_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
 {
-    pyusdt_firing_offer_at(firing, site_of(probe));
+    pyusdt_firing_offer_at(firing, find_site(probe));
 }
 
-void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module)
+void pyusdt_vm_hit_site(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                        const char *module)
 {
-    void (*entry)(void) = site_of(probe)->entry;
+    void (*entry)(void) = find_site(probe)->entry;
 
     firing->args.value[probes[probe].nargs] = (uintptr_t)module;
     if (entry != NULL)
@@ -177,7 +178,7 @@ void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, c
 
 /* ---- switching ---- */
 
-static uint32_t wanted_now(void)
+static uint32_t read_wanted(void)
 {
     uint32_t wanted = 0;
 
@@ -192,7 +193,7 @@ const char pyusdt_vm_code_names[] =
     "function-entry function-return line exception-raise exception-handled c-function-entry c-function-return";
 
 /* The names of these probes with blanks between them. */
-static void names_of(uint32_t set, char *names, size_t size)
+static void join_names(uint32_t set, char *names, size_t size)
 {
     size_t used = 0;
 
@@ -204,19 +205,19 @@ static void names_of(uint32_t set, char *names, size_t size)
 }
 
 /* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
-void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t set, const char *why)
+void pyusdt_vm_set_reason(enum pyusdt_remark_slot part, uint32_t set, const char *why)
 {
-    static uint32_t untold; /* parts whose remark could not be set */
+    static uint32_t unreported; /* parts whose remark could not be set */
     char names[PYUSDT_PLACE_FUNCTION + 1];
-    int is_new = lacks[part] != why;
+    int is_new = reasons[part] != why;
 
-    if (!is_new && (untold & 1u << part) == 0)
+    if (!is_new && (unreported & 1u << part) == 0)
         return;
-    __atomic_store_n(&lacks[part], why, __ATOMIC_RELAXED);
-    names_of(set, names, sizeof names);
-    untold &= ~(1u << part);
+    __atomic_store_n(&reasons[part], why, __ATOMIC_RELAXED);
+    join_names(set, names, sizeof names);
+    unreported &= ~(1u << part);
     if (pyusdt_remark_set(part, "python", names, why, PYUSDT_REMARK_LACK) != 0)
-        untold |= 1u << part;
+        unreported |= 1u << part;
     if (is_new && why != NULL && (pyusdt_vm_attached & set) != 0)
         PySys_WriteStderr("pyusdt: python: %s\n", why);
 }
@@ -235,25 +236,25 @@ static int has_sub_interpreters(void)
 static void report_sub_interpreters(void)
 {
     if ((applied & CODE_PROBES) == 0)
-        pyusdt_vm_lack(PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES, NULL);
+        pyusdt_vm_set_reason(PYUSDT_VM_REASON_INTERPRETERS, CODE_PROBES, NULL);
     else if (has_sub_interpreters())
-        pyusdt_vm_lack(
-            PYUSDT_VM_LACK_INTERPRETERS, CODE_PROBES,
+        pyusdt_vm_set_reason(
+            PYUSDT_VM_REASON_INTERPRETERS, CODE_PROBES,
             "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
 }
 
 /* On the watcher's thread. */
-static int must_look(void)
+static int must_check(void)
 {
     int are_on = (__atomic_load_n(&applied, __ATOMIC_RELAXED) & CODE_PROBES) != 0;
     int is_reported =
-        __atomic_load_n(&lacks[PYUSDT_VM_LACK_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
+        __atomic_load_n(&reasons[PYUSDT_VM_REASON_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
 
-    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_look();
+    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_check();
 }
 
 /* With the GIL: what sessions want, and what USDT tracers do. */
-static void apply(uint32_t wanted, uint32_t attached)
+static void apply_demand(uint32_t wanted, uint32_t attached)
 {
     static uint32_t generation;
     uint32_t now = pyusdt_places_generation();
@@ -274,58 +275,61 @@ static void apply(uint32_t wanted, uint32_t attached)
  * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
  * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
  * So both are done while the thread that starts or stops the watcher waits. */
-static PyThreadState *own_state;   /* of the watcher's thread */
-static _Atomic uint32_t has_begun; /* it has its state */
+static PyThreadState *watcher_state; /* of the watcher's thread */
+static _Atomic uint32_t has_begun;   /* it has its state */
 
 /* Held by the watcher's thread while it waits for the GIL or has it, and around fork(). */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t gil_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 enum { BEGIN_MS = 1000 }; /* how long the starter waits: a debugger may hold the thread */
-enum { TURN_S = 1 };      /* and a fork, for the same reason */
+enum { GIL_MUTEX_S = 1 }; /* and a fork, for the same reason */
 
-static void changed(void *unused)
+static void on_changed(void *unused)
 {
     PyGILState_STATE state;
 
     (void)unused;
     if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
         return;
-    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&gil_mutex);
     state = PyGILState_Ensure();
-    if (own_state == NULL)
+    if (watcher_state == NULL)
         PyGILState_Ensure();
-    own_state = PyGILState_GetThisThreadState();
+    watcher_state = PyGILState_GetThisThreadState();
     atomic_store(&has_begun, 1);
     pyusdt_os_word_wake(&has_begun);
-    apply(wanted_now(), attached_now());
+    apply_demand(read_wanted(), read_attached());
     PyGILState_Release(state);
-    pthread_mutex_unlock(&turn);
+    pthread_mutex_unlock(&gil_mutex);
 }
 
-static void ended(void)
+static void on_ended(void)
 {
     PyGILState_STATE state;
 
-    if (own_state == NULL || !Py_IsInitialized())
+    if (watcher_state == NULL || !Py_IsInitialized())
         return;
-    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&gil_mutex);
     state = PyGILState_Ensure();
     PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has kept */
-    own_state = NULL;
+    watcher_state = NULL;
     PyGILState_Release(state);
-    pthread_mutex_unlock(&turn);
+    pthread_mutex_unlock(&gil_mutex);
 }
 
 /* ---- beginning and end ---- */
 
-static int watch_start(void)
+static int start_watch(void)
 {
     int r;
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){
-        .changed = changed, .n = published, .sites = sites, .must_look = must_look, .ended = ended};
+    watch = (struct pyusdt_watch){.changed = on_changed,
+                                  .n = published,
+                                  .sites = sites,
+                                  .must_look = must_check,
+                                  .ended = on_ended};
     atomic_store(&has_begun, 0);
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
@@ -338,7 +342,7 @@ static int watch_start(void)
     Py_END_ALLOW_THREADS return 0;
 }
 
-static void watch_stop(void)
+static void stop_watch(void)
 {
     if (!__atomic_exchange_n(&watching, 0, __ATOMIC_ACQ_REL))
         return;
@@ -347,12 +351,12 @@ static void watch_stop(void)
 }
 
 /* A pending call: outside of fork(), which has counted the threads by then. */
-static int start_again(void *unused)
+static int restart_watch(void *unused)
 {
     (void)unused;
     is_pending = 0;
     if (enabled && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
-        watch_start();
+        start_watch();
     return 0;
 }
 
@@ -361,7 +365,7 @@ static int start_again(void *unused)
 /* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
  * but not its thread.  A pending call starts another; it runs with the first Python code of the child's main thread.  The parent adds
  * it before the fork, because another thread may hold the lock of the pending calls at the fork, and nobody would release it in the
- * child.  The same is true of the GIL's lock while the watcher waits for the GIL; so the fork takes `turn` first. */
+ * child.  The same is true of the GIL's lock while the watcher waits for the GIL; so the fork takes `gil_mutex` first. */
 static void before_fork(void)
 {
     PyThreadState *holder;
@@ -372,34 +376,34 @@ static void before_fork(void)
     if (!is_forking)
         return;
     if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) &&
-        Py_AddPendingCall(start_again, NULL) < 0)
+        Py_AddPendingCall(restart_watch, NULL) < 0)
         is_pending = 0;
-    has_turn = pthread_mutex_trylock(&turn) == 0;
-    if (has_turn)
+    has_gil_mutex = pthread_mutex_trylock(&gil_mutex) == 0;
+    if (has_gil_mutex)
         return;
     holder = PyGILState_GetThisThreadState();
     holder = holder == _PyThreadState_UncheckedGet() ? holder : NULL;
     if (holder != NULL)
         PyEval_SaveThread();
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += TURN_S;
-    has_turn = pthread_mutex_timedlock(&turn, &end) == 0;
+    end.tv_sec += GIL_MUTEX_S;
+    has_gil_mutex = pthread_mutex_timedlock(&gil_mutex, &end) == 0;
     if (holder != NULL)
         PyEval_RestoreThread(holder);
 }
 
 static void after_fork_in_parent(void)
 {
-    if (is_forking && has_turn)
-        pthread_mutex_unlock(&turn);
+    if (is_forking && has_gil_mutex)
+        pthread_mutex_unlock(&gil_mutex);
 }
 
 static void after_fork_in_child(void)
 {
     if (!is_forking)
         return;
-    pthread_mutex_init(&turn, NULL);
-    own_state =
+    pthread_mutex_init(&gil_mutex, NULL);
+    watcher_state =
         NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
     watching = 0;
 }
@@ -418,7 +422,7 @@ static const char has_filter[] =
     "the program has set a seccomp filter for one thread, so pyusdt's watcher has ended";
 
 /* Remarks for the tracers, by parts so that the names fit. */
-static void set_lack_of_all(const char *why)
+static void set_reason_of_all(const char *why)
 {
     const uint32_t all = PYUSDT_VM_BIT(PYUSDT_VM_PROBES) - 1,
                    code = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
@@ -426,9 +430,9 @@ static void set_lack_of_all(const char *why)
                             PYUSDT_VM_BIT(PYUSDT_VM_ALLOC) | PYUSDT_VM_BIT(PYUSDT_VM_FREE) |
                             PYUSDT_VM_BIT(PYUSDT_VM_AUDIT);
 
-    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, code, why);
-    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, memory, why);
-    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, all & ~code & ~memory, why);
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_CODE, code, why);
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_MEMORY, memory, why);
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_TASKS, all & ~code & ~memory, why);
 }
 
 /* vm_start(audit) */
@@ -441,7 +445,8 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
                         "the provider python is of the main interpreter, not of a sub-interpreter");
         return NULL;
     }
-    if (with_audit < 0 || pyusdt_vm_code_start() < 0 || (!published && publish(with_audit) < 0))
+    if (with_audit < 0 || pyusdt_vm_code_start() < 0 ||
+        (!published && publish_provider(with_audit) < 0))
         return NULL;
     if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
         PyErr_SetString(
@@ -452,19 +457,19 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
     enabled = 1;
     r = handle_forks();
     if (r == 0 && __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) == 0)
-        r = watch_start();
+        r = start_watch();
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
-    apply(wanted_now(), attached_now()); /* who traces already sees the next call */
-    if (leaves != 0)
-        set_lack_of_all(has_filter);
+    apply_demand(read_wanted(), read_attached()); /* who traces already sees the next call */
+    if (filtered != 0)
+        set_reason_of_all(has_filter);
     Py_RETURN_NONE;
 }
 
 static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     __atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
-    watch_stop();
+    stop_watch();
     Py_RETURN_NONE;
 }
 
@@ -472,7 +477,7 @@ static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     enabled = 0; /* a fork in an exit function that runs after this one starts nothing again */
     pyusdt_vm_code_end();
-    watch_stop();
+    stop_watch();
     Py_RETURN_NONE;
 }
 
@@ -480,35 +485,35 @@ static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 {
     if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_ACQ_REL) != 0)
         Py_RETURN_NONE;
-    if (Py_AddPendingCall(start_again, NULL) <
+    if (Py_AddPendingCall(restart_watch, NULL) <
         0) /* there are 32 already: this one is as good as they are */
-        start_again(NULL);
+        restart_watch(NULL);
     Py_RETURN_NONE;
 }
 
 /* Before the program sets a seccomp filter for one thread.  After it nothing is called, since the filter may kill the program. */
 static PyObject *vm_leave(PyObject *self, PyObject *unused)
 {
-    leaves++;
+    filtered++;
     if (enabled)
-        set_lack_of_all(has_filter);
+        set_reason_of_all(has_filter);
     return vm_pause(self, unused);
 }
 
 /* The filter could not be set. */
 static PyObject *vm_return(PyObject *self, PyObject *unused)
 {
-    leaves--;
-    if (enabled && leaves == 0)
-        set_lack_of_all(NULL); /* what is still lacking is found out again */
+    filtered--;
+    if (enabled && filtered == 0)
+        set_reason_of_all(NULL); /* what is still lacking is found out again */
     return vm_resume(self, unused);
 }
 
 static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     enabled = 0;
-    watch_stop();
-    apply(0, 0);
+    stop_watch();
+    apply_demand(0, 0);
     Py_RETURN_NONE;
 }
 
@@ -519,9 +524,9 @@ static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
 
 static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    for (int part = 0; part < PYUSDT_VM_LACK_PARTS; part++)
-        if (lacks[part] != NULL)
-            return PyUnicode_FromString(lacks[part]);
+    for (int part = 0; part < PYUSDT_VM_REASONS; part++)
+        if (reasons[part] != NULL)
+            return PyUnicode_FromString(reasons[part]);
     return PyUnicode_New(0, 0);
 }
 
@@ -558,7 +563,7 @@ static PyMethodDef callables[] = {
      "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
     {"vm_sites", vm_sites, METH_NOARGS,
      "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
-    {"vm_follow", pyusdt_vm_follow, METH_VARARGS,
+    {"vm_follow", pyusdt_vm_inject_children, METH_VARARGS,
      "vm_follow(asked, folder, /)\n--\n\n"
      "The provider goes on into programs that this one starts, or becomes.  asked: the value of PYUSDT_VM_INTO; folder: where the\n"
      "sitecustomize is that reads it."},
@@ -569,7 +574,7 @@ static PyMethodDef callables[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int pyusdt_vm_add(PyObject *module)
+int pyusdt_vm_add_methods(PyObject *module)
 {
     return PyModule_AddFunctions(module, callables);
 }

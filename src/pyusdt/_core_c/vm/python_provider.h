@@ -54,8 +54,8 @@ enum pyusdt_pyvm_probe {
 };
 
 /* arg3 of function-entry and function-return: how a function was entered or left. */
-enum pyusdt_vm_how { PYUSDT_VM_CALL, PYUSDT_VM_RESUME, PYUSDT_VM_THROW };
-enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND };
+enum pyusdt_vm_entry_kind { PYUSDT_VM_CALL, PYUSDT_VM_RESUME, PYUSDT_VM_THROW };
+enum pyusdt_vm_exit { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND };
 
 #define PYUSDT_VM_BIT(probe) (1u << (probe))
 #define PYUSDT_VM_FUNCTIONS \
@@ -83,17 +83,18 @@ static inline int pyusdt_vm_is_attached(enum pyusdt_pyvm_probe probe)
 }
 
 /* pyusdt_firing_begin() and pyusdt_firing_offer_at() for a probe without places. */
-int pyusdt_vm_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
-void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
+int pyusdt_vm_firing_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
+void pyusdt_vm_firing_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
 
 /* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
-void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
+void pyusdt_vm_hit_site(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                        const char *module);
 
 extern const char pyusdt_vm_code_names[] __attribute__((
     visibility("hidden"))); /* of the probes that have places, with blanks between them */
 
 /* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
-void pyusdt_vm_lack(enum pyusdt_remark_place part, uint32_t probes, const char *why);
+void pyusdt_vm_set_reason(enum pyusdt_remark_slot part, uint32_t probes, const char *why);
 
 /* ---- code_entries.c ---- */
 
@@ -113,8 +114,8 @@ struct pyusdt_vm_place {
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
     struct pyusdt_vm_texts *
         texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
-    char keeping;   /* a thread changes generation and sessions */
-    char has_lines; /* monitoring.c has set LINE for this code alone */
+    char is_storing; /* a thread changes generation and sessions */
+    char has_lines;  /* monitoring.c has set LINE for this code alone */
     PyObject *
         module; /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
     void *stack; /* python_stack.c's: one block of memory, too */
@@ -158,14 +159,14 @@ static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *c
 #if PY_VERSION_HEX >= 0x030c0000
 
 /* The place is in a module of that name, a str. */
-void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module);
+void pyusdt_vm_place_set_module(struct pyusdt_vm_place *place, PyObject *module);
 
 /* Calls with each code that has a place. */
 void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place),
                          void *arg);
 
 /* Whether some tracer wants one of these probes of this code, whose module is known. */
-int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes);
+int pyusdt_vm_is_code_wanted(struct pyusdt_vm_place *place, PyCodeObject *code, uint32_t probes);
 
 #endif
 
@@ -190,8 +191,9 @@ int pyusdt_vm_code_start(void);
 struct pyusdt_pyvm_event {
     enum pyusdt_pyvm_probe probe;
     PyCodeObject *code;
-    struct pyusdt_vm_place *place; /* NULL: it is looked up. Set by pyusdt_vm_wants(), as is */
-    uint64_t sessions;             /* who wants it, bit s: session s */
+    struct pyusdt_vm_place
+        *place;          /* NULL: it is looked up. Set by pyusdt_vm_is_wanted_at(), as is */
+    uint64_t sessions;   /* who wants it, bit s: session s */
     int line, offset;    /* offset: of the instruction, where line is 0 and is to be found out */
     PyObject *at;        /* the same as an int object, in the place of offset; or NULL */
     uint64_t how;        /* function-entry, function-return */
@@ -199,7 +201,7 @@ struct pyusdt_pyvm_event {
 };
 
 /* Whether some session wants this probe of this code. */
-int pyusdt_vm_wants(struct pyusdt_pyvm_event *event);
+int pyusdt_vm_is_wanted_at(struct pyusdt_pyvm_event *event);
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
 
@@ -216,20 +218,20 @@ struct pyusdt_pyvm_kind {
 };
 
 /* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or where nobody wants it `nobody`. */
-PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
-                         PyObject *nobody);
+PyObject *pyusdt_vm_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                                   PyObject *nobody);
 
 #endif
 
 /* Of an instruction, or a line, as sys.monitoring gives it. */
-int pyusdt_vm_offset(PyObject *offset);
+int pyusdt_vm_read_offset(PyObject *offset);
 
 /* A call of a function of C, by the code that calls. */
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
                          int offset, uint64_t left);
 
 /* Whether an exception, seen in a frame of this code at this instruction, was raised there and does not just pass. */
-int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset);
+int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset);
 
 /* ---- safe_text.c ---- */
 
@@ -246,21 +248,21 @@ void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **
 void pyusdt_vm_code_set(uint32_t wanted, int refresh);
 
 /* Whether another tool may take what is set for them without telling us, so that it has to be looked for. Without the GIL. */
-int pyusdt_vm_code_must_look(void);
+int pyusdt_vm_code_must_check(void);
 
 /* The interpreter ends: has another tool taken it? */
 void pyusdt_vm_code_end(void);
 
 /* This thread, which has just started. (Before 3.12 only; else nothing.) */
-void pyusdt_vm_code_thread(void);
+void pyusdt_vm_code_set_thread(void);
 
 /* ---- frame_hook.c, and what it needs of profile_trace.c ---- */
 
 /* Whether functions' events come by a frame hook from here on. */
-int pyusdt_vm_frames_set(int wanted);
+int pyusdt_vm_frame_hook_set(int wanted);
 
 /* From here on, and until nobody wants functions, they come by profile functions. */
-void pyusdt_vm_by_profile(void);
+void pyusdt_vm_fall_back_to_profile(void);
 
 static inline int pyusdt_vm_is_generator(const PyCodeObject *code)
 {
@@ -280,11 +282,11 @@ void pyusdt_vm_memory_set(uint32_t wanted);
 /* ---- child_programs.c ---- */
 
 /* vm_follow(asked, folder) */
-PyObject *pyusdt_vm_follow(PyObject *self, PyObject *args);
+PyObject *pyusdt_vm_inject_children(PyObject *self, PyObject *args);
 
 /* ---- python_provider.c ---- */
 
 /* Adds the callables that pyusdt.vm builds on to the extension. -1 with an exception. */
-int pyusdt_vm_add(PyObject *module);
+int pyusdt_vm_add_methods(PyObject *module);
 
 #endif

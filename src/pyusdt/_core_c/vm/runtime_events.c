@@ -26,14 +26,14 @@ static void fire_text(enum pyusdt_pyvm_probe probe, PyObject *object, uint64_t n
     struct pyusdt_string string;
     struct pyusdt_firing firing;
 
-    if (!pyusdt_vm_begin(&firing, probe))
+    if (!pyusdt_vm_firing_begin(&firing, probe))
         return;
     pyusdt_text_source_open(&source, object != NULL && PyUnicode_Check(object) ? object : NULL);
     pyusdt_string_set(&string, &source);
     pyusdt_firing_no_more(&firing, 1);
     pyusdt_firing_text(&firing, 0, string.address, string.length);
     firing.args.value[1] = number;
-    pyusdt_vm_offer(&firing, probe);
+    pyusdt_vm_firing_offer(&firing, probe);
     pyusdt_text_source_close(&source);
 }
 
@@ -41,54 +41,54 @@ static void fire_number(enum pyusdt_pyvm_probe probe, uint64_t number)
 {
     struct pyusdt_firing firing;
 
-    if (!pyusdt_vm_begin(&firing, probe))
+    if (!pyusdt_vm_firing_begin(&firing, probe))
         return;
     pyusdt_firing_no_more(&firing, 0);
     firing.args.value[0] = number;
-    pyusdt_vm_offer(&firing, probe);
+    pyusdt_vm_firing_offer(&firing, probe);
 }
 
 /* ---- the collector ---- */
 
-static uint64_t number_in(PyObject *dict, const char *key)
+static uint64_t read_number(PyObject *dict, const char *key)
 {
     PyObject *value = PyDict_Check(dict) ? PyDict_GetItemString(dict, key) : NULL;
 
-    return value != NULL && PyLong_Check(value) ? pyusdt_integer(value) : 0;
+    return value != NULL && PyLong_Check(value) ? pyusdt_integer_modulo_64(value) : 0;
 }
 
 /* An entry of gc.callbacks: (phase, info). */
-static PyObject *collects(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_collection(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self;
     if (n == 2 && PyUnicode_Check(args[0]) &&
         PyUnicode_CompareWithASCIIString(args[0], "start") == 0)
-        fire_number(PYUSDT_VM_GC_START, number_in(args[1], "generation"));
+        fire_number(PYUSDT_VM_GC_START, read_number(args[1], "generation"));
     else if (n == 2)
-        fire_number(PYUSDT_VM_GC_DONE, number_in(args[1], "collected"));
+        fire_number(PYUSDT_VM_GC_DONE, read_number(args[1], "collected"));
     Py_RETURN_NONE;
 }
 
 /* ---- imports and threads: something of the interpreter's, called by ours in its place ---- */
 
 /* (name, import function) -> module */
-static PyObject *imports(PyObject *before, PyObject *const *args, Py_ssize_t n)
+static PyObject *call_find_and_load(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    struct pyusdt_pending pending = {0};
+    struct pyusdt_saved_exception saved = {0};
     PyObject *name = n > 0 ? args[0] : NULL, *module;
 
     fire_text(PYUSDT_VM_IMPORT_START, name, 0);
     module = PyObject_Vectorcall(before, args, (size_t)n, NULL);
-    pyusdt_pending_save(&pending);
+    pyusdt_exception_save(&saved);
     fire_text(PYUSDT_VM_IMPORT_DONE, name, module != NULL);
-    if (pyusdt_vm_tasks_await())
-        pyusdt_vm_tasks_loaded();
-    pyusdt_pending_restore(&pending);
+    if (pyusdt_vm_tasks_needs_import_hook())
+        pyusdt_vm_tasks_after_import();
+    pyusdt_exception_restore(&saved);
     return module;
 }
 
 /* A thread's name, which is a str in its __dict__.  New reference, or NULL. */
-static PyObject *thread_name(PyObject *thread)
+static PyObject *read_thread_name(PyObject *thread)
 {
     PyObject *dict = PyObject_GenericGetDict(thread, NULL);
     PyObject *name = dict != NULL ? PyDict_GetItemString(dict, "_name") : NULL;
@@ -102,46 +102,46 @@ static PyObject *thread_name(PyObject *thread)
 
 static void fire_thread(enum pyusdt_pyvm_probe probe, PyObject *thread)
 {
-    PyObject *name = thread_name(thread);
+    PyObject *name = read_thread_name(thread);
 
     fire_text(probe, name, PyThread_get_thread_ident());
     Py_XDECREF(name);
 }
 
 /* Thread._bootstrap_inner: (self) */
-static PyObject *begins(PyObject *before, PyObject *const *args, Py_ssize_t n)
+static PyObject *call_bootstrap(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
-    struct pyusdt_pending pending = {0};
+    struct pyusdt_saved_exception saved = {0};
     PyObject *result;
 
-    pyusdt_vm_code_thread();
+    pyusdt_vm_code_set_thread();
     if (n > 0)
         fire_thread(PYUSDT_VM_THREAD_START, args[0]);
     result = PyObject_Vectorcall(before, args, (size_t)n, NULL);
-    pyusdt_pending_save(&pending);
+    pyusdt_exception_save(&saved);
     if (n > 0)
         fire_thread(PYUSDT_VM_THREAD_STOP, args[0]);
-    pyusdt_pending_restore(&pending);
+    pyusdt_exception_restore(&saved);
     return result;
 }
 
-static struct pyusdt_vm_hook import_hook = {
+static struct pyusdt_vm_patch import_hook = {
     "_frozen_importlib",
     NULL,
     "_find_and_load",
-    {"_find_and_load", PYUSDT_VM_FASTCALL(imports), METH_FASTCALL, NULL},
+    {"_find_and_load", PYUSDT_VM_FASTCALL(call_find_and_load), METH_FASTCALL, NULL},
     NULL,
     NULL};
-static struct pyusdt_vm_hook thread_hook = {
+static struct pyusdt_vm_patch thread_hook = {
     "threading",
     "Thread",
     "_bootstrap_inner",
-    {"_bootstrap_inner", PYUSDT_VM_FASTCALL(begins), METH_FASTCALL, NULL},
+    {"_bootstrap_inner", PYUSDT_VM_FASTCALL(call_bootstrap), METH_FASTCALL, NULL},
     NULL,
     NULL};
 
 /* What has the attribute; new reference, or NULL: the module is not loaded. */
-static PyObject *holder_of(const struct pyusdt_vm_hook *hook)
+static PyObject *find_holder(const struct pyusdt_vm_patch *hook)
 {
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *module = modules != NULL ? PyDict_GetItemString(modules, hook->module) : NULL;
@@ -153,7 +153,7 @@ static PyObject *holder_of(const struct pyusdt_vm_hook *hook)
 }
 
 /* Borrowed. */
-static PyObject *attribute(PyObject *holder, const char *name)
+static PyObject *find_attribute(PyObject *holder, const char *name)
 {
     PyObject *dict =
         PyModule_Check(holder) ? PyModule_GetDict(holder) : ((PyTypeObject *)holder)->tp_dict;
@@ -161,58 +161,58 @@ static PyObject *attribute(PyObject *holder, const char *name)
     return PyDict_GetItemString(dict, name);
 }
 
-static void hook_in(struct pyusdt_vm_hook *hook, PyObject *holder)
+static void install_patch(struct pyusdt_vm_patch *hook, PyObject *holder)
 {
-    PyObject *before = attribute(holder, hook->name);
+    PyObject *before = find_attribute(holder, hook->name);
     PyObject *function = before != NULL ? PyCFunction_New(&hook->method, before) : NULL;
-    PyObject *ours =
+    PyObject *replacement =
         function != NULL && hook->holder != NULL ? PyInstanceMethod_New(function) : NULL;
 
     if (hook->holder == NULL)
-        Py_XINCREF(ours = function);
+        Py_XINCREF(replacement = function);
     Py_XDECREF(function);
-    if (ours == NULL || PyObject_SetAttrString(holder, hook->name, ours) < 0)
-        Py_CLEAR(ours);
-    Py_XINCREF(hook->before = ours != NULL ? before : NULL);
-    hook->ours = ours;
+    if (replacement == NULL || PyObject_SetAttrString(holder, hook->name, replacement) < 0)
+        Py_CLEAR(replacement);
+    Py_XINCREF(hook->before = replacement != NULL ? before : NULL);
+    hook->replacement = replacement;
 }
 
-static void hook_out(struct pyusdt_vm_hook *hook, PyObject *holder)
+static void remove_patch(struct pyusdt_vm_patch *hook, PyObject *holder)
 {
-    if (attribute(holder, hook->name) != hook->ours)
+    if (find_attribute(holder, hook->name) != hook->replacement)
         return; /* another's stands around it, and may call it: ours does nothing but call on */
     if (PyObject_SetAttrString(holder, hook->name, hook->before) < 0)
         return;
-    Py_CLEAR(hook->ours);
+    Py_CLEAR(hook->replacement);
     Py_CLEAR(hook->before);
 }
 
-void pyusdt_vm_hook_set(struct pyusdt_vm_hook *hook, int wanted)
+void pyusdt_vm_patch_set(struct pyusdt_vm_patch *hook, int wanted)
 {
-    PyObject *holder = wanted != (hook->ours != NULL) ? holder_of(hook) : NULL;
+    PyObject *holder = wanted != (hook->replacement != NULL) ? find_holder(hook) : NULL;
 
     if (holder != NULL && wanted)
-        hook_in(hook, holder);
+        install_patch(hook, holder);
     else if (holder != NULL)
-        hook_out(hook, holder);
+        remove_patch(hook, holder);
     Py_XDECREF(holder);
     PyErr_Clear();
 }
 
-static void collector_set(int wanted)
+static void set_collector(int wanted)
 {
-    static PyMethodDef method = {"pyusdt", PYUSDT_VM_FASTCALL(collects), METH_FASTCALL, NULL};
-    static PyObject *ours;
-    PyObject *module = wanted != (ours != NULL) ? PyImport_ImportModule("gc") : NULL;
+    static PyMethodDef method = {"pyusdt", PYUSDT_VM_FASTCALL(on_collection), METH_FASTCALL, NULL};
+    static PyObject *replacement;
+    PyObject *module = wanted != (replacement != NULL) ? PyImport_ImportModule("gc") : NULL;
     PyObject *callbacks = module != NULL ? PyObject_GetAttrString(module, "callbacks") : NULL;
 
     if (callbacks != NULL && wanted) {
-        ours = PyCFunction_New(&method, NULL);
-        if (ours == NULL || PyList_Append(callbacks, ours) < 0)
-            Py_CLEAR(ours);
+        replacement = PyCFunction_New(&method, NULL);
+        if (replacement == NULL || PyList_Append(callbacks, replacement) < 0)
+            Py_CLEAR(replacement);
     } else if (callbacks != NULL) {
-        Py_XDECREF(PyObject_CallMethod(callbacks, "remove", "O", ours));
-        Py_CLEAR(ours); /* where the program has emptied the list, too */
+        Py_XDECREF(PyObject_CallMethod(callbacks, "remove", "O", replacement));
+        Py_CLEAR(replacement); /* where the program has emptied the list, too */
     }
     Py_XDECREF(module);
     Py_XDECREF(callbacks);
@@ -221,25 +221,25 @@ static void collector_set(int wanted)
 
 /* ---- audit events ---- */
 
-static int audits(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(data))
+static int on_audit(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(data))
 {
     struct pyusdt_firing firing;
 
-    if (!pyusdt_vm_begin(&firing, PYUSDT_VM_AUDIT))
+    if (!pyusdt_vm_firing_begin(&firing, PYUSDT_VM_AUDIT))
         return 0;
     pyusdt_firing_no_more(&firing, 0);
     pyusdt_firing_text(&firing, 0, event, pyusdt_text_length(event, strlen(event)));
-    pyusdt_vm_offer(&firing, PYUSDT_VM_AUDIT);
+    pyusdt_vm_firing_offer(&firing, PYUSDT_VM_AUDIT);
     return 0;
 }
 
-static void audit_set(int wanted)
+static void set_audit(int wanted)
 {
     static int there;
 
     if (!wanted || there)
         return;
-    there = PySys_AddAuditHook(audits, NULL) == 0;
+    there = PySys_AddAuditHook(on_audit, NULL) == 0;
     PyErr_Clear();
 }
 
@@ -248,12 +248,13 @@ static void audit_set(int wanted)
 void pyusdt_vm_hooks_set(uint32_t wanted)
 {
     pyusdt_vm_tasks_set(wanted);
-    collector_set((wanted & GC_PROBES) != 0);
-    pyusdt_vm_hook_set(&import_hook, (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_await());
+    set_collector((wanted & GC_PROBES) != 0);
+    pyusdt_vm_patch_set(&import_hook,
+                        (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_needs_import_hook());
     /* before 3.12 a thread has to be told, when it begins, that its code is traced */
-    pyusdt_vm_hook_set(&thread_hook,
-                       (wanted & THREAD_PROBES) != 0 ||
-                           (PY_VERSION_HEX < 0x030c0000 &&
-                            (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
-    audit_set((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
+    pyusdt_vm_patch_set(&thread_hook,
+                        (wanted & THREAD_PROBES) != 0 ||
+                            (PY_VERSION_HEX < 0x030c0000 &&
+                             (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
+    set_audit((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
 }

@@ -43,7 +43,7 @@ static int all_plain(PyObject *arguments)
 
 /* Whether what str() reads of it beside its arguments is plain.  A class with a method of its own (one in Python, or one in C
  * that is not known here) is not. */
-static int reads_plain(PyObject *exception)
+static int is_str_plain(PyObject *exception)
 {
     reprfunc text = Py_TYPE(exception)->tp_str;
 
@@ -72,7 +72,7 @@ PyObject *pyusdt_vm_exception_text(PyObject *exception)
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > 0 && PyUnicode_CheckExact(PyTuple_GET_ITEM(arguments, 0)))
         text = PyTuple_GET_ITEM(arguments, 0); /* what there is where str() can not be had */
-    if (reads_plain(exception) && all_plain(arguments))
+    if (is_str_plain(exception) && all_plain(arguments))
         text = PyObject_Str(exception);
     else
         Py_XINCREF(text);
@@ -92,7 +92,7 @@ static int has_method(const PyTypeObject *type, const PyMethodDef *method)
 }
 
 /* The class among a class and its bases that has defined the method: every subclass's object calls it under the same name. */
-static PyTypeObject *defining_class(PyTypeObject *type, const PyMethodDef *method)
+static PyTypeObject *find_defining_class(PyTypeObject *type, const PyMethodDef *method)
 {
     for (Py_ssize_t i = 0; type->tp_mro != NULL && i < PyTuple_GET_SIZE(type->tp_mro); i++)
         if (has_method((PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i), method))
@@ -101,7 +101,7 @@ static PyTypeObject *defining_class(PyTypeObject *type, const PyMethodDef *metho
 }
 
 /* The class that it is a method of; NULL: a function of a module. */
-static PyTypeObject *class_of(PyObject *callable)
+static PyTypeObject *find_class(PyObject *callable)
 {
     PyObject *self;
 
@@ -110,13 +110,13 @@ static PyTypeObject *class_of(PyObject *callable)
     self = PyCFunction_GET_SELF(callable);
     if (self == NULL || PyModule_Check(self))
         return NULL;
-    return defining_class(PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self),
-                          ((PyCFunctionObject *)callable)->m_ml);
+    return find_defining_class(PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self),
+                               ((PyCFunctionObject *)callable)->m_ml);
 }
 
 /* The module and the qualified name of a class made at run time, as the class statement has left them; new references, or
  * NULL. */
-static void made_class_names(PyTypeObject *type, PyObject **module, PyObject **name)
+static void read_heap_class_names(PyTypeObject *type, PyObject **module, PyObject **name)
 {
     PyObject *own = PyDict_GetItemString(type->tp_dict, "__module__");
 
@@ -125,7 +125,7 @@ static void made_class_names(PyTypeObject *type, PyObject **module, PyObject **n
 }
 
 /* Those of a class of C: "module.name", or a name of builtins alone. */
-static void static_class_names(const PyTypeObject *type, PyObject **module, PyObject **name)
+static void read_static_class_names(const PyTypeObject *type, PyObject **module, PyObject **name)
 {
     const char *dot = strrchr(type->tp_name, '.');
 
@@ -134,37 +134,37 @@ static void static_class_names(const PyTypeObject *type, PyObject **module, PyOb
     *name = PyUnicode_FromString(dot != NULL ? dot + 1 : type->tp_name);
 }
 
-static const char *name_of(PyObject *callable)
+static const char *read_name(PyObject *callable)
 {
     return Py_TYPE(callable) == &PyMethodDescr_Type
                ? ((PyMethodDescrObject *)callable)->d_method->ml_name
                : ((PyCFunctionObject *)callable)->m_ml->ml_name;
 }
 
-static void method_names(PyObject *callable, PyTypeObject *type, PyObject **module,
-                         PyObject **function)
+static void read_method_names(PyObject *callable, PyTypeObject *type, PyObject **module,
+                              PyObject **function)
 {
     PyObject *name;
 
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE)
-        made_class_names(type, module, &name);
+        read_heap_class_names(type, module, &name);
     else
-        static_class_names(type, module, &name);
+        read_static_class_names(type, module, &name);
     *function = name != NULL && PyUnicode_Check(name)
-                    ? PyUnicode_FromFormat("%U.%s", name, name_of(callable))
+                    ? PyUnicode_FromFormat("%U.%s", name, read_name(callable))
                     : NULL;
     Py_XDECREF(name);
 }
 
 void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **function)
 {
-    PyTypeObject *type = class_of(callable);
+    PyTypeObject *type = find_class(callable);
 
     if (type != NULL) {
-        method_names(callable, type, module, function);
+        read_method_names(callable, type, module, function);
     } else {
         Py_XINCREF(*module = ((PyCFunctionObject *)callable)->m_module);
-        *function = PyUnicode_FromString(name_of(callable));
+        *function = PyUnicode_FromString(read_name(callable));
     }
     PyErr_Clear();
 }
