@@ -1,29 +1,32 @@
 /*
- * pyusdt's C core: what a program that fires probes sees of it.
+ * pyusdt's C core: the interface for programs that fire probes.
  *
- * In:  firings of the probes of one table, described once to pyusdt_publish().
- * Out: events in the rings of every embedded session that wants them (docs/internals/ring.md).
+ * A program describes its probes once to pyusdt_publish(). Every embedded session that wants an
+ * event gets it in a ring (docs/internals/ring.md).
  *
  * The menu
  *   pyusdt_publish / pyusdt_unpublish   make this process traceable, or not
- *   pyusdt_enabled                      is a probe wanted by anybody?          (two loads and a test)
- *   pyusdt_demand                       which of its arguments, then?
+ *   pyusdt_enabled                      does any tracer want a probe?          (two loads and a test)
+ *   pyusdt_demand                       which of its arguments?
  *   pyusdt_fire                         offer one event to the embedded sessions
- *   pyusdt_firing_begin … _offer        the same step by step, for who converts a language's values into an event
- *   pyusdt_provider_define              probes that are described at run time
- *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
- *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
- *   pyusdt_remark_set                   why a probe does not fire here, for who traces it
- *   pyusdt_stack_taker, pyusdt_frame    the stack of the language that fires, where a session wants it
- *   pyusdt_flight                       where the last events are kept, for when the process is dead
+ *   pyusdt_firing_begin … _offer        the same step by step, to convert a language's values into an event
+ *   pyusdt_provider_define              probes that are defined at run time
+ *   pyusdt_watch_start / _stop          get a call when tracing begins or ends
+ *   pyusdt_place_wanted … _fire_at      probes with any module and function: one probe, many code locations
+ *   pyusdt_remark_set                   a remark for tracers: why a probe does not fire here
+ *   pyusdt_stack_taker, pyusdt_frame    the stack of the language that fires, if a session wants it
+ *   pyusdt_flight                       the file of the last events, to be read after the process's death
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
- * Always true
- *   - Nothing here blocks, raises, takes a lock of the application's, or calls malloc; all but pyusdt_publish,
- *     pyusdt_unpublish and the watcher's functions may be called from any thread and from a signal handler.
- *   - The enabled test is a hint: a probe may fire once after it was disabled, and an event is then not counted.
- *   - An event that was offered while a session was attached is in that session's ring, or counted as its drop.
- *   - The core is hidden in the object it is linked into: two of them live side by side in one process.
+ * Invariants
+ * - Nothing here blocks, raises, takes a lock of the application, or calls malloc. All functions
+ *   except pyusdt_publish, pyusdt_unpublish and the watcher's may be called from any thread and
+ *   from a signal handler.
+ * - The enabled test is a hint: a probe may fire once after it was disabled, and that event is not
+ *   counted.
+ * - An event that was offered while a session was attached is in that session's ring, or is counted
+ *   as its drop.
+ * - The core is hidden in the object that it is linked into: a process may have several of them.
  */
 #ifndef PYUSDT_H
 #define PYUSDT_H
@@ -40,8 +43,8 @@ extern "C" {
 
 #define PYUSDT_MAX_ARGS 12
 #define PYUSDT_MAX_PROBES 4096 /* in one process */
-#define PYUSDT_MAX_SESSIONS \
-    63 /* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
+/* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
+#define PYUSDT_MAX_SESSIONS 63
 #define PYUSDT_MAX_STRING \
     1023 /* bytes of one string argument that an event holds at most, without its NUL */
 #define PYUSDT_MAX_FRAMES 256 /* of the stack that an event holds at most */
@@ -52,10 +55,9 @@ struct pyusdt_error {
     char message[636];
 };
 
-/*
- * One probe, or a family of them: a family of `count` probes has the names name0, name1, … and the functions
- * function0, function1, …; they take consecutive indices. Names are D's (`user_trace-i4s4`).
- */
+/* One probe, or a family of them: a family of `count` probes has the names name0, name1, … and
+ * the functions function0, function1, …; they take consecutive indices. Names are D's
+ * (`user_trace-i4s4`). */
 struct pyusdt_probe_desc {
     const char *provider; /* without the pid: "pyusdt" */
     const char *module;
@@ -64,33 +66,35 @@ struct pyusdt_probe_desc {
     uint32_t count;   /* 0 and 1: one probe, nothing appended */
     uint32_t strings; /* bit i: argument i is a string */
     uint32_t nargs;
-    uint32_t
-        places; /* 1: it fires at many places ("places" below); module and function are "", and it is no family */
-    const char *
-        signature; /* its arguments for D: "(route: string, int64_t)"; NULL: nothing is told of them */
+    /* 1: it fires at many places ("places" below); module and function are "", and it is no
+     * family */
+    uint32_t places;
+    const char *signature; /* its arguments for D: "(route: string, int64_t)"; NULL: unknown */
 };
 
-/* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
+/* A string: value is its address, length its bytes without the NUL; address 0: absent. An
+ * integer: length is ignored. */
 struct pyusdt_args {
     uint64_t value[PYUSDT_MAX_ARGS];
     uint32_t length[PYUSDT_MAX_ARGS];
-    uint32_t
-        missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
+    /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. A session that
+     * reads it drops the event */
+    uint32_t missing;
     uint32_t nframes; /* of the stack; 0: none was taken */
-    uint32_t
-        natives; /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack() puts there */
-    const uint64_t *
-        frame; /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
+    /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack()
+     * puts there */
+    uint32_t natives;
+    /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
+    const uint64_t *frame;
 };
 
-/*
- * One word a probe; bit s: the session in slot s wants it. Before pyusdt_publish() all are 0; in a forked child all
- * are ~0 until its first pyusdt_demand() or pyusdt_fire(), which publishes the child anew.
- */
+/* One word a probe; bit s: the session in slot s wants it. Before pyusdt_publish() all are 0; in
+ * a forked child all are ~0 until its first pyusdt_demand() or pyusdt_fire(), which publishes
+ * the child anew. */
 extern uint64_t *pyusdt_enabled_words;
 
-/* From the probe sites: is a USDT tracer attached? Of sites that the system's dtrace makes, it alone knows; else there is
- * a count for each probe, which stays 0 in a target without sites. */
+/* From the probe sites: is a USDT tracer attached? Of sites that the system's dtrace makes, it
+ * alone knows; else there is a count for each probe, which stays 0 in a target without sites. */
 #if defined(PYUSDT_SITES_DTRACE)
 int pyusdt_attached(unsigned probe);
 #else
@@ -108,7 +112,7 @@ static inline int pyusdt_wanted(unsigned probe)
     return __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED) != 0;
 }
 
-/* The hint: anybody, embedded or USDT. */
+/* The hint: does any tracer want it, embedded or USDT? */
 static inline int pyusdt_enabled(unsigned probe)
 {
 #if defined(PYUSDT_SITES_DTRACE)
@@ -119,88 +123,85 @@ static inline int pyusdt_enabled(unsigned probe)
 #endif
 }
 
-#define PYUSDT_DEMAND_FIRE \
-    0x80000000u /* somebody wants the firing itself, whatever of its arguments */
+#define PYUSDT_DEMAND_FIRE 0x80000000u /* a session wants the firing itself, with any arguments */
 #define PYUSDT_DEMAND_STACK (1u << PYUSDT_MAX_ARGS) /* and the stack */
 
-/*
- * What the embedded sessions want of a firing of `probe`: bit i: argument i is read; PYUSDT_DEMAND_FIRE: there is such
- * a session. 0: none. (A USDT tracer that is attached wants every argument; the caller knows it by the semaphore.)
- * Sets up a session that is new to this process, so the first call after an attach is slow.
- *
- * It is also what lets a process that has become another user (setuid) be found by a session that comes later: such a
- * process publishes itself anew from here alone. A caller that fires without asking is not found then, and its events are
- * counted as that session's drops.
- */
+/* The demand of the embedded sessions for a firing of `probe`: bit i: argument i is read;
+ * PYUSDT_DEMAND_FIRE: there is such a session. 0: none. (A USDT tracer that is attached wants every
+ * argument; the caller knows it by the semaphore.) Sets up a session that is new to this process,
+ * so the first call after an attach is slow. Only here a process that has become another user
+ * (setuid) publishes itself anew, so that a later session can find it. If a caller fires without
+ * asking, later sessions do not find the process, and its events are counted as their drops. */
 uint32_t pyusdt_demand(unsigned probe);
 
-/* Gives back the buffers' addresses of sessions that have ended, which else stay mapped until the next session. */
+/* Gives back the buffers' addresses of sessions that have ended, which else stay mapped until
+ * the next session. */
 void pyusdt_let_go(void);
 
-/*
- * Offers the event to each session that wants it. A session that came since pyusdt_demand() was asked, and reads what is
- * `missing`, has it counted as dropped.
- */
+/* Offers the event to each session that wants it. A session that has attached since
+ * pyusdt_demand(), and reads what is `missing`, counts it as a drop. */
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args);
 
 /*
- * Makes the process traceable: n descriptions (copied), probes numbered from 0 in their order. Sessions that wait for
- * this process are in place when it returns. Failure (no run directory, no memory) leaves every probe off: -errno.
- * -EALREADY when published. -EINVAL for a table that has too many probes or an impossible argument count.
+ * Makes the process traceable: n descriptions (copied), probes numbered from 0 in their order.
+ * Sessions that wait for this process are in place when it returns. After a failure (no run
+ * directory, no memory) every probe is off: -errno. -EALREADY: published before. -EINVAL: the table
+ * has too many probes or an impossible argument count.
  */
 int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n);
 
-/* Takes it back: probes are off, and the control file is gone unless a session still has events to read. */
+/* Ends it: probes are off, and the control file is removed unless a session still has events to
+ * read. */
 void pyusdt_unpublish(void);
 
 /*
- * More probes, after pyusdt_publish(): n descriptions of one probe each, which sessions that are here already may want at
- * once. Returns the index of the first; they are consecutive. -ENOSPC: the table is full, or the run directory.
- * -ENOTCONN: not published. Not for signal handlers.
+ * Adds probes after pyusdt_publish(): n descriptions of one probe each, which attached sessions may
+ * want immediately. Returns the index of the first; they are consecutive. -ENOSPC: the table or the
+ * run directory is full. -ENOTCONN: not published. Not for signal handlers.
  */
 int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
 
-/* ---- the watcher: being told that somebody traces ---- */
+/* ---- the watcher: a call when tracing begins or ends ---- */
 
 struct pyusdt_probe_site;
 
-/* What one part of the program watches. The caller's, and left alone by him from start to stop. */
+/* What one part of the program watches. It belongs to the caller, who does not change it between
+ * start and stop. */
 struct pyusdt_watch {
     void (*changed)(void *arg); /* on the watcher's thread, all of whose signals are blocked */
     void *arg;
     unsigned first,
         n; /* the probes that are watched, by index: what embedded sessions want of them; */
-    const struct pyusdt_probe_site
-        *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
-    int (*must_look)(
-        void); /* on that thread: whether `changed` is to be called now, whatever anybody wants; every 200 ms. Or NULL */
-    void (*ended)(
-        void); /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL; one of a process */
+    /* and n sites, in the order of the probes from `first` on: USDT tracers, too. Or NULL */
+    const struct pyusdt_probe_site *sites;
+    /* on that thread: whether `changed` is to be called now, whatever is wanted; every 200 ms.
+     * Or NULL */
+    int (*must_look)(void);
+    /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL;
+     * one of a process */
+    void (*ended)(void);
     /* the core's: */
     struct pyusdt_watch *next;
     uint64_t seen;
 };
 
-/*
- * Has `changed` called after what anybody wants of these probes became different: at once where the tracer rings the bell, else
- * (a USDT tracer, a tracer that was killed) within 200 ms, or a second; and once when it starts. Not more often than every 10 ms.
- * The first watch starts the process's one watcher thread. In a forked child nothing is watched until it is started there.
- * 0; -ENOTCONN: not published; or why there is no thread. One thread at a time may start and stop; not for signal handlers.
- */
+/* Calls `changed` after the demand for these probes has changed: immediately if the tracer wakes
+ * the watcher, else (a USDT tracer, a tracer that was killed) within 200 ms, or a second; and once
+ * when it starts. At most every 10 ms. The first watch starts the process's one watcher thread. In
+ * a forked child nothing is watched until it is started there. 0; -ENOTCONN: not published; or why
+ * there is no thread. Only one thread at a time may start and stop; not for signal handlers. */
 int pyusdt_watch_start(struct pyusdt_watch *watch);
 
-/*
- * Nothing is called any more when it returns, some milliseconds later; the last one ends the thread. It waits for a `changed` that
- * runs, so the caller must not have what that needs (Python's GIL), and `changed` must not call it. One that was not started is fine.
- */
+/* Nothing is called any more when it returns, some milliseconds later; the last one ends the
+ * thread. It waits for a `changed` that runs, so the caller must not have what that needs
+ * (Python's GIL), and `changed` must not call it. One that was not started is fine. */
 void pyusdt_watch_stop(struct pyusdt_watch *watch);
 
 /* ---- places: one probe at many places of the program's code ---- */
 
-/*
- * A probe of `places` fires in functions of the program: its module and function are those of the place. A session's patterns for
- * them are compared once for each place, here; the caller keeps the answer with the place, and fires for these sessions alone.
- */
+/* A probe of `places` fires in functions of the program: its module and function are those of
+ * the place. A session's patterns for them are compared once for each place, here; the caller
+ * keeps the answer with the place, and fires for these sessions alone. */
 
 /* Bytes of names: longer ones lose their ends, for D as for a session's patterns. */
 #define PYUSDT_PLACE_MODULE 63
@@ -210,43 +211,40 @@ void pyusdt_watch_stop(struct pyusdt_watch *watch);
 
 extern uint32_t pyusdt_places_word;
 
-/* Another number than before: an answer of pyusdt_place_wanted() may have become another. (What tracers change is noticed by the
- * watcher: a process without one has old answers.) */
+/* Another number than before: an answer of pyusdt_place_wanted() may have become another. (What
+ * tracers change is noticed by the watcher: a process without one has old answers.) */
 static inline uint32_t pyusdt_places_generation(void)
 {
     return __atomic_load_n(&pyusdt_places_word, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Which sessions want this probe at this place: bit s: session s; the last bit: the flight recorder. 0: nobody. Now and then a
- * session that does not is among them: its tracer leaves the event out. Some microseconds; slow after an attach, as pyusdt_demand().
- */
+/* Which sessions want this probe at this location: bit s: session s; the last bit: the flight
+ * recorder. 0: none. A session that does not want it may be among them: its tracer then discards
+ * the event. Some microseconds; slow after an attach, as pyusdt_demand(). */
 uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function);
 
-/*
- * Whether a session asks for a place whose module or function is nearly called so: MODULE:FUNCTION as it asked, in `asked`. Of a place
- * that nobody wants; some microseconds.
- */
+/* Whether a session asks for a location with a similar module or function: MODULE:FUNCTION as it
+ * asked, in `asked`. For a location that no session wants; some microseconds. */
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
                           size_t size);
 
-/*
- * The number of a place, by which its events name it: the same for the same names, of this process and of its forked children.
- * file may be "". 0: there is no room for one more, or not now; what is fired there is counted as dropped.
- */
+/* The number of a place, by which its events name it: the same for the same names, of this
+ * process and of its forked children. file may be "". 0: there is no room for one more, or not
+ * now; what is fired there is counted as dropped. */
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line);
 
-/* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. For those who want no more of the place than how often it fires
- * there, and whose demand is PYUSDT_DEMAND_FIRE alone, it is counted; the others get an event. */
+/* As pyusdt_demand() and pyusdt_fire(), for these sessions only. For sessions that only want to
+ * know how often the location fires, and whose demand is PYUSDT_DEMAND_FIRE only, it is counted;
+ * the others get an event. */
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
                     const struct pyusdt_args *args);
 
-/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. Leaves the others in *sessions, and returns what
- * they want; 0: there are none. */
+/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE only. Leaves the
+ * others in *sessions, and returns their demand; 0: there are none. */
 uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions);
 
-/* ---- remarks: what a process says of its probes to those who trace them ---- */
+/* ---- remarks: what a process reports about its probes to their tracers ---- */
 
 #define PYUSDT_REMARKS 7
 
@@ -256,42 +254,42 @@ enum pyusdt_remark {
     PYUSDT_REMARK_SHARED /* what a tracer should know whose script has self-> variables */
 };
 
-/*
- * Tells tracers that want one of these probes `text`, for a person.  which: below PYUSDT_REMARKS; text: NULL takes it back.
- * provider: "": each of the process's.  names: with blanks between them; "": each of the provider's.  Texts stay for the life of
- * the process, so a caller has few of them.  -ENOSPC, -EAGAIN: there is no room, or not now.
- */
+/* Sets the remark `text`, for a person, for tracers that want one of these probes. which: below
+ * PYUSDT_REMARKS; text: NULL removes it. provider: "": all of the process's. names: separated by
+ * blanks; "": all of the provider's. Texts live as long as the process, so a caller has few of
+ * them. -ENOSPC, -EAGAIN: there is no room, or not now. */
 int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text,
                       enum pyusdt_remark kind);
 
 /* ---- stacks ---- */
 
-/*
- * How the stack of the thread that fires is taken: set once, by the language that fires, before its first event; NULL: there are no
- * stacks. It fills in the innermost `most` frames and, where there are more, PYUSDT_FRAME_MORE behind them, so at most most + 1 words;
- * returns how many. It is called before a ring is taken, and from signal handlers where probes fire there.
- */
+/* How the stack of the thread that fires is taken: set once, by the language that fires, before
+ * its first event; NULL: there are no stacks. It fills in the innermost `most` frames and, where
+ * there are more, PYUSDT_FRAME_MORE behind them, so at most most + 1 words; returns how many. It
+ * is called before a ring is taken, and from signal handlers where probes fire there. */
 typedef uint32_t pyusdt_stack_fn(uint64_t *frame, uint32_t most);
 extern pyusdt_stack_fn *pyusdt_stack_taker;
 
-/*
- * As pyusdt_fire() (sessions ~0), or pyusdt_fire_at(), with the stack, after pyusdt_demand() has said PYUSDT_DEMAND_STACK: the frames
- * of the language, those in args where nothing takes them, and where a session wants them native ones, by frame pointers
- * (-fno-omit-frame-pointer), from the function that calls this one.
- */
+/* As pyusdt_fire() (sessions ~0), or pyusdt_fire_at(), with the stack, after pyusdt_demand() has
+ * returned PYUSDT_DEMAND_STACK: the frames of the language (those in args if there is no taker),
+ * and, if a session wants them, native ones, by frame pointers (-fno-omit-frame-pointer), from the
+ * function that calls this one. */
 void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions,
                             const struct pyusdt_args *args);
 
-/* One frame: the number of its function's place (pyusdt_place; 0: not known), and the line that it is at (0: not known). */
+/* One frame: the number of its function's place (pyusdt_place; 0: not known), and the line that
+ * it is at (0: not known). */
 static inline uint64_t pyusdt_frame(uint32_t place, uint32_t line)
 {
     return (uint64_t)place << 32 | line;
 }
 
-/* In the lower half of a frame of a language: C called the interpreter for this one, whose frame lies behind it. */
+/* In the lower half of a frame of a language: C called the interpreter for this one, and the C
+ * frame is behind it. */
 #define PYUSDT_FRAME_ENTRY (1u << 30)
 
-/* In the lower half: the place is a megabyte of a file of code, or of memory, and this the offset there. */
+/* In the lower half: the place is a megabyte of a file of code, or of memory, and this the
+ * offset there. */
 #define PYUSDT_FRAME_CODE (1u << 31)
 
 static inline uint64_t pyusdt_code_frame(uint32_t place, uint32_t offset)
@@ -299,17 +297,16 @@ static inline uint64_t pyusdt_code_frame(uint32_t place, uint32_t offset)
     return (uint64_t)place << 32 | PYUSDT_FRAME_CODE | offset;
 }
 
-/* Set once by a library that is nothing but pyusdt's: functions of the object that the core lies in are no frames where they are
- * the innermost. */
+/* Set once by a library that is nothing but pyusdt's: functions of the object that the core lies
+ * in are no frames where they are the innermost. */
 extern int pyusdt_native_inner;
 
 /* In the place of the frame behind the last that is wanted: there are more. */
 #define PYUSDT_FRAME_MORE UINT64_MAX
 
-/*
- * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/guide/recording.md): 1, and the path of its file;
- * 0: not asked for; -errno: asked for, and why it is not there (-ENOTSUP: the run directory is on a disk).
- */
+/* The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for
+ * (docs/guide/recording.md): 1, and the path of its file; 0: not asked for; -errno: asked for,
+ * and why it is not there (-ENOTSUP: the run directory is on a disk). */
 int pyusdt_flight(char *path, size_t size);
 
 /* ---- providers of run time ---- */
@@ -340,8 +337,8 @@ struct pyusdt_probe_def {
 
 /* Where a probe of run time is. */
 struct pyusdt_probe_site {
-    unsigned
-        index; /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
+    /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
+    unsigned index;
     const uint16_t
         *semaphore; /* how many USDT tracers are attached; always 0 where no object could be made */
     void (*entry)(void); /* for pyusdt_site_call(), while the semaphore is up; else NULL */
@@ -356,49 +353,45 @@ static inline int pyusdt_site_enabled(const struct pyusdt_probe_site *site)
             __atomic_load_n(&pyusdt_enabled_words[site->index], __ATOMIC_RELAXED)) != 0;
 }
 
-/*
- * Whether a provider of run time can have this name: 0, or -EINVAL and the rule in `why`. pyusdt_provider_define() asks
- * this, too.
- */
+/* Whether a provider of run time can have this name: 0, or -EINVAL and the rule in `why`.
+ * pyusdt_provider_define() asks this, too. */
 int pyusdt_provider_check(const char *provider, struct pyusdt_error *why);
 
-/*
- * Makes the n probes of a provider: an object in the user's cache that every USDT tracer can read, loaded now and never
- * unloaded, and entries in the table that the embedded engine sees. The same call gives the same object in every process
- * of the user, so a tracer can attach to its file before the process starts. *path (size bytes) is that file's, or "".
- *
- * 0, with the sites filled in; where there can be no object, `why` says so (else its message is empty) and the probes are
- * the embedded engine's only. Who asks again gets the same. -EINVAL: a name or a type that can not be; -EEXIST: a probe of
- * that name has other arguments; -ENOMEM: `why` is what the user is told.
- */
+/* Makes the n probes of a provider: an object in the user's cache that every USDT tracer can read,
+ * loaded now and never unloaded, and entries in the table that the embedded engine reads. The same
+ * call gives the same object in every process of the user, so a tracer can attach to its file
+ * before the process starts. *path (size bytes) is that file's, or "". 0, with the sites filled in;
+ * if there can be no object, `why` has the reason (else its message is empty) and only the embedded
+ * engine has the probes. A repeated call gets the same. -EINVAL: an invalid name or type; -EEXIST:
+ * a probe of that name has other arguments; -ENOMEM: `why` is the message for the user. */
 int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                            struct pyusdt_probe_site *sites, char *path, size_t size,
                            struct pyusdt_error *why);
 
-/*
- * USDT sites alone, for n probes that are in the table from index `first` on: a provider of this name is in the object, and
- * none in the table. For tracers of other names than ours: what would be the same provider twice is two. As
- * pyusdt_provider_define() otherwise, but each call makes the sites anew; once a process.
- */
+/* USDT sites only, for n probes that are in the table from index `first` on: the object has a
+ * provider of this name, and the table has none. For tracers other than pydtrace: the same provider
+ * in both would be seen twice. Otherwise as pyusdt_provider_define(), but each call makes the sites
+ * anew; once a process. */
 int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first,
                         unsigned n, struct pyusdt_probe_site *sites, char *path, size_t size,
                         struct pyusdt_error *why);
 
-/* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's size and sign each. */
+/* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's
+ * size and sign each. */
 void pyusdt_site_call(void (*entry)(void), const uint64_t *values);
 
 /* ---- an event that is being made ---- */
 
-/* Who wants it, and what of it, is found before a value is converted: what nobody reads needs no value. */
+/* The demand is found before a value is converted: an unread argument needs no value. */
 struct pyusdt_firing {
     unsigned probe;
     int attached;    /* a USDT tracer is: it may read everything */
     uint32_t demand; /* of the embedded sessions */
-    uint32_t reads;  /* bit i: somebody reads argument i */
+    uint32_t reads;  /* bit i: a tracer reads argument i */
     struct pyusdt_args args;
 };
 
-/* 0: nobody wants it. Values are not set yet, absent ones neither. */
+/* 0: no tracer wants it. No values are set yet, not even absent ones. */
 static inline int pyusdt_firing_begin(struct pyusdt_firing *firing, unsigned probe, int attached)
 {
     firing->probe = probe;
@@ -437,7 +430,7 @@ static inline int pyusdt_firing_reads(const struct pyusdt_firing *firing, unsign
     return (firing->reads >> arg & 1) != 0;
 }
 
-/* length: as pyusdt_text_length() tells; address NULL: absent. */
+/* length: the result of pyusdt_text_length(); address NULL: absent. */
 static inline void pyusdt_firing_text(struct pyusdt_firing *firing, unsigned arg,
                                       const void *address, uint32_t length)
 {
@@ -445,8 +438,9 @@ static inline void pyusdt_firing_text(struct pyusdt_firing *firing, unsigned arg
     firing->args.length[arg] = length;
 }
 
-/* The arguments from `first` on are absent. (A site takes all that there can be.) Not by clearing the whole struct first: the
- * string instruction that compilers make of that costs a twentieth of an event. */
+/* The arguments from `first` on are absent. (A site takes all that there can be.) Not by
+ * clearing the whole struct first: the string instruction that compilers make of that costs a
+ * twentieth of an event. */
 static inline void pyusdt_firing_no_more(struct pyusdt_firing *firing, unsigned first)
 {
     for (unsigned arg = first; arg < PYUSDT_MAX_ARGS; arg++) {
@@ -455,7 +449,8 @@ static inline void pyusdt_firing_no_more(struct pyusdt_firing *firing, unsigned 
     }
 }
 
-/* To all who want it, at the site of a probe of run time and in the rings. (Those that an object carries: target/sites.h.) */
+/* To all tracers that want it, at the site of a probe that was defined at run time and in the
+ * rings. (For sites that an object carries: target/sites.h.) */
 static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing,
                                           const struct pyusdt_probe_site *site)
 {
@@ -464,10 +459,8 @@ static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing,
     pyusdt_firing_fire(firing);
 }
 
-/*
- * How many of these bytes an event holds: those before the first NUL, PYUSDT_MAX_STRING at most, cut on a character boundary
- * where they are UTF-8.
- */
+/* The number of these bytes that an event holds: up to the first NUL, PYUSDT_MAX_STRING at most,
+ * truncated on a character boundary if they are UTF-8. */
 uint32_t pyusdt_text_length(const char *text, size_t size);
 
 /* An integer as the argument of a type: modulo 2^(8 * size), then what 64 bits make of it. */
@@ -500,10 +493,9 @@ static inline uint64_t pyusdt_float_bits(double value, unsigned type)
 /* DTrace's globs: * ? [a-z] [!a-z] \x; an empty pattern matches everything. 1 or 0. */
 int pyusdt_glob(const char *pattern, const char *string);
 
-/*
- * The one rule between the name in a probe's note (`user_trace__i4s4`) and D's (`user_trace-i4s4`): `__` <-> `-`.
- * Writes at most size bytes with the NUL; returns the length, or -ENAMETOOLONG.
- */
+/* The one rule between the name in a probe's note (`user_trace__i4s4`) and D's
+ * (`user_trace-i4s4`): `__` <-> `-`. Writes at most size bytes with the NUL; returns the length,
+ * or -ENAMETOOLONG. */
 int pyusdt_probe_name(const char *note, char *name, size_t size);
 int pyusdt_note_name(const char *name, char *note, size_t size);
 

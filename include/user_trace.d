@@ -1,16 +1,16 @@
 /*
  * user_trace.d: the user-trace provider, the one source of its probes.
  *
- * In:      the macro PROVIDER, the provider's name (default pyusdt; the Erlang NIF builds it as erlang,
- *          as OTP names it).  Run the C preprocessor over it: dtrace -h -C -s user_trace.d
- * Out:     through c/generators/generate_user_trace.py, at build time: the probe sites and the probe table of the C core, the
- *          Python type stub and docs/guide/probes.md.
- * Always:  probes and arguments stand in OTP's order, one probe a line.  A probe's place in this file is
- *          its index in every table, so probes are added at the end only.  What stands here as __ in a
- *          probe's name is a hyphen in D: user_trace__i4s4 is user_trace-i4s4.
+ * The macro PROVIDER is the provider's name (default pyusdt; the Erlang NIF builds it as erlang, as
+ * OTP names it). Run the C preprocessor over it: dtrace -h -C -s user_trace.d. At build time
+ * c/generate.py makes the probe sites and the probe table of the C core, Python's names of the
+ * probes, the type stub and docs/guide/probes.md from it.
  *
- * Strings end with a NUL and are in memory when the probe fires; an absent string is NULL, an absent
- * integer 0.
+ * - Probes and arguments are in OTP's order, one probe a line. The position of a probe is its index
+ *   in every table, so new probes are added at the end only.
+ * - __ in the name of a probe is a hyphen in D: user_trace__i4s4 is user_trace-i4s4.
+ * - Strings end with a NUL and are in memory when the probe fires. An absent string is NULL, an
+ *   absent integer is 0.
  */
 #ifndef PROVIDER
 #define PROVIDER pyusdt

@@ -1,5 +1,9 @@
-/* Filling in struct pyusdt_error (pyusdt.h): functions that can fail for more reasons than an errno tells take
- * one of the caller's (or NULL), and return -errno.  After a success its contents are undefined. */
+/*
+ * Fills in struct pyusdt_error (pyusdt.h).
+ *
+ * Functions that can fail for more reasons than an errno distinguishes take a pointer to the
+ * caller's struct (or NULL) and return -errno. After a success its contents are undefined.
+ */
 #ifndef PYUSDT_ERROR_H
 #define PYUSDT_ERROR_H
 
@@ -10,8 +14,8 @@
 
 #include "../include/pyusdt.h"
 
-/* Whether an error says that this process, or the system, lacks something for the moment, and nothing about what was asked for: the same
- * call may succeed later. */
+/* Whether an error says that this process, or the system, lacks something for the moment, and
+ * nothing about what was asked for: the same call may succeed later. */
 static inline bool pyusdt_is_shortage(int code)
 {
     return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN ||

@@ -1,4 +1,4 @@
-/* Acting as another user: see fsuid.h. */
+/* Changes the file-system user of the calling thread (see fsuid.h). */
 #define _GNU_SOURCE
 #include "shared/fsuid.h"
 
@@ -15,7 +15,7 @@ int pyusdt_fsuid_switch_to_owner(int dir, struct pyusdt_saved_fsuid *saved)
     struct stat st;
 
     saved->is_switched = false;
-    if (geteuid() != 0) /* a directory of somebody else's would not have been opened */
+    if (geteuid() != 0) /* another user's directory would not have been opened */
         return 0;
     return fstat(dir, &st) != 0 ? -errno : pyusdt_fsuid_switch(st.st_uid, st.st_gid, saved);
 }

@@ -1,6 +1,8 @@
 /*
- * Root at work in another user's directory is that user: for the calling thread, and until it is done, the kernel lets it do
- * what he could do himself, and nothing else. So it needs no check that what he has put there is harmless.
+ * Lets root act as another user in that user's directory.
+ *
+ * Until it is undone, the kernel allows the calling thread only what that user may do. The contents
+ * of the directory thus need no check.
  */
 #ifndef PYUSDT_FSUID_H
 #define PYUSDT_FSUID_H
@@ -14,8 +16,9 @@ struct pyusdt_saved_fsuid {
     struct pyusdt_os_credentials credentials;
 };
 
-/* The thread acts as this user with this one group, or as the owner and the group of a directory. Nothing changes where the
- * caller is that user. 0, or -EPERM: only root can, and only where the system has such a thing (Linux). */
+/* The thread acts as this user with this one group, or as the owner and the group of a
+ * directory. Nothing changes where the caller is that user. 0, or -EPERM: only root can, and
+ * only where the system has such a thing (Linux). */
 int pyusdt_fsuid_switch(uint32_t uid, uint32_t gid, struct pyusdt_saved_fsuid *saved);
 int pyusdt_fsuid_switch_to_owner(int dir, struct pyusdt_saved_fsuid *saved);
 

@@ -1,6 +1,6 @@
 /*
- * Names, as DTrace treats them: the globs of probe descriptions, and the `__` <-> `-` rule. One of each for the target,
- * the tracer and the command line.
+ * Names as DTrace treats them: the globs of probe descriptions, and the `__` <-> `-` rule. The
+ * target, the tracer and the command line share it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -8,10 +8,8 @@
 
 #include "../include/pyusdt.h"
 
-/*
- * One character against the set that starts behind its '['. *end is set behind the ']', or to NULL where there is none:
- * then '[' is no set, and matches nothing (as in DTrace).
- */
+/* Matches one character against the set that starts behind its '['. *end is set behind the ']', or
+ * to NULL without one: then '[' is no set, and matches nothing (as in DTrace). */
 static bool match_set(const char *set, unsigned char c, const char **end)
 {
     bool negated = *set == '!', found = false;
@@ -41,7 +39,8 @@ static bool match_set(const char *set, unsigned char c, const char **end)
     return found != negated;
 }
 
-/* Whether the first element of a pattern (no `*`) matches the character; *rest: behind the element. */
+/* Whether the first element of a pattern (no `*`) matches the character; *rest: behind the
+ * element. */
 static bool match_element(const char *pattern, unsigned char c, const char **rest)
 {
     const char *end;
@@ -67,7 +66,8 @@ static bool match_element(const char *pattern, unsigned char c, const char **res
     }
 }
 
-/* Going back to the last `*` only is enough: an earlier one could match no more than it does. So time is n * m. */
+/* Going back to the last `*` only is enough: an earlier one could match no more than it does. So
+ * time is n * m. */
 int pyusdt_glob(const char *pattern, const char *string)
 {
     const char *star = NULL, *resume = NULL, *rest;

@@ -1,8 +1,10 @@
 /*
- * The bytes that the two sides share: control file, session file, area file, ring, event. docs/internals/ring.md explains them.
+ * The layout of the shared files: control file, session file, area file, ring, event.
+ * docs/internals/ring.md explains them.
  *
- * Every field belongs to one writer, named here (T: the target, S: the tracer's session), except where it says "both":
- * those are changed with atomic read-modify-write only. A file's magic is stored last; before, the file is not there.
+ * - Every field has one writer, which is named here (T: the target, S: the tracer's session).
+ *   Fields marked "both" are changed only by atomic read-modify-write.
+ * - The magic of a file is stored last. Before that, the file counts as missing.
  */
 #ifndef PYUSDT_LAYOUT_H
 #define PYUSDT_LAYOUT_H
@@ -25,7 +27,8 @@
 #endif
 #define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
 
-/* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
+/* The parts of a control file that pyusdt makes: as long as they can become. What is not used is
+ * a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
 #define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
 #define PYUSDT_CTL_WORDS \
@@ -47,42 +50,42 @@ struct pyusdt_ctl_header { /* T */
     uint32_t pid;  /* in the target's own pid namespace */
     uint32_t instance;
     uint64_t starttime; /* /proc/PID/stat, field 22: with the pid it names a process for good */
-    uint64_t pidns;     /* inode of /proc/PID/ns/pid: whether pid means anything to who reads it */
+    uint64_t pidns;     /* inode of /proc/PID/ns/pid: whether pid is valid for the reader */
     _Atomic uint32_t state;
     _Atomic uint32_t nprobes;
     uint32_t ndescs;
     uint32_t slots; /* offset of struct pyusdt_ctl_slot[PYUSDT_MAX_SESSIONS] */
-    uint32_t
-        words; /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
+    /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
+    uint32_t words;
     uint32_t descs; /* offset of struct pyusdt_ctl_desc[ndescs] */
-    uint32_t
-        strings; /* offset of NUL-terminated strings; the first byte is a NUL, the last one too */
+    /* offset of NUL-terminated strings; the first byte is a NUL, the last one too */
+    uint32_t strings;
     uint32_t strings_size;
     uint32_t gid;
     char comm[16];
     _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
-    _Atomic uint32_t
-        wakeup; /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+    _Atomic uint32_t wakeup;
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
-    char build
-        [PYUSDT_BUILD_SIZE]; /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
-    uint32_t ancestors
-        [PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
-    _Atomic uint32_t remarks
-        [PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
-    _Atomic uint32_t
-        forked; /* children by fork(), each of which counts in `failed` what it fires until it has published itself */
+    /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
+    char build[PYUSDT_BUILD_SIZE];
+    /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS];
+    /* what the process says of its probes: each the number of a place that is a remark; 0: none */
+    _Atomic uint32_t remarks[PYUSDT_REMARKS];
+    /* children by fork(), each of which counts in `failed` what it fires until it has published
+     * itself */
+    _Atomic uint32_t forked;
 };
 
 _Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 &&
                    offsetof(struct pyusdt_ctl_header, build) == 108,
                "builds of other layouts look there");
 
-/*
- * A remark is kept as a place: module is the provider, function the names of probes with blanks between them, file the text for a
- * person, and line says which enum pyusdt_remark it is.  No event comes from it.
- */
+/* A remark is stored as a code location: module is the provider, function the names of probes
+ * separated by blanks, file the text for a person, and line the enum pyusdt_remark. It has no
+ * events. */
 #define PYUSDT_REMARK_LINE(kind) (UINT32_MAX - (uint32_t)(kind))
 #define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_LINE(PYUSDT_REMARK_SHARED))
 
@@ -116,7 +119,7 @@ struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
     uint32_t strings;
     uint32_t nargs;
     uint32_t kind;      /* PYUSDT_DESC_… */
-    uint32_t signature; /* as in struct pyusdt_probe_desc; "": nothing is told */
+    uint32_t signature; /* as in struct pyusdt_probe_desc; "": unknown */
 };
 
 enum {
@@ -127,48 +130,49 @@ enum {
 
 enum { PYUSDT_SLOT_NONE, PYUSDT_SLOT_READY, PYUSDT_SLOT_FAILED };
 
-/* In the place of an errno: which limit leaves the program no more than it may need itself (target/head_room.c). */
+/* In the place of an errno: which limit leaves the program no more than it may need itself
+ * (target/head_room.c). */
 enum { PYUSDT_KEEPS_FILE_SPACE = 4001, PYUSDT_KEEPS_MEMORY = 4002, PYUSDT_KEEPS_ADDRESSES = 4003 };
 
-/* The tag makes the count start anew with each session, without anybody's having to reset it. */
+/* The tag makes the count start anew with each session, without a reset. */
 #define PYUSDT_FAILED_BITS 40
 #define PYUSDT_FAILED_TAG(generation) ((generation) >> PYUSDT_FAILED_BITS << PYUSDT_FAILED_BITS)
 #define PYUSDT_FAILED_COUNT(failed) ((failed) & ((1ull << PYUSDT_FAILED_BITS) - 1))
 
 struct pyusdt_ctl_slot {
     _Atomic uint64_t wanted; /* both: generation of the session that is to be served here, 0 none */
-    _Atomic uint64_t ready; /* T: generation whose area exists: what the other T fields are about */
+    _Atomic uint64_t ready; /* T: generation whose area exists, which the other T fields describe */
     _Atomic uint32_t state; /* T: of the last attempt to serve `wanted` */
     _Atomic int32_t error;  /* T: -errno of that attempt */
-    _Atomic uint64_t
-        failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
-    _Atomic uint32_t
-        pid; /* S: the process's, where its tracer knows it by another than its own; else 0 */
-    _Atomic uint32_t
-        children; /* both: 1: the session wants what the process's forked children fire, too */
-    _Atomic int32_t
-        child_error; /* a forked child: -errno: why it could not publish itself; 0: all could */
+    /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
+    _Atomic uint64_t failed;
+    /* S: the process's, where its tracer knows it by another than its own; else 0 */
+    _Atomic uint32_t pid;
+    /* both: 1: the session wants what the process's forked children fire, too */
+    _Atomic uint32_t children;
+    /* a forked child: -errno: why it could not publish itself; 0: all could */
+    _Atomic int32_t child_error;
     uint32_t unused;
     uint64_t unused2[2];
 };
 
-/* ---- the session file, NN.session: made by S, read by T with pread only, flock()ed by S while it lives ---- */
+/* ---- the session file, NN.session: made by S, read by T with pread only, locked by S ---- */
 
 enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 
 enum {
     PYUSDT_SESSION_ALL = 1, /* every process may join, else those of pids */
-    PYUSDT_SESSION_BARRIER =
-        2, /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
-    PYUSDT_SESSION_CHILDREN =
-        4, /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
+    /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
+    PYUSDT_SESSION_BARRIER = 2,
+    /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
+    PYUSDT_SESSION_CHILDREN = 4,
 };
 
 struct pyusdt_session_header { /* S */
     uint64_t magic;
     uint32_t version;
     uint32_t state;
-    uint64_t generation; /* random, never 0: tells this session from all others */
+    uint64_t generation; /* random, never 0: distinguishes this session from all others */
     uint32_t tracer;     /* pid, for people */
     uint32_t slot;
     uint64_t bufsize;
@@ -179,7 +183,7 @@ struct pyusdt_session_header { /* S */
     uint32_t pids[PYUSDT_PIDS_MAX];
     char comm[16];               /* only processes of this name join; empty: any */
     char name[PYUSDT_KEEP_NAME]; /* by which its tracer finds a kept session again */
-    uint64_t keep_ns;            /* so long it goes on without its tracer; 0: it ends with it */
+    uint64_t keep_ns;            /* how long it continues without its tracer; 0: it ends with it */
     uint64_t keep_bytes;         /* of rings that all processes together may have, if not 0 */
     uint64_t seen;               /* when its tracer was last there */
     /* struct pyusdt_want[nwants] follows */
@@ -192,8 +196,8 @@ struct pyusdt_line {                    /* one ring's shared words; two cache li
     uint32_t unused;
     _Atomic uint64_t head;              /* T: bytes published, ever */
     _Alignas(64) _Atomic uint64_t tail; /* S: bytes consumed, ever */
-    _Atomic uint64_t
-        read; /* S, of a kept session: those that may have been shown, not below tail */
+    /* S, of a kept session: events that may have been shown, not below tail */
+    _Atomic uint64_t read;
 };
 
 struct pyusdt_area {
@@ -207,19 +211,20 @@ struct pyusdt_area {
     _Atomic int32_t error;    /* -errno, where a ring more, or pages of one, could not be made; 0 */
     _Atomic uint32_t counted; /* how many of the rows of struct pyusdt_counts are used: */
     _Atomic uint32_t countable;                /* their words of places 1 to this have pages */
-    uint16_t counted_probe[PYUSDT_COUNT_ROWS]; /* whose each row is */
+    uint16_t counted_probe[PYUSDT_COUNT_ROWS]; /* the probe of each row */
     uint32_t unused[12];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
 
-/* Behind the area, in its file: how often probes have fired at places; as many rows as the file's length has, some or none. What is
- * not used is a hole. */
-struct
-    pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not counted */
+/* Behind the area, in its file: how often probes have fired at places; as many rows as the
+ * file's length has, some or none. What is not used is a hole. */
+/* T, and S when it collects: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not
+ * counted */
+struct pyusdt_counts {
     _Atomic uint64_t at[PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES]; /* of place n: n - 1 */
 };
 
-/* Without the tag, a thread that comes late would count for the next session in the slot. */
+/* Without the tag, a late thread would count for the next session in the slot. */
 #define PYUSDT_COUNT_BITS 48
 #define PYUSDT_COUNT_TAG(word) ((word) >> PYUSDT_COUNT_BITS << PYUSDT_COUNT_BITS)
 #define PYUSDT_COUNT(word) ((word) & ((1ull << PYUSDT_COUNT_BITS) - 1))
@@ -228,11 +233,11 @@ struct
 #define PYUSDT_AREA_ROW (PYUSDT_MAX_PLACES * sizeof(uint64_t))
 #define PYUSDT_AREA_SIZE(rows) (PYUSDT_AREA_COUNTS + (rows) * PYUSDT_AREA_ROW)
 
-/*
- * ---- the flight recorder's file, <pid>-<starttime>-<instance>.flight: made by T, for itself ----
+/* ---- the flight recorder's file, <pid>-<starttime>-<instance>.flight: made and used by T ----
  *
- * As a control file up to PYUSDT_CTL_SIZE, with another magic, and with struct pyusdt_flight_info in the place of the
- * slots; then an area, whose tails are T's: what lies below has been overwritten; then the rings, of ring_size each.
+ * It is a control file up to PYUSDT_CTL_SIZE, with another magic, and with struct pyusdt_flight_info
+ * instead of the slots; then an area, whose tails are T's (everything below is overwritten); then the
+ * rings, of ring_size each.
  */
 struct pyusdt_flight_info { /* T */
     uint64_t begun;         /* ns of the clock of the events */
@@ -246,31 +251,35 @@ struct pyusdt_flight_info { /* T */
 #define PYUSDT_FLIGHT_AREA ((PYUSDT_CTL_SIZE + 4095ull) & ~4095ull)
 #define PYUSDT_FLIGHT_RINGS ((PYUSDT_FLIGHT_AREA + sizeof(struct pyusdt_area) + 4095ull) & ~4095ull)
 
-/*
- * ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ----
+/* ---- the ring file, <ctl>.NN.<generation>.ring<k> ----
  *
- * Its pages come as they are needed, from the first on; those that have not come are a hole, in which nothing was written.
+ * ring_size bytes of events, each 8-aligned, wrapping anywhere.
+ * Its pages are allocated when they are needed, from the first on; the others are a hole, in which
+ * nothing was written.
  */
 
 struct pyusdt_ring_event {
     uint32_t size; /* of the whole event, a multiple of 8 */
-    uint32_t
-        probe; /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no places */
+    /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no
+     * places */
+    uint32_t probe;
     uint64_t time;
     uint32_t tid;
     uint16_t cpu;
     uint16_t args; /* which it has, PYUSDT_EVENT_ARGS, and PYUSDT_EVENT_CAPTURES of how many */
-    /* uint64_t for each of the arguments that it has, in their order; then per capture, 4-aligned: struct pyusdt_ring_capture, its
-     * bytes, a NUL, 0 … 3 zeros. The last may be the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame, pyusdt_code_frame),
-     * perhaps PYUSDT_FRAME_MORE behind them */
+    /* uint64_t for each of the arguments that it has, in their order; then per capture,
+     * 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros. The last may be the
+     * stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame,
+     * pyusdt_code_frame), perhaps PYUSDT_FRAME_MORE behind them */
 };
 
 #define PYUSDT_EVENT_ARGS(word) ((word) & ((1u << PYUSDT_MAX_ARGS) - 1)) /* bit i: argument i */
 #define PYUSDT_EVENT_CAPTURES(word) ((uint32_t)(word) >> PYUSDT_MAX_ARGS)
 #define PYUSDT_EVENT_HAS(args, captures) ((uint16_t)((args) | (captures) << PYUSDT_MAX_ARGS))
 
-/* How many arguments those are: copies of the word beside each other have each of its bits in another nibble, and a product adds
- * these up in the highest. (A popcount is a call where the machine is not told to have one.) */
+/* The number of these arguments: copies of the word beside each other have each of its bits in
+ * another nibble, and a product adds these up in the highest. (A popcount is a call unless the
+ * compiler may assume the instruction.) */
 static inline uint32_t pyusdt_args_count(uint32_t args)
 {
     return (uint32_t)((args * 0x200040008001u & 0x111111111111111u) * 0x1111111111111111u >> 60);
@@ -281,10 +290,9 @@ static inline uint32_t pyusdt_args_count(uint32_t args)
 #define PYUSDT_EVENT_PLACE(word) ((word) >> PYUSDT_EVENT_PROBE_BITS)
 #define PYUSDT_EVENT_WORD(probe, place) ((probe) | (place) << PYUSDT_EVENT_PROBE_BITS)
 
-/*
- * In the place of an event's probe: the rest of the ring's length is not there (yet). `size` leads to the ring's beginning,
- * the other fields say nothing. It is no event: nothing is delivered, and no time is told.
- */
+/* Stands in the place of an event's probe: the rest of the ring has no pages (yet). `size` leads to
+ * the ring's beginning, the other fields are unused. It is no event: nothing is delivered, and it
+ * has no time. */
 #define PYUSDT_RING_SKIP UINT32_MAX
 
 struct pyusdt_ring_capture {

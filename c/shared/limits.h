@@ -1,7 +1,9 @@
 /*
- * How much there can be of what both sides share: sessions, their descriptions of probes, and rings.  Those of an event and
- * of a process are include/pyusdt.h's.  The files in shared memory are laid out by these numbers (shared/layout.h), so a change
- * of one is a change of PYUSDT_LAYOUT_VERSION.
+ * The limits of everything that target and tracer share: sessions, probe descriptions, rings. The
+ * limits of an event and of a process are in include/pyusdt.h.
+ *
+ * - The shared files are laid out by these numbers (shared/layout.h), so a changed limit needs a
+ *   new PYUSDT_LAYOUT_VERSION.
  */
 #ifndef PYUSDT_LIMITS_H
 #define PYUSDT_LIMITS_H

@@ -1,9 +1,11 @@
 /*
- * The limits on a process's memory and addresses, as Linux tells them: see os.h, "limits".
+ * The limits of a process's memory and addresses on Linux (see os.h, "limits").
  *
- * In:  /proc/self/cgroup; the files of the memory controller below /sys/fs/cgroup, of version 2 or 1; /proc/meminfo; /proc/self/statm.
- * Out: each limit, and how far it is.
- * Always: what can not be read is no limit: a system without /proc or /sys, a name of more than PATH bytes.
+ * The sources are /proc/self/cgroup, the memory controller below /sys/fs/cgroup (version 2 or 1),
+ * /proc/meminfo and /proc/self/statm.
+ *
+ * - Anything that cannot be read is no limit: a system without /proc or /sys, a name of more than
+ *   PATH bytes.
  */
 #if defined(__linux__)
 #define _GNU_SOURCE
@@ -34,7 +36,7 @@ static const struct controller version_2 = {"/sys/fs/cgroup",
                                             "memory.current",
                                             {"\ninactive_file ", "\nactive_file "}};
 
-/* The beginning of a file, as text. false: it can not be read. */
+/* The beginning of a file, as text. false: unreadable. */
 static bool read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,7 +63,8 @@ static bool is_controller(const char *list, const char *end, const char *name)
     return false;
 }
 
-/* Finds the process's cgroup: its path below the mount, at the front of `path`; NULL: there is none. Each line is "number:controllers:path". */
+/* Finds the process's cgroup: its path below the mount, at the front of `path`; NULL: none. Each
+ * line is "number:controllers:path". */
 static const struct controller *find_cgroup(char *text, char *path)
 {
     const struct controller *found = NULL;
@@ -75,9 +78,9 @@ static const struct controller *find_cgroup(char *text, char *path)
             break;
         next = end + 1;
         *end = '\0';
+        /* the memory controller is there, whatever else is mounted as version 2 */
         if (is_controller(list + 1, at, "memory"))
-            found =
-                &version_1; /* the memory controller is there, whatever else is mounted as version 2 */
+            found = &version_1;
         else if (list + 1 == at)
             found = &version_2;
         else
@@ -115,7 +118,8 @@ static uint64_t find_reclaimable(const struct controller *controller, const char
     return sum / 2;
 }
 
-/* One cgroup's limits. A read of memory.stat adds up counts of all processors: it is left out where there is room enough without. */
+/* One cgroup's limits. A read of memory.stat adds up counts of all processors: it is left out
+ * where there is room enough without. */
 static int call_with_cgroup(const struct controller *controller, const char *cgroup,
                             pyusdt_os_limit_fn *fn, void *arg)
 {
@@ -127,7 +131,7 @@ static int call_with_cgroup(const struct controller *controller, const char *cgr
             least = limit;
     if (least >= INT64_MAX / 4096 * 4096 ||
         !read_number(controller, cgroup, controller->usage, &usage))
-        return 0; /* as version 1 says that there is none */
+        return 0; /* version 1's value for no limit */
     left = usage < least ? least - usage : 0;
     r = fn(arg, least, left);
     if (r == 0)
@@ -136,7 +140,8 @@ static int call_with_cgroup(const struct controller *controller, const char *cgr
     return fn(arg, least, left < least ? left : least);
 }
 
-/* From the process's own cgroup up to the mount, which is a container's own where it has the files of one. */
+/* From the process's own cgroup up to the mount, which is a container's own where it has the
+ * files of one. */
 static int call_with_cgroups(pyusdt_os_limit_fn *fn, void *arg)
 {
     char text[TEXT], path[PATH];

@@ -1,8 +1,9 @@
 /*
- * What operating systems do each in their own way: the one place for it (os_linux.c, os_macos.c, os_freebsd.c, os_bsd.c).
+ * Everything that operating systems do differently (os_linux.c, os_macos.c, os_freebsd.c).
  *
- * Always: where a system has no such thing, the function's comment says what the caller gets instead. Nothing here
- * allocates memory except where that is said, so a forked child of a threaded program may call it.
+ * - If a system lacks something, the comment of the function says what the caller gets instead.
+ * - Nothing here allocates memory unless its comment says so. A forked child of a threaded program
+ *   may call these functions.
  */
 #ifndef PYUSDT_OS_H
 #define PYUSDT_OS_H
@@ -24,7 +25,7 @@
 #include <pthread.h>
 #endif
 
-#ifndef MAP_NORESERVE /* memory that nobody touches is not accounted for anyway */
+#ifndef MAP_NORESERVE /* memory that is never touched is not accounted for anyway */
 #define MAP_NORESERVE 0
 #endif
 #ifndef ENODATA
@@ -35,13 +36,14 @@
 
 /* ---- threads ---- */
 
-/* The calling thread's number, as the system's tools show it; cut to 32 bits. Never 0. */
+/* The calling thread's number, as the system's tools show it; truncated to 32 bits. Never 0. */
 uint32_t pyusdt_os_tid(void);
 
-/* Has a thread of this process ended? false where that can not be found out. */
+/* Has a thread of this process ended? false if that cannot be found out. */
 bool pyusdt_os_has_thread_ended(uint32_t tid);
 
-/* Where the kernel writes it each time that the thread has been moved; the C library asks it to, from glibc 2.35 on. Else -1. */
+/* Where the kernel writes it each time that the thread has been moved; the C library asks it to,
+ * from glibc 2.35 on. Else -1. */
 static inline int pyusdt_os_rseq_cpu(void)
 {
 #if defined(__GLIBC__) && defined(__has_builtin)
@@ -60,7 +62,7 @@ static inline int pyusdt_os_rseq_cpu(void)
     return -1;
 }
 
-/* The lowest byte of the calling thread's stack, and its size as it may become. NULL and 0: this can not be found out. */
+/* The lowest byte of the calling thread's stack, and its largest size. NULL and 0: unknown. */
 char *pyusdt_os_thread_stack(size_t *size);
 
 /* The processor that runs this; on the hot path. */
@@ -76,8 +78,8 @@ static inline unsigned pyusdt_os_cpu(void)
 #endif
 }
 
-/* Is the caller this process's only thread (but for those made without the C library)? false where that can not be told. On
- * the hot path. */
+/* Is the caller this process's only thread (except those made without the C library)? false if
+ * unknown. On the hot path. */
 static inline bool pyusdt_os_is_single_threaded(void)
 {
 #ifdef __GLIBC__
@@ -91,23 +93,24 @@ static inline bool pyusdt_os_is_single_threaded(void)
 
 /* ---- barriers ---- */
 
-/* A full barrier that the caller makes every running thread of every process execute that has joined; a thread that does not
- * run has had one. Whether this system can; false if not. */
+/* A full barrier that the caller makes every running thread of every process execute that has
+ * joined; a thread that does not run has had one. Whether this system can; false if not. */
 bool pyusdt_os_has_barrier(void);
 
-/* This process takes part from here on. false: it can not. */
+/* This process takes part from here on. false: it cannot. */
 bool pyusdt_os_barrier_join(void);
 
 void pyusdt_os_barrier(void);
 
 /* ---- waiting ---- */
 
-/* Waits until another process or thread has changed this word in shared memory, which was `seen`, and woken who waits on it; for
- * so many milliseconds at most. May return for nothing. Where the system can not do that, looks every 20 ms. */
+/* Waits until another process or thread has changed this word in shared memory, whose value was
+ * `seen`, and has woken the waiters; for so many milliseconds at most. May return early. If the
+ * system cannot do that, polls every 20 ms. */
 void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds);
 void pyusdt_os_word_wake(_Atomic uint32_t *word);
 
-/* The same by looks alone. */
+/* The same by polling only. */
 static inline void pyusdt_os_word_poll(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
 {
     const struct timespec step = {0, 20000000};
@@ -132,12 +135,13 @@ static inline uint64_t pyusdt_now(void)
 
 /* ---- processes ---- */
 
-/* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who runs the program. */
+/* Set-uid, set-gid, or with capabilities of its own: the environment may come from another user
+ * than the one the program runs as. */
 bool pyusdt_os_is_secure_exec(void);
 
 struct pyusdt_os_process {
-    uint64_t
-        starttime; /* in a unit of the system's own; with the pid it names a process for good */
+    /* in a unit of the system's own; with the pid it names a process for good */
+    uint64_t starttime;
     uint32_t parent;
     bool ended; /* a zombie: it has run its last instruction */
 };
@@ -148,17 +152,17 @@ int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process);
 /* Whether anything can be found out about processes at all: not where Linux has no /proc. */
 bool pyusdt_os_has_process_info(void);
 
-/* What tells the pid namespace from others; 0 where there is but one. */
+/* A number that identifies the pid namespace; 0 if the system has only one. */
 uint64_t pyusdt_os_pidns(void);
 
-/* The program's name, cut to size - 1 bytes. */
+/* The program's name, truncated to size - 1 bytes. */
 void pyusdt_os_program_name(char *name, size_t size);
 
 /* ---- users ---- */
 
-#define PYUSDT_OS_GROUPS 256 /* that a thread which acts as somebody else may have */
+#define PYUSDT_OS_GROUPS 256 /* that a thread may have which acts as another user */
 
-/* What a thread was before it acted as somebody else. */
+/* The identity of a thread before it acted as another user. */
 struct pyusdt_os_credentials {
     uint32_t uid, gid;
     int ngroups;
@@ -167,16 +171,18 @@ struct pyusdt_os_credentials {
     int dumpable, death_signal;
 };
 
-/* Of files and directories the calling thread may do what this user may, until pyusdt_os_fsuid_restore(): it has this group
- * alone and no capability. false: that can not be had (never: macOS, FreeBSD), and nothing has changed. */
+/* Limits the calling thread's access to files and directories to this user's, until
+ * pyusdt_os_fsuid_restore(): the thread has this group only, and no capability. false: not possible
+ * (never: macOS, FreeBSD), and nothing has changed. */
 bool pyusdt_os_fsuid_set(uint32_t uid, uint32_t gid, struct pyusdt_os_credentials *self);
 void pyusdt_os_fsuid_restore(const struct pyusdt_os_credentials *self);
 
 /* ---- limits ---- */
 
-/* Calls fn with each limit on the memory of this process, until fn returns other than 0: those of its memory cgroups, from the
- * innermost out, and the machine's. left: bytes until the limit; memory that the kernel can take back counts by half. Returns what
- * fn did last. Where the system has no such limits, or does not tell them, fn is not called (macOS, FreeBSD). */
+/* Calls fn with each limit on the memory of this process, until fn returns other than 0: those of
+ * its memory cgroups, from the innermost out, and the machine's. left: bytes until the limit;
+ * memory that the kernel can reclaim counts by half. Returns the last result of fn. On a system
+ * without such limits fn is not called (macOS, FreeBSD). */
 typedef int pyusdt_os_limit_fn(void *arg, uint64_t limit, uint64_t left);
 int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg);
 
@@ -185,31 +191,33 @@ int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg);
 
 /* ---- rights ---- */
 
-/*
- * For a thread of ours: what the program gives up later by calls that act on one thread (capset(), no_new_privs) is not to stay with
- * this one. The calling thread executes no set-uid program from now on, and has no capabilities but those to become another user: a
- * change of user is made by all threads, and the C library ends the process where one can not.
- */
+/* For a thread of pyusdt, which must not keep rights that the program gives up later by calls that
+ * act on one thread (capset(), no_new_privs). The calling thread executes no set-uid program from
+ * now on, and keeps only the capabilities to become another user: all threads change the user, and
+ * the C library ends the process if one cannot. */
 bool pyusdt_os_drop_rights(void);
 
-/* It gives up those two, too, when the process's first thread can not have them again (capabilities that it is permitted). In a
- * sandbox (seccomp) nothing is done, since a system call that is not on its list may end the process. Both return whether there
- * is something left to give up; never where there are no capabilities of threads (macOS, FreeBSD). */
+/* Gives up those two, too, when the process's first thread cannot get them again (capabilities that
+ * it is permitted). In a sandbox (seccomp) nothing is done, since a system call that is not
+ * permitted may end the process. Both return whether something is left to give up; never if threads
+ * have no capabilities (macOS, FreeBSD). */
 bool pyusdt_os_drop_rights_like_main_thread(void);
 
 /* ---- memory and files ---- */
 
-/* From now on a forked or cloned child finds zeros in these pages. false: it finds what its parent had. */
+/* From now on a forked or cloned child finds zeros in these pages. false: it finds what its
+ * parent had. */
 bool pyusdt_os_wipe_on_fork(void *at, size_t size);
 
-/* Gives pages of a shared mapping back to the system, though their file may be mapped elsewhere. They read as zeros. */
+/* Gives pages of a shared mapping back to the system, though their file may be mapped elsewhere.
+ * They read as zeros. */
 void pyusdt_os_discard(void *at, size_t size);
 
 /* The same of a whole file, where the system can do it. */
 void pyusdt_os_discard_file(int fd, uint64_t size);
 
-/* 0, or -EFBIG: the process may not make a file of this length (RLIMIT_FSIZE). The system call would send it SIGXFSZ, which ends
- * a program that does not expect it. */
+/* 0, or -EFBIG: the process may not make a file of this length (RLIMIT_FSIZE). The system call
+ * would send it SIGXFSZ, which ends a program that does not expect it. */
 static inline int pyusdt_os_file_limit(uint64_t size)
 {
     struct rlimit limit;
@@ -226,9 +234,9 @@ static inline int pyusdt_os_resize(int fd, uint64_t size)
     return r != 0 ? r : ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
 }
 
-/* Every page of this part of the file now, and the file at least that long: 0, or -ENOSPC and the like. Where the file
- * system can not do it (ZFS), or the part lies within the file (macOS), a page that it lacks later is a SIGBUS, which
- * sigbus_guard.c takes. */
+/* Allocates every page of this part of the file now, and makes the file at least that long: 0, or
+ * -ENOSPC and the like. If the file system cannot do it (ZFS), or the part lies within the file
+ * (macOS), a page that is missing later is a SIGBUS, which sigbus_guard.c handles. */
 int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size);
 
 /* Whether that makes pages within a file, too. */
@@ -238,19 +246,20 @@ int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size);
 #define PYUSDT_OS_FILLS_HOLES 1
 #endif
 
-/* Every page of a shared mapping now, and in the tables of this process, so that no store has to wait for it. 0 or -errno;
- * -ENOTSUP before Linux 5.14, and on other systems: they come when they are touched. */
+/* Allocates every page of a shared mapping now, and maps it, so that no store waits for it. 0 or
+ * -errno; -ENOTSUP before Linux 5.14, and on other systems: there the pages are allocated when they
+ * are touched. */
 int pyusdt_os_populate(void *at, uint64_t size);
 
-/* Calls fn with each name in a directory until it returns other than 0. 0 or -errno. On macOS this allocates, which
- * its malloc permits in a forked child. */
+/* Calls fn with each name in a directory until it returns other than 0. 0 or -errno. On macOS
+ * this allocates, which its malloc permits in a forked child. */
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg);
 
-/* Is this directory's file system in memory, so that no disk slows who writes there down? */
+/* Is this directory's file system in memory, so that no disk slows down writers? */
 bool pyusdt_os_is_in_memory(int dir);
 
-/* Opens a name in a directory: no symbolic link, and nothing that is mounted there, where the system can tell; it does not
- * wait (for who else has a fifo open), and is closed by exec. fd or -errno. */
+/* Opens a name in a directory: no symbolic link, and no mount point if the system can detect it. It
+ * does not wait (for the other end of a fifo), and is closed by exec. fd or -errno. */
 int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode);
 
 /* A file without a name: fd or -errno. */

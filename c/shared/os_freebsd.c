@@ -1,4 +1,4 @@
-/* What FreeBSD does in its own way: see os.h. */
+/* The FreeBSD part of os.h. */
 #if defined(__FreeBSD__)
 #include "shared/os.h"
 

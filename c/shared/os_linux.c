@@ -1,4 +1,4 @@
-/* What Linux does in its own way: see os.h. */
+/* The Linux part of os.h. */
 #if defined(__linux__)
 #define _GNU_SOURCE
 #include "shared/os.h"
@@ -67,7 +67,7 @@ void pyusdt_os_barrier(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* A page that was cut off its file is no shared memory any more: EFAULT. */
+/* A page beyond the end of a truncated file is no shared memory any more: EFAULT. */
 void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
 {
     const struct timespec most = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
@@ -116,7 +116,8 @@ static const char *find_field(const char *at, int wanted)
     return at ? at + 1 : "";
 }
 
-/* Fields 3, 4, 20 and 22: state, parent, threads, start. The first thread of a process is a zombie, too, when it has ended before others. */
+/* Fields 3, 4, 20 and 22: state, parent, threads, start. The first thread of a process is a
+ * zombie, too, when it has ended before others. */
 int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process)
 {
     char path[32] = "/proc/self/stat", text[1024];
@@ -167,7 +168,8 @@ void pyusdt_os_program_name(char *name, size_t size)
     name[length > 0 ? length - 1 : 0] = '\0'; /* in the place of its newline */
 }
 
-/* The capabilities in force of the calling thread: what they were, and what they become where that is not NULL. */
+/* The capabilities in force of the calling thread: what they were, and what they become where
+ * that is not NULL. */
 static bool swap_capabilities(uint32_t previous[2], const uint32_t wanted[2])
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -182,8 +184,9 @@ static bool swap_capabilities(uint32_t previous[2], const uint32_t wanted[2])
     return !wanted || syscall(SYS_capset, &header, data) == 0;
 }
 
-/* The C library's setgroups() and its like are of the whole process; these system calls are of one thread, as setfsuid() is.
- * Back at its own uid a thread has some capabilities again, and needs them all for its groups. */
+/* The C library's setgroups() and its like are of the whole process; these system calls are of
+ * one thread, as setfsuid() is. Back at its own uid a thread has some capabilities again, and
+ * needs them all for its groups. */
 void pyusdt_os_fsuid_restore(const struct pyusdt_os_credentials *self)
 {
     uint32_t previous[2];

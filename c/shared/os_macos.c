@@ -1,4 +1,4 @@
-/* What macOS does in its own way: see os.h. */
+/* The macOS part of os.h. */
 #if defined(__APPLE__)
 #include "shared/os.h"
 

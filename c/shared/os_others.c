@@ -1,4 +1,4 @@
-/* What Linux alone has, or tells: on other systems there is none of it. See os.h. */
+/* The functions of os.h that only Linux can provide, for all other systems. */
 #if !defined(__linux__)
 #include "shared/os.h"
 

@@ -1,6 +1,6 @@
 /*
- * A probe as the two sides speak of it: what a session wants (struct pyusdt_want, which the tracer writes into the session
- * file and the target reads), and what one is called (struct pyusdt_probe_info, from a probe table).
+ * How target and tracer describe a probe: what a session wants of it (struct pyusdt_want, in the
+ * session file), and its name and arguments (struct pyusdt_probe_info, in a probe table).
  */
 #ifndef PYUSDT_PROBE_INFO_H
 #define PYUSDT_PROBE_INFO_H
@@ -10,7 +10,8 @@
 #include "pyusdt.h"
 #include "shared/limits.h"
 
-/* One probe description of the program. If several match a probe, all that they want of it is delivered. */
+/* One probe description of the program. If several match a probe, all that they want of it is
+ * delivered. */
 struct pyusdt_want {
     uint32_t pid;                    /* only in this process; 0: any */
     char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
@@ -20,8 +21,8 @@ struct pyusdt_want {
     uint32_t args;                   /* bit i: argument i is read */
     uint16_t bytes[PYUSDT_MAX_ARGS]; /* of the string that argument i is; 0: only its address */
     uint32_t counts;                 /* 1: how often it fires at a place is all that is wanted */
-    uint32_t
-        frames; /* of the stack; 0: it is not wanted; with PYUSDT_WANT_NATIVES as many native ones, too */
+    /* of the stack; 0: it is not wanted; with PYUSDT_WANT_NATIVES as many native ones, too */
+    uint32_t frames;
 };
 
 enum {

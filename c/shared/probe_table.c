@@ -1,4 +1,4 @@
-/* The probe table of a control file: see probe_table.h. */
+/* The probe table of a control file (see probe_table.h). */
 #include "shared/probe_table.h"
 
 #include <errno.h>
@@ -53,7 +53,8 @@ int pyusdt_probe_table_match(const struct pyusdt_probe_table *table, const struc
         const struct pyusdt_ctl_desc *desc = &table->descs[i];
         snprintf(provider, sizeof provider, "%.*s%u", FULL_NAME - 12,
                  table->strings + desc->provider, table->pid);
-        bool open = desc->kind == PYUSDT_DESC_PLACES; /* its module and function are not told yet */
+        bool open =
+            desc->kind == PYUSDT_DESC_PLACES; /* its module and function are not known yet */
         if (!pyusdt_glob(want->provider, provider) ||
             !(open || pyusdt_glob(want->module, table->strings + desc->module)))
             continue;

@@ -1,4 +1,4 @@
-/* The run directory and its files: see rundir.h. */
+/* The run directory and its files (see rundir.h). */
 #define _GNU_SOURCE
 #include "shared/rundir.h"
 
@@ -41,7 +41,7 @@ void pyusdt_name_format(const struct pyusdt_name *name, char *text)
         snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, "ring%u", name->ring);
 }
 
-/* A name is ours only if formatting what it says gives it back: no second spelling of one file. */
+/* A name is valid only if formatting its parts gives it back: a file has no second spelling. */
 void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 {
     char again[PYUSDT_NAME_SIZE];
@@ -75,7 +75,7 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 
 /* ---- the directory ---- */
 
-/* Not where who set the environment is not who runs the program. */
+/* Not if the environment may come from another user. */
 static const char *read_environment(const char *variable)
 {
     const char *value = pyusdt_os_is_secure_exec() ? NULL : getenv(variable);
@@ -163,7 +163,7 @@ int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
 struct each {
     pyusdt_name_fn *fn;
     void *arg;
-    uint32_t left; /* names that will be looked at */
+    uint32_t left; /* names that are read at most */
 };
 
 static int each_name(void *arg, const char *text)
@@ -292,7 +292,7 @@ bool pyusdt_is_alive(const struct pyusdt_identity *process)
         return false;
     r = pyusdt_os_read_process(process->pid, &info);
     if (r != 0 && r != -ESRCH && r != -ENOENT)
-        return true; /* nothing can be said of it, so it counts as alive */
+        return true; /* unknown, so it counts as alive */
     if (r != 0)
         return !pyusdt_os_has_process_info(); /* kill()'s word is all there is */
     return (process->starttime == 0 || info.starttime == process->starttime) && !info.ended;

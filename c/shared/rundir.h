@@ -1,6 +1,7 @@
 /*
- * The run directory: where it is, the names of the files in it, and opening them without trusting them.
- * Both sides use it; nothing here calls malloc, and nothing follows a symbolic link.
+ * The run directory: its location, the names of its files, and opening them without trusting them.
+ *
+ * - Nothing here calls malloc, and nothing follows a symbolic link.
  */
 #ifndef PYUSDT_RUNDIR_H
 #define PYUSDT_RUNDIR_H
@@ -48,44 +49,50 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 /* What the name of a user's own directory begins with; the uid follows. */
 #define PYUSDT_RUNDIR_PREFIX "pyusdt-"
 
-/* A directory's mtime tells two changes apart if they are this far from each other. */
+/* A directory's mtime distinguishes two changes if they are this far apart. */
 #define PYUSDT_MTIME_GRAIN_NS 50000000
 
-/* Whether the caller traces the processes of all users: root, whom PYUSDT_RUNDIR does not tell a directory. */
+/* Whether the caller traces the processes of all users: root, unless PYUSDT_RUNDIR names a
+ * directory. */
 bool pyusdt_rundir_is_of_all_users(void);
 
-/* Did the caller's environment name his directory? NULL: it is where the system puts it. */
+/* Did the caller's environment name the directory? NULL: it is at the system's default. */
 const char *pyusdt_rundir_from_environment(void);
 
-/* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made (0700) and checked. */
+/* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made
+ * (0700) and checked. */
 int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error);
 
-/* Opens the directory of this path: one that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
+/* Opens the directory of this path, which must belong to the caller (root: to anybody) and be
+ * closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
 
-/* 0 where an open directory is this user's and closed to others; else -EPERM, with the path in what is said. */
+/* 0 if an open directory is this user's and closed to others; else -EPERM, with the path in the
+ * message. */
 int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt_error *error);
 
-/* Opens a name in the directory, or unlinks it: as the directory's owner. No link is followed, nothing waited for. fd or
- * -errno. */
+/* Opens a name in the directory, or unlinks it, as the directory's owner. It follows no link and does
+ * not wait. fd or -errno. */
 int pyusdt_rundir_open_in(int dir, const char *name, int flags, unsigned mode);
 void pyusdt_rundir_unlink(int dir, const char *name);
 
-/* Opens one plain file with one link whose owner is the directory's, root or the caller. Its size; fd or -errno. */
+/* Opens a regular file with one link, whose owner is the directory's owner, root or the caller. Its
+ * size; fd or -errno. */
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);
 
 /* Makes one of size bytes, every page of it allocated, and maps it shared. fd or -errno. */
 int pyusdt_file_make(int dir, const char *name, uint64_t size);
 
-/* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno; -E2BIG: another user's,
- * who has more in it than anybody needs, and not all was looked at. */
+/* Calls fn for the directory's entries with a valid name, until fn returns nonzero. 0 or -errno;
+ * -E2BIG: another user's directory with too many entries, of which not all were read. */
 typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 
 /* Bytes of all ring files of a session. */
 uint64_t pyusdt_rundir_ring_bytes(int dir, uint64_t generation);
 
-/* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is unknown. 0 or -errno. */
+/* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is
+ * unknown. 0 or -errno. */
 int pyusdt_read_starttime(uint32_t pid, uint64_t *starttime);
 
 /* Does the process still run? (Meaningful in its own pid namespace only.) */

@@ -1,4 +1,4 @@
-/* Session slots: see session_slot.h. */
+/* Session slots (see session_slot.h). */
 #define _GNU_SOURCE
 #include "shared/session_slot.h"
 
@@ -18,7 +18,8 @@ static void format_slot_name(uint32_t slot, char *text)
     pyusdt_name_format(&name, text);
 }
 
-/* -EWOULDBLOCK: something of this name is no file here, or not the directory's owner's: a slot less. */
+/* -EWOULDBLOCK: something of this name is no file here, or not the directory's owner's: a slot
+ * less. */
 static int open_or_make(int dir, const char *text)
 {
     int fd = pyusdt_rundir_open_in(dir, text, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -35,7 +36,8 @@ static bool read_header(int fd, struct pyusdt_session_header *header)
     return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }
 
-/* Its magic and version have these places in every layout. Whether it is kept, and which files are its own, only its layout knows. */
+/* Its magic and version are at the same offset in every layout. Only its own layout knows whether
+ * it is kept, and which files belong to it. */
 static bool is_of_other_layout(int fd)
 {
     struct {
@@ -82,7 +84,7 @@ void pyusdt_slot_release(int dir, uint32_t slot, int fd)
 
     format_slot_name(slot, text);
     if (!read_header(fd, &header) || !pyusdt_session_is_kept(&header))
-        pyusdt_rundir_unlink(dir, text); /* while it is locked: ours */
+        pyusdt_rundir_unlink(dir, text); /* while it is locked by us */
     close(fd);
 }
 

@@ -1,8 +1,9 @@
 /*
- * Session slots: who may change what a slot's bits and `wanted` say in the control files. Both sides use it.
+ * Session slots: who may change the bits and `wanted` of a slot in the control files.
  *
- * The rule (model-checked in tests/model/session.pml): only the holder of the flock of NN.session clears bits of slot NN
- * or takes back its `wanted`. That is the session itself while it lives, and whoever undoes it after its death.
+ * - Only the holder of the lock (flock) of NN.session clears bits of slot NN or withdraws its
+ *   `wanted`. That is the session itself while it lives, and whoever cleans up after its death.
+ *   tests/model/session.pml checks this rule.
  */
 #ifndef PYUSDT_SESSION_SLOT_H
 #define PYUSDT_SESSION_SLOT_H
@@ -13,16 +14,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Makes or opens the slot's session file and locks it: fd, -EWOULDBLOCK where somebody has it, or -errno. */
+/* Makes or opens the slot's session file and locks it: fd, -EWOULDBLOCK if another process holds
+ * the lock, or -errno. */
 int pyusdt_slot_claim(int dir, uint32_t slot);
 
-/* Unlinks the claimed file, unless its session goes on without a tracer, and gives the slot back. */
+/* Unlinks the claimed file, unless its session continues without a tracer, and frees the slot. */
 void pyusdt_slot_release(int dir, uint32_t slot, int fd);
 
-/* Is this the header of a session that goes on without its tracer? */
+/* Is this the header of a session that continues without its tracer? */
 bool pyusdt_session_is_kept(const struct pyusdt_session_header *header);
 
-/* Does the session of this slot and generation still have its tracer, or goes on without? */
+/* Does the session of this slot and generation still have its tracer, or does it continue without
+ * one? */
 bool pyusdt_session_is_alive(int dir, uint32_t slot, uint64_t generation);
 
 /* One process, as far as it is about bits. */
@@ -33,10 +36,11 @@ struct pyusdt_enable_bits {
     uint32_t number; /* of the slot */
 };
 
-/* By who holds the slot: bits, then wanted, where it still is `generation`. */
+/* By the holder of the slot: clears the bits, then `wanted`, if it is still `generation`. */
 void pyusdt_enable_bits_clear(const struct pyusdt_enable_bits *bits);
 
-/* Undoes what a dead session (0: nobody) wants of a process. -EWOULDBLOCK: the slot is somebody's, who will see to it. */
+/* Removes the demand of a dead session (0: none) from a process. -EWOULDBLOCK: another process
+ * holds the slot, and will do it. */
 int pyusdt_enable_bits_undo(const struct pyusdt_enable_bits *bits, int dir, uint64_t generation);
 
 #pragma GCC visibility pop

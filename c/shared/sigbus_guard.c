@@ -1,4 +1,4 @@
-/* Shared mappings that survive the truncation of their file: see sigbus_guard.h. */
+/* Protects shared mappings against truncation of their file (see sigbus_guard.h). */
 #define _GNU_SOURCE
 #include "shared/sigbus_guard.h"
 
@@ -10,7 +10,8 @@
 
 #include "shared/os.h"
 
-/* Ranges are only added and emptied; the handler walks them without a lock. Blocks come from mmap(), never freed. */
+/* Ranges are only added and emptied; the handler reads them without a lock. Blocks come from
+ * mmap(), never freed. */
 #define BLOCK_RANGES 254
 struct range {
     _Atomic uintptr_t start; /* 0: free; 1: being changed */

@@ -1,10 +1,10 @@
 /*
- * Shared mappings that survive the truncation of their file.
+ * Protects shared mappings against truncation of their file.
  *
- * Touching a mapped page beyond the end of its file raises SIGBUS. Our handler puts a private page of zeros there and
- * the access goes on: what it reads then is zeros, what it writes goes nowhere, and all users of these mappings check
- * what they read. SIGBUS elsewhere goes to the handler that was there before. (A handler that the program installs
- * later, without calling ours, takes this protection away.)
+ * An access to a mapped page beyond the end of its file raises SIGBUS. Our handler puts a private
+ * page of zeros there, and the access continues. Reads return zeros and writes are lost; all users
+ * of these mappings check what they read. The handler passes any other SIGBUS to the previous
+ * handler. A handler that the program installs later without calling ours removes this protection.
  */
 #ifndef PYUSDT_SIGBUS_GUARD_H
 #define PYUSDT_SIGBUS_GUARD_H
@@ -15,10 +15,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* mmap(), guarded. at: NULL, or an address that pyusdt_guard_map() or _reserve() gave and that is replaced. NULL: errno. */
+/* mmap(), guarded. at: NULL, or an address that pyusdt_guard_map() or _reserve() gave and that
+ * is replaced. NULL: errno. */
 void *pyusdt_guard_map(void *at, size_t size, int protection, int fd);
 
-/* A ring's address range: size bytes of the file twice in a row, so that what wraps is contiguous. */
+/* A ring's address range: size bytes of the file twice in a row, so that what wraps is
+ * contiguous. */
 void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_t offset);
 
 /* Address space alone, to be replaced later. */

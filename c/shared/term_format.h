@@ -1,9 +1,12 @@
-/* A term argument: what stands at the address of an argument of type `term` (pyusdt.h: PYUSDT_TERM).
+/*
+ * The encoding of a term argument (PYUSDT_TERM in pyusdt.h).
  *
- * It is Erlang's External Term Format, version byte first, but for two things.  It may end anywhere between two of its
- * parts, or inside the bytes of a binary or string: what is missing was cut.  And two tags that the format does not have
- * stand for what is not carried: TERM_CUT for a term that was left out, TERM_SHOWN for one that is only its text.
- * So nothing that was cut can be taken for a whole.  Source of the other tags: ERTS's guide, "External Term Format". */
+ * It is Erlang's External Term Format, version byte first, with two differences. It may end between
+ * any two of its parts, or inside the bytes of a binary or string; the rest is truncated. And two
+ * additional tags mark what is not carried: TERM_CUT for an omitted term, TERM_SHOWN for a term
+ * that is only its text. A truncated term thus never looks complete. Source of the other tags:
+ * ERTS's guide, "External Term Format".
+ */
 #ifndef PYUSDT_TERM_FORMAT_H
 #define PYUSDT_TERM_FORMAT_H
 

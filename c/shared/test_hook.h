@@ -1,6 +1,8 @@
 /*
- * Places between two shared stores, where a test build stops or dies. In a normal build they are nothing.
- * Numbers: 1-7 firing, 10-15 publishing, 16-18 a place more, 19 watching, 20-26 serving a session (target); 30-37 the tracer. docs/internals/ring.md lists them.
+ * Points between two shared stores where a test build stops or dies. A normal build has none.
+ *
+ * Numbers: 1-7 firing, 10-15 publishing, 16-18 a new code location, 19 watching, 20-26 serving a
+ * session (target); 30-37 the tracer. docs/internals/ring.md lists them.
  */
 #ifndef PYUSDT_TEST_HOOK_H
 #define PYUSDT_TEST_HOOK_H

@@ -1,4 +1,7 @@
-/* The bell of a control file: who has changed what he wants of its process rings it (docs/internals/ring.md, "Wakeup"). */
+/*
+ * The wakeup word of a control file: a tracer that changes its demand wakes the target's watcher
+ * (docs/internals/ring.md).
+ */
 #ifndef PYUSDT_WAKEUP_H
 #define PYUSDT_WAKEUP_H
 

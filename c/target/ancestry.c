@@ -1,8 +1,9 @@
 /*
- * A process's parents: see ancestry.h.
+ * Reads the chain of parent processes (see ancestry.h).
  *
- * Always: the chain is the one of the moment at which the process was forked, or loaded pyusdt. A parent that ends later does not
- * change it, so that a tracer knows whose child a process was after both are gone.
+ * - The chain is the one at the time of the fork, or when the process loaded pyusdt. It does not
+ *   change when a parent ends later, so a tracer can tell whose child a process was after both have
+ *   ended.
  */
 #define _GNU_SOURCE
 #include "target/ancestry.h"
@@ -13,7 +14,7 @@
 #include "shared/os.h"
 
 static struct {
-    uint32_t pid; /* whose it is; 0: it was not read yet */
+    uint32_t pid; /* the process of the chain; 0: not read yet */
     uint32_t parent[PYUSDT_CTL_ANCESTORS];
 } chain;
 

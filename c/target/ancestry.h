@@ -1,4 +1,4 @@
-/* A process's parents, for its control file. */
+/* The chain of parent processes that a target writes into its control file. */
 #ifndef PYUSDT_ANCESTRY_H
 #define PYUSDT_ANCESTRY_H
 
@@ -11,7 +11,8 @@
 /* In a forked child: its parent is the process that the copied chain belongs to. */
 void pyusdt_ancestry_fork(void);
 
-/* Copies this process's chain to `ancestors`; reads it first if this process did not register before. */
+/* Copies this process's chain to `ancestors`; reads it first if this process did not register
+ * before. */
 void pyusdt_ancestry_copy(uint32_t ancestors[PYUSDT_CTL_ANCESTORS]);
 
 #pragma GCC visibility pop

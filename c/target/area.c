@@ -1,6 +1,10 @@
 /*
- * The area and the rings of a session that this process serves: made on its slow paths. A page is allocated before an event
- * can come to it. The caller has the lock, but of pyusdt_slot_add_ring(), which takes it, and of pyusdt_ring_add_pages(), who holds the ring.
+ * Makes the area file and the rings of a session that this process serves. All of it runs on slow
+ * paths.
+ *
+ * - A page is allocated before an event can be written to it.
+ * - The caller holds the lock, with two exceptions: pyusdt_slot_grow() takes it, and the caller of
+ *   pyusdt_ring_grow() holds the ring.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +29,8 @@ void pyusdt_area_format_name(unsigned number, uint64_t generation, enum pyusdt_f
     pyusdt_name_format(&name, text);
 }
 
-/* As long as it will ever be, with the first of its pages: nobody waits for one who makes a large file. fd or -errno. */
+/* Makes the file in its final length, with the first of its pages, so that no thread waits while a
+ * large file is written. fd or -errno. */
 static int make_file(int dir, const char *text, uint64_t size, uint64_t pages)
 {
     int r = pyusdt_os_file_limit(size), fd = r != 0 ? r : pyusdt_file_make(dir, text, pages);
@@ -37,8 +42,8 @@ static int make_file(int dir, const char *text, uint64_t size, uint64_t pages)
     return r;
 }
 
-/* Where the area of a file of this size goes: over the slot's last one, whose addresses late threads may still look at; or, if it is
- * longer, to addresses of its own. */
+/* The address for an area file of this size: over the slot's last one, which late threads may still
+ * read; or new addresses, if it is longer. */
 static int map_area(struct pyusdt_slot *slot, uint64_t size, int fd)
 {
     struct pyusdt_area *at = size <= slot->area_reserved ? atomic_load(&slot->area) : NULL;
@@ -90,7 +95,8 @@ void pyusdt_area_unmap_ring(struct pyusdt_ring *ring)
     ring->reserved = 0;
 }
 
-/* Whether there may be one more. The first pages of the first are so few that every program has room for them. */
+/* Whether there may be one more. The first pages of the first are so few that every program has
+ * room for them. */
 static int check_ring_limits(const struct pyusdt_slot *slot, int dir, uint64_t generation,
                              uint32_t k, uint64_t pages)
 {
@@ -122,7 +128,8 @@ int pyusdt_area_make_ring(struct pyusdt_slot *slot, int dir, unsigned number, ui
     close(fd);
     ring->reserved = ring->data ? 2 * slot->size : 0;
     ring->usable = pages;
-    /* A session that ends takes `wanted` back, then removes the files: either it sees ours, or we see that. */
+    /* A session that ends withdraws `wanted`, then removes the files. Either the session sees our
+     * files, or we see that it has ended. */
     if (!ring->data || atomic_load(&pyusdt_ctl_slot(number)->wanted) != generation) {
         r = ring->data ? -ECANCELED : -ENOMEM;
         pyusdt_area_unmap_ring(ring);
@@ -131,7 +138,7 @@ int pyusdt_area_make_ring(struct pyusdt_slot *slot, int dir, unsigned number, ui
     }
     ring->head = ring->tail = ring->end = ring->retry_at = 0;
     PYUSDT_HOOK(23);
-    atomic_store(&atomic_load(&slot->area)->rings, k + 1); /* the tracer may look for its file */
+    atomic_store(&atomic_load(&slot->area)->rings, k + 1); /* the tracer may look up its file */
     atomic_store_explicit(&slot->nrings, k + 1, memory_order_release);
     return 0;
 }
@@ -170,7 +177,7 @@ static void make_ring_locked(void *arg)
     }
     if (r != 0)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
-    if (r != 0 && r != -EDQUOT)               /* a kept session's own bound is no trouble */
+    if (r != 0 && r != -EDQUOT)               /* the limit of a kept session is no failure */
         atomic_store(&atomic_load(&slot->area)->error, r);
     ring_request->more = r == 0;
 }
@@ -184,7 +191,8 @@ bool pyusdt_slot_add_ring(struct pyusdt_slot *slot, unsigned number, uint32_t ha
     return ring_request.more;
 }
 
-/* By its name, or, in a process that has become another user, to whom that is closed, by its address. 0 or -errno. */
+/* Opens the file by its name or, in a process that has become another user and may not open it, by
+ * its address. 0 or -errno. */
 static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uint64_t more)
 {
     char text[PYUSDT_NAME_SIZE];
@@ -219,7 +227,8 @@ static void allocate_locked(void *arg)
     page_request->r = allocate_more(page_request->slot, page_request->ring, page_request->more);
 }
 
-/* Without the lock: who holds a ring keeps its session, the run directory and our name from being changed. */
+/* Without the lock: the thread that holds a ring prevents changes of its session, the run directory
+ * and our name. */
 bool pyusdt_ring_add_pages(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
 {
     uint64_t left = slot->size - ring->usable, now = pyusdt_now();

@@ -1,9 +1,12 @@
-/* What code an address is: see code_address.h.
+/*
+ * Maps addresses to code files (see code_address.h).
  *
- * An address is a place by its page: one word says of a page which place it belongs to, a megabyte of a file. What has no such word
- * yet is looked for in a table of the code that is mapped. That there is none is found without a lock; a place is made under the lock
- * of the slow paths. So is the table, from /proc/self/maps, when an address lies in none of it, and for a hundredth of the time at
- * most. Code in the place of another file's, which was unmapped, has that one's name until then.
+ * - Each megabyte of address space has one word that names its code location. If that word is
+ *   empty, the address is searched in a table of the mapped code.
+ * - A negative answer takes no lock. A code location is made under the lock of the slow paths.
+ * - The table is read from /proc/self/maps when an address lies in no entry, and reading takes at
+ *   most one percent of the time. Code that replaces an unmapped file keeps the old file's name
+ *   until then.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,34 +26,37 @@
 #define PAGE 4096ull
 #define PAGES 4096u /* that are remembered, each at one of */
 #define WAYS 4u
-#define RANGES \
-    8192u /* of code; behind the first half those that are no file's become one with their neighbours */
+/* of code; behind the first half those that are no file's become one with their neighbours */
+#define RANGES 8192u
 #define TEXTS (512u << 10) /* bytes of the names of their files; what finds no room is no file's */
-#define LINES \
-    131072u /* of /proc/self/maps, which take some 60 ms; what stands behind them is not known */
-#define PART_BITS 20       /* of a file that is a place */
-#define REREAD_FACTOR 100u /* times that a look at the mappings took, until the next; up to */
+/* entries of /proc/self/maps, whose reading takes some 60 ms; mappings behind them are unknown */
+#define LINES 131072u
+#define PART_BITS 20 /* of a file that is a place */
+/* the pause until the next reading, as a multiple of the time that the reading took; at most */
+#define REREAD_FACTOR 100u
 #define REREAD_FACTOR_MAX 12800u
 #define NO_PLACE 0u
 
 /* ---- the code that is mapped ---- */
 
-/* Ascending, and read by everybody: they are what they were while `version` is even and the same. */
+/* Ascending, and read by everybody: they are what they were while `version` is even and the
+ * same. */
 static _Atomic uint32_t version, nranges;
 static _Atomic uint64_t starts[RANGES], ends[RANGES];
-static _Atomic uint64_t reread_at; /* when to look again */
+static _Atomic uint64_t reread_at; /* when to read again */
 
 /* Under the lock. */
 static struct {
     uint64_t offset;
-    uint32_t
-        file; /* "device inode" and the path, behind each other in `texts`; 0: it is no file's */
+    /* "device inode" and the path, behind each other in `texts`; 0: it is no file's */
+    uint32_t file;
 } origin[RANGES];
 static uint32_t ntexts, nlines;
 static char texts[TEXTS];
 static uint64_t checksum, reread_factor = REREAD_FACTOR;
 
-/* page << 28 | place << 8 | the page within its part; each at one of some that its hash says. 0: none. */
+/* page << 28 | place << 8 | the page within its part; each at one of some that its hash says. 0:
+ * none. */
 static _Atomic uint64_t cached[PAGES / WAYS][WAYS];
 
 static uint64_t load_relaxed(const _Atomic uint64_t *from)
@@ -76,7 +82,7 @@ static int find_range(uint64_t address)
                : -1;
 }
 
-/* Without the lock: there is no code, and it is not time to look again. */
+/* Without the lock: there is no code, and it is not time to read the mappings again. */
 static bool is_known_to_be_no_code(uint64_t address)
 {
     uint32_t was = atomic_load_explicit(&version, memory_order_acquire);
@@ -210,7 +216,8 @@ static uint64_t hash_mappings(void)
     return hash;
 }
 
-/* Makes the table anew. A child that is forked meanwhile finds an odd version, and makes its own. */
+/* Makes the table anew. A child that is forked meanwhile finds an odd version, and makes its
+ * own. */
 static void read_ranges(int fd)
 {
     uint32_t writing = atomic_load_explicit(&version, memory_order_relaxed) | 1;
@@ -328,7 +335,7 @@ static __attribute__((noinline, cold)) uint64_t find_word(uint64_t address, _Ato
     return lookup.word;
 }
 
-/* Nothing is mapped above 47 or 48 bits but for who asks for that. */
+/* Nothing is mapped above 47 or 48 bits unless a program asks for that. */
 uint64_t pyusdt_code_word(uint64_t address)
 {
     uint64_t page = address / PAGE, word;

@@ -1,8 +1,9 @@
 /*
- * What code an address of this process is.
+ * Maps an address of this process to a code file and an offset (pyusdt_code_frame).
  *
- * In:  addresses. Out: words, each the address as a place of its file and the offset there (pyusdt_code_frame).
- * Always: what /proc/self/maps says is code, and nothing else. Called from signal handlers, too. Linux; elsewhere there is none.
+ * - Only memory that /proc/self/maps lists as executable is code.
+ * - The functions may be called from signal handlers.
+ * - Linux only. On other systems no address is code.
  */
 #ifndef PYUSDT_CODE_ADDRESS_H
 #define PYUSDT_CODE_ADDRESS_H

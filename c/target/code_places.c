@@ -1,12 +1,14 @@
 /*
- * The process's places: where in its code the probes that have places have fired.
+ * The code locations of this process: where probes that have locations have fired.
  *
- * In:  names of places, as a provider meets them; the control file (and the flight recorder's), whose readers need them.
- * Out: numbers, 1 and up; the table of places in these files (layout.h), which only grows.
- * Always: a private copy is what everything here works on, and what a forked child, or a process that has become another
- * user, shows in its new control file: numbers stay what they were. Called under the lock of the slow paths, but for
- * pyusdt_place(), which takes it. A place is whole in both files before its number is given out. Stores are in such an order
- * that a child forked between any two of them, which goes on with the copy, has lost a place at most.
+ * - The process works on a private copy only. A forked child, or a process that has changed its
+ *   user, writes the same copy into its new control file, so the numbers stay the same.
+ * - Numbers begin at 1, and the tables only grow. They stand in the control file and in the flight
+ *   recorder's file.
+ * - A location is complete in both files before its number is returned.
+ * - The stores are ordered: a child that is forked between any two of them loses one location at
+ *   most.
+ * - The caller holds the lock of the slow paths. pyusdt_place() takes it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +41,8 @@ void pyusdt_copy_truncated(char *to, size_t size, const char *from)
 
 /* ---- finding what is there already ---- */
 
-/* Open addressing: of each entry its hash, and a number that is not 0; never more than half full. */
+/* Open addressing: of each entry its hash, and a number that is not 0; never more than half
+ * full. */
 struct index {
     struct entry {
         uint32_t hash, number;
@@ -47,12 +50,12 @@ struct index {
     uint32_t size, used;
 };
 
-/* As the files have it, but for holes: memory that nobody touched is not there. */
+/* As in the files, but with holes: memory that is never touched takes no pages. */
 static struct {
     struct pyusdt_ctl_places *table;    /* NULL: no place yet */
     uint32_t strings;                   /* used of it */
     uint32_t shown;                     /* of its strings, in the files */
-    uint32_t places_room, strings_room; /* bytes of both whose pages the files have */
+    uint32_t places_room, strings_room; /* bytes of both for which the files have pages */
     struct index by_place, by_string;
     uint32_t remarks[PYUSDT_REMARKS]; /* as the files have them */
 } process_places;
@@ -160,7 +163,8 @@ static struct pyusdt_ctl_places *find_places(struct pyusdt_ctl_header *file)
     return (void *)((char *)file + PYUSDT_CTL_PLACES);
 }
 
-/* By its name; to a process that has become another user that is closed, and there is its address. */
+/* By its name; to a process that has become another user that is closed, and there is its
+ * address. */
 static int allocate_in_file(struct pyusdt_ctl_header *file, enum pyusdt_file kind,
                             uint32_t places_room, uint32_t strings_room)
 {
@@ -239,7 +243,7 @@ void pyusdt_places_copy_to(struct pyusdt_ctl_header *file)
         atomic_store(&file->remarks[i], process_places.remarks[i]);
 }
 
-/* The last place, and the strings that came with it. */
+/* The last location, and the strings that were added with it. */
 static void append_to_file(struct pyusdt_ctl_header *file)
 {
     struct pyusdt_ctl_places *places = find_places(file);
@@ -294,7 +298,7 @@ struct names {
         file[PYUSDT_PLACE_FILE + 1];
 };
 
-/* The number of a place whose names are all there; 0: it is new. */
+/* The number of a location whose names are all known; 0: it is new. */
 static uint32_t find_place(const struct names *names, uint32_t line)
 {
     const struct entry *module = find_string(names->module),

@@ -1,6 +1,10 @@
-/* The ELF structures and numbers that elf_write.c uses: the system's, or our own where it has no elf.h (macOS), since a
- * provider's names and types are checked by the same code everywhere. As the System V ABI's object file chapters have
- * them; the numbers of notes and the GNU_ ones are the GNU tools'. */
+/*
+ * The ELF structures and constants that elf_write.c uses.
+ *
+ * They come from the system, or from this file if the system has no elf.h (macOS). Names and types
+ * of providers are thus checked by the same code everywhere. Sources: the object file chapters of
+ * the System V ABI; the GNU tools for note numbers and GNU_ constants.
+ */
 #ifndef PYUSDT_ELF_TYPES_H
 #define PYUSDT_ELF_TYPES_H
 

@@ -1,9 +1,11 @@
-/* Writing a provider's shared object: see elf_write.h.
+/*
+ * Writes the shared object of a provider (see elf_write.h).
  *
- * The file is two segments that share its pages: what is only read or run (headers, build id, hash table, symbols,
- * sites), then what is written (dynamic section, semaphores).  Notes and names of sections are in no segment.  The
- * second segment's addresses begin 64 KiB after the first's, or at a multiple of it, so that no page, of whatever size,
- * is in both. */
+ * The file has two segments that share its pages: first everything that is only read or executed
+ * (headers, build id, hash table, symbols, sites), then everything that is written (dynamic
+ * section, semaphores). Notes and section names are in no segment. The second segment begins at
+ * least 64 KiB after the first, at a multiple of 64 KiB, so that no page of any size is in both.
+ */
 #define _GNU_SOURCE
 #include "target/elf_write.h"
 
@@ -26,7 +28,8 @@ const struct pyusdt_elf_machine pyusdt_elf_x86_64 = {
     .number = EM_X86_64,
     .site = 16,
     .entry = 12,
-    /* 12 times int3, endbr64 | nop, nop10, nop5: 16 bytes; then the next probe's, which begins with our ret */
+    /* 12 times int3, endbr64 | nop, nop10, nop5: 16 bytes; then the next probe's, which begins
+     * with our ret */
     .code = {0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
              0xcc, 0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
              0x00, 0x00, 0x00, 0x00, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00},
@@ -102,8 +105,8 @@ struct writer {
     uint8_t *data;
     size_t size, room;
     bool failed; /* no memory: everything after it does nothing */
-    uint64_t
-        address_shift; /* what an address of the writable segment is beyond its offset in the file */
+    /* what an address of the writable segment is beyond its offset in the file */
+    uint64_t address_shift;
     Elf64_Shdr section[SECTIONS];
 };
 
@@ -253,7 +256,8 @@ static void put_names(struct writer *w)
     }
 }
 
-/* One bucket: the two tables, which are looked up by name, come first; then nobody looks up anything. */
+/* The hash table has one bucket. The two tables that are looked up by name come first; nothing
+ * behind them is looked up. */
 static void put_hash(struct writer *w)
 {
     uint32_t symbols = w->n + 3, head[] = {1, symbols, 1};
@@ -388,7 +392,7 @@ static void fill_headers(struct writer *w, uint64_t sections, uint64_t read_end)
     memcpy(w->data + sizeof header, segments, sizeof segments);
 }
 
-/* So that no bit stands for a few bytes only. */
+/* So that no bit covers only a few bytes. */
 static uint64_t mix_bits(uint64_t hash)
 {
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
@@ -409,7 +413,7 @@ static void fill_id(struct writer *w, uint8_t *id)
     memcpy(w->data + w->section[BUILD_ID].sh_offset + sizeof(Elf64_Nhdr) + 4, words, BUILD_ID_SIZE);
 }
 
-/* In the order of the file; what comes earlier and is not known yet is filled in later. */
+/* In the order of the file. Values that are not known yet are filled in later. */
 static void write_file(struct writer *w, uint8_t *id)
 {
     const uint8_t no_id[BUILD_ID_SIZE] = {0};

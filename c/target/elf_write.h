@@ -1,10 +1,12 @@
-/* A provider's ELF shared object, made from nothing: what makes probes of run time visible to every USDT tracer.
+/*
+ * Makes the ELF shared object of a provider, which shows probes that are defined at run time to
+ * every USDT tracer.
  *
- * In:      the provider's name and its probes: names, types of their arguments.
- * Out:     the bytes of a shared object for a processor: a site and a 16-bit semaphore a probe, and a stapsdt note
- *          that tells both; how to find them once it is loaded.
- * Always:  the same probes give the same bytes, and no others do.  The object runs no code when it is loaded, needs
- *          no library and no relocation. */
+ * - For each probe the object has a site, a 16-bit semaphore, and a stapsdt note that describes
+ *   both.
+ * - The same probes give the same bytes, and different probes give different bytes.
+ * - The object runs no code when it is loaded, and it needs no library and no relocation.
+ */
 #ifndef PYUSDT_ELF_WRITE_H
 #define PYUSDT_ELF_WRITE_H
 
@@ -15,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How a processor's sites look; the same as those of sites_x86_64.h and sites_aarch64.h. */
+/* The layout of a processor's sites, the same as in sites_x86_64.h and sites_aarch64.h. */
 struct pyusdt_elf_machine {
     uint16_t number;  /* e_machine */
     uint16_t site;    /* of the 32 bytes of a site: where the nop is, which the note names */
@@ -40,7 +42,8 @@ struct pyusdt_elf {
     uint8_t id[PYUSDT_ELF_ID_SIZE];
 };
 
-/* 0, -ENOMEM, or -EINVAL for a name or a type that can not be, told in `why`.  The caller frees elf->data. */
+/* 0, -ENOMEM, or -EINVAL for an invalid name or type, with the reason in `why`. The caller frees
+ * elf->data. */
 int pyusdt_elf_write(const struct pyusdt_elf_machine *machine, const char *provider,
                      const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf,
                      struct pyusdt_error *why);

@@ -1,8 +1,8 @@
 /*
- * One event as bytes (layout.h: struct pyusdt_ring_event), made in the place where it is published, in one pass.
+ * Encodes one event (struct pyusdt_ring_event in layout.h) in one pass, at the place where it is
+ * published.
  *
- * In:  what the session wants of the probe; the arguments. Out: the event, and how long it is.
- * Always: no more than pyusdt_event_max_size() bytes are written, and nothing behind the event.
+ * - At most pyusdt_event_most() bytes are written, and nothing behind the event.
  */
 #ifndef PYUSDT_ENCODE_H
 #define PYUSDT_ENCODE_H
@@ -16,15 +16,16 @@ static inline uint32_t pyusdt_capture_size(uint32_t length)
     return ((uint32_t)sizeof(struct pyusdt_ring_capture) + length + 1 + 3) & ~3u;
 }
 
-/* How much of a string goes in. */
+/* The length of the string in the event. */
 static inline uint32_t pyusdt_captured_length(const struct pyusdt_demand *demand,
                                               const struct pyusdt_args *args, uint32_t index)
 {
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
 
-/* How many native frames go in, and how many of the language, which begin at `first`; more: one more word says that there are others.
- * Who fires with a stack of its own may have left `natives` as it was. */
+/* The number of native frames in the event, and of frames of the language, which begin at `first`.
+ * more: one more word says that frames are missing. A caller with a stack of its own may leave
+ * `natives` unset. */
 struct pyusdt_stack_parts {
     uint32_t natives, others, first;
     bool more;
@@ -123,7 +124,7 @@ static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const u
     return to + (length & ~3ull) + 4;
 }
 
-/* The arguments that somebody reads. */
+/* The arguments that a tracer reads. */
 static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64_t *value)
 {
     uint32_t i = 0;
@@ -135,7 +136,8 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64
         memcpy(to, &value[__builtin_ctz(args)], 8);
 }
 
-/* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
+/* As many frames as the session wants, behind which one more word says that there are others.
+ * Returns what lies behind it. */
 static __attribute__((noinline, unused)) uint8_t *
 pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
@@ -166,8 +168,8 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(
     uint8_t *at = (uint8_t *)event, *to = at + sizeof *event + demand->nargs * 8u;
     uint32_t strings = 0;
 
-    event->probe =
-        probe; /* field by field in place: the copy of a struct that was just filled stalls */
+    /* field by field in place: the copy of a struct that was just filled stalls */
+    event->probe = probe;
     event->tid = tid;
     event->cpu = (uint16_t)pyusdt_os_cpu();
     pyusdt_encode_values(at + sizeof *event, PYUSDT_EVENT_ARGS(mask), args->value);
@@ -191,7 +193,7 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(
     return event->size;
 }
 
-/* The same of an event without arguments, whose size is that of the struct. */
+/* The same for an event without arguments, whose size is that of the struct. */
 static inline void pyusdt_event_encode_bare(struct pyusdt_ring_event *event, uint32_t probe,
                                             uint32_t tid)
 {

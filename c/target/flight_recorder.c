@@ -1,12 +1,15 @@
 /*
- * The flight recorder: the last events of this process in a file of its own, for whoever comes when it is dead.
+ * The flight recorder: a file with the last events of this process, to be read after its death.
  *
- * In:  PYUSDT_FLIGHT=SIZE in the environment, when the process publishes itself; SIZE in bytes, k, m or g.
- * Out: <pid>-<starttime>-<instance>.flight in the run directory (layout.h), whose rings keep the last SIZE of events.
- * Always: it is in memory, or there is none; at most KEPT files of dead processes are left beside a new one.
+ * PYUSDT_FLIGHT=SIZE in the environment turns it on when the process publishes itself (SIZE in
+ * bytes, k, m or g). The file is <pid>-<starttime>-<instance>.flight in the run directory
+ * (layout.h).
  *
- * A ring has SIZE bytes; there are as many as threads that fire at the same instant. So of the last SIZE bytes of all
- * events none is missing: in its ring there are fewer bytes that are younger.
+ * - The file lies in memory, or there is none. At most KEPT files of dead processes remain beside a
+ *   new one.
+ * - A ring has SIZE bytes, and there are as many rings as threads that fire at the same time. None
+ *   of the last SIZE bytes of all events is missing, because each ring holds fewer bytes that are
+ *   younger.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,11 +26,11 @@
 #include "shared/os.h"
 
 #define KEPT_FILES 7    /* and the new one: eight */
-#define REMOVALS_MAX 64 /* at once; the next process goes on */
+#define REMOVALS_MAX 64 /* immediately; the next process continues */
 
 /* ---- what is asked for ---- */
 
-/* 1, and the size of a ring, which is a power of two; 0; -EINVAL for what can not be read. */
+/* 1, and the size of a ring, which is a power of two; 0: not wanted; -EINVAL: unreadable. */
 static int read_ring_size(uint64_t *ring)
 {
     static const char units[] = "kmg";
@@ -48,7 +51,7 @@ static int read_ring_size(uint64_t *ring)
     return 1;
 }
 
-/* Of each event's stack, native ones beside them; 0: none. */
+/* The stack of each event, with native frames; 0: none. */
 static uint32_t read_frames(void)
 {
     const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
@@ -248,7 +251,8 @@ static int start_recorder(int dir, uint64_t ring_size)
     return r;
 }
 
-/* Goes on in the file of before, which other threads may be writing to, if it has the same probes. */
+/* Continues in the previous file, which other threads may be writing to, if it has the same probes.
+ */
 static int resume_recorder(void)
 {
     const struct pyusdt_probe_table *table = &pyusdt_core.table;

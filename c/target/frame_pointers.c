@@ -1,9 +1,12 @@
-/* Native frames: see frame_pointers.h.
+/*
+ * Unwinds native frames by frame pointers (see frame_pointers.h).
  *
- * A frame is two words, the caller's frame and where the caller goes on; each frame lies above the one that it calls. They are read
- * where memory is known to be readable: of a thread's own stack, from some page on to its end, that stays so while the thread lives,
- * and is asked for once. Elsewhere (a coroutine's stack, a signal handler's) the kernel is asked of each page from the innermost
- * frame's on, just before it is read.
+ * - A frame is two words: the caller's frame, and the return address. Each frame lies above the
+ *   frame that it calls.
+ * - Memory is read only if it is known to be readable. For the thread's own stack this is checked
+ *   once, since it stays readable from some page to its end while the thread lives.
+ * - For other stacks (coroutines, signal handlers) the kernel is asked about each page, from the
+ *   innermost frame on, just before it is read.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,7 +43,8 @@ static uintptr_t strip_signature(uintptr_t address)
 #endif
 }
 
-/* Where the kernel has put the program's arguments. The C library looks through its whole list for that. */
+/* The address at which the kernel has put the program's arguments. The C library would search its
+ * whole list for it. */
 static uintptr_t find_arguments(void)
 {
     static uintptr_t found;
@@ -51,7 +55,8 @@ static uintptr_t find_arguments(void)
     return at;
 }
 
-/* Where a thread's stack ends: what is its own lies above. The first thread's ends where the kernel has put its arguments. */
+/* Where a thread's stack ends: what is its own lies above. The first thread's ends where the
+ * kernel has put its arguments. */
 static uintptr_t find_stack_end(uintptr_t from, uintptr_t *kind)
 {
     uintptr_t is_thread_stack;
@@ -75,8 +80,9 @@ static bool is_readable(uintptr_t page)
     return readable;
 }
 
-/* Whether all from `from` to `end` is the thread's own stack. It is not, if what can be read below `end` ends before. The first
- * thread's own data lie far from its stack, between other memory: what is below them is never its stack. */
+/* Whether all from `from` to `end` is the thread's own stack. It is not, if what can be read
+ * below `end` ends before. The first thread's own data lie far from its stack, between other
+ * memory: what is below them is never its stack. */
 static bool is_on_thread_stack(uintptr_t from, uintptr_t end, uintptr_t kind)
 {
     uintptr_t cached, first;
@@ -100,8 +106,9 @@ static bool is_on_thread_stack(uintptr_t from, uintptr_t end, uintptr_t kind)
            from >= first;
 }
 
-/* *readable: the last page that is known to be; first: the page of the innermost frame. A stack that is not the thread's own goes on
- * without a gap, so that a chain that is broken leads to no memory that another thread may give back meanwhile. */
+/* *readable: the last page that is known to be readable; first: the page of the innermost frame. A
+ * stack that is not the thread's own must be contiguous, so that a broken chain leads to no memory
+ * that another thread may free meanwhile. */
 static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool is_thread_stack,
                        uintptr_t first, uintptr_t *readable)
 {

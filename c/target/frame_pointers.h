@@ -1,10 +1,13 @@
 /*
  * The native stack of the thread that fires, by frame pointers.
  *
- * In:  where a function's frame pointer is. Out: words, each a return address as the place of its file and the offset there
- *      (pyusdt_code_frame). Linux on x86-64 and aarch64; elsewhere there are none.
- * Always: nothing is read but memory that the kernel says can be read, upwards, within the thread's stack as far as its end is
- *      known; what leads to no code ends the stack. Called from signal handlers, too.
+ * The result is one word a frame: the return address as code file and offset (pyusdt_code_frame).
+ *
+ * - Only memory that the kernel reports as readable is read, upwards, and within the thread's stack
+ *   if its end is known.
+ * - A return address outside code ends the stack.
+ * - The functions may be called from signal handlers.
+ * - Linux on x86-64 and aarch64 only. Elsewhere there are no frames.
  */
 #ifndef PYUSDT_FRAME_POINTERS_H
 #define PYUSDT_FRAME_POINTERS_H

@@ -1,13 +1,14 @@
 /*
- * Head room: what a process's buffers leave to the program that the process runs.
+ * Limits the memory of the tracing buffers, so that the traced program keeps enough for itself.
  *
- * In:  a request for more bytes, on a slow path; the room in the run directory's file system; the limits on the process's memory
- *      and addresses (os.h).
- * Out: 0, or which limit is too near: -PYUSDT_KEEPS_….
- * Always: buffers have a quarter of what they and the program's free room are together, at most; and an eighth or a quarter of the
- *      whole limit stays free in any case. So a program that has reserved memory and not touched it yet finds it later.
+ * The limits are the free space of the run directory's file system, and the limits of the process's
+ * memory and addresses (os.h). A request gets 0, or the limit that is too near (-PYUSDT_KEEPS_…).
  *
- * A look at the limits takes some 50 us. Where all of them are far, the next GRANT bytes of this process need none.
+ * - Buffers take at most a quarter of themselves and the program's free memory together.
+ * - An eighth or a quarter of the whole limit stays free in any case, for memory that the program
+ *   has reserved but not touched yet.
+ * - Reading the limits takes about 50 us. If all of them are far away, the next GRANT bytes are
+ *   granted without reading them again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,9 +22,8 @@
 #define GRANT (16ull << 20)    /* bytes */
 #define FREE_FILES \
     (16ull << 20) /* what stays free of a file system at least, if an eighth of it is not less; */
-#define FREE_MEMORY \
-    (64ull \
-     << 20) /* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
+/* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
+#define FREE_MEMORY (64ull << 20)
 
 struct request {
     uint64_t more, used; /* bytes that are asked for, and that our buffers have already */
@@ -59,7 +59,8 @@ static int add_file(void *arg, const char *text, const struct pyusdt_name *name)
     return 0;
 }
 
-/* The buffers of all processes there are ours. A tmpfs without a limit says that it has no blocks. */
+/* The buffers of all processes there belong to pyusdt. A tmpfs without a limit reports no blocks.
+ */
 static int check_files(int dir, struct request *request)
 {
     struct files files = {dir, 0};
@@ -91,7 +92,8 @@ static int check_limit(void *arg, uint64_t limit, uint64_t left)
     return leaves_head_room(request, left, smaller(limit / 4, FREE_MEMORY)) ? 0 : -1;
 }
 
-/* Bytes of all rings of this process: those that have pages, or all that are mapped. Rings that come or go meanwhile may be missed. */
+/* Bytes of all rings of this process: rings with pages, or all mapped ones. A ring that is made or
+ * removed meanwhile may be missed. */
 static uint64_t sum_ring_bytes(bool mapped)
 {
     uint64_t sum = 0;

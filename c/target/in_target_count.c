@@ -1,11 +1,16 @@
 /*
- * Counting in the target: a session that wants no more of a place than how often its probe fires there is not sent events.
+ * Counts in the target: a session that only wants the number of firings at a code location gets no
+ * events.
  *
- * In:  a firing at a place, and what the sessions' patterns say of the place (place_match.c).
- * Out: words in the session's area (struct pyusdt_counts), one for each probe and place, which its tracer takes from there.
- * Always: in doubt an event is fired, which is right for every session: no lock, no pages, no row, a place that is not decided
- * yet. A word is changed by one atomic step, that of this session's tag alone: a thread that comes late changes nothing. The
- * decisions are private; what is in the words can only make counts wrong. docs/internals/ring.md, "Counting", argues it.
+ * The counts are words in the session's area file (struct pyusdt_counts), one for each probe and
+ * location. The tracer collects them from there.
+ *
+ * - If anything is unclear (no lock, no pages, no free row, an undecided location) an event is
+ *   fired instead, which is right for every session.
+ * - A word is changed by one atomic operation, and only if it has this session's tag. A thread that
+ *   comes late changes nothing.
+ * - The decisions are private. The shared words can only make counts wrong.
+ * - docs/internals/ring.md, "Counting", gives the proof.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,9 +20,10 @@
 #include "target/in_target_count.h"
 #include "target/spare_stack.h"
 
-#define ROOM_START 512u /* places whose words have pages at first: a page of each row */
-#define ROWS_START \
-    4u /* that an area has at least, where its session counts: for probes that come later */
+#define ROOM_START 512u /* locations whose words have pages at first: one page of each row */
+/* the least number of rows of an area file whose session counts: for probes that are defined
+ * later */
+#define ROWS_START 4u
 
 /* ---- a session's rows ---- */
 
@@ -96,7 +102,8 @@ static int allocate_rows(int fd, uint32_t row, uint32_t rows, uint32_t from, uin
     return r;
 }
 
-/* Pages of all rows for so many places, in the area's file. Rows that came later have none of those that the others have. */
+/* Allocates the pages of all rows for so many locations in the area file. A row that was added
+ * later has none of the earlier pages. */
 static int allocate_in(int dir, int fd, const struct pyusdt_counting *counting, uint32_t room)
 {
     uint64_t words = (uint64_t)(room - counting->room) * counting->rows +
@@ -108,7 +115,8 @@ static int allocate_in(int dir, int fd, const struct pyusdt_counting *counting, 
     return r == 0 ? allocate_rows(fd, 0, counting->rows, counting->room, room) : r;
 }
 
-/* By the area's name; a process that has become another user can not open it, and fires events from here on. */
+/* By the area's name. A process that has become another user cannot open it, and fires events from
+ * here on. */
 static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
 {
     struct pyusdt_counting *counting = &slot->counting;
@@ -140,7 +148,8 @@ static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
     return r == 0;
 }
 
-/* Under the lock. The word has its tag before anybody counts there, and the tracer is told of its page before that. */
+/* Under the lock. The word gets its tag, and the tracer is notified of its page, before any thread
+ * counts there. */
 static uint8_t decide_mode(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row,
                            uint32_t place)
 {

@@ -1,9 +1,4 @@
-/*
- * Counting in the target, as the hot path does it: see in_target_count.c.
- *
- * In:  a firing at a place that is known, and a session that was served just now, as `wanted`.
- * Out: one more in the session's word for probe and place; or nothing, and the session gets an event.
- */
+/* The hot path of counting in the target (see in_target_count.c). */
 #ifndef PYUSDT_IN_TARGET_COUNT_H
 #define PYUSDT_IN_TARGET_COUNT_H
 
@@ -19,7 +14,7 @@ uint8_t pyusdt_count_decide(unsigned number, unsigned probe, uint32_t place, uin
 #pragma GCC visibility pop
 
 #define PYUSDT_COUNT_CHECK_EACH \
-    65536u /* firings at one place, after which one looks whether the tracer lives */
+    65536u /* firings at one location, after which a thread checks whether the tracer lives */
 
 enum pyusdt_counted {
     PYUSDT_COUNT_NOT, /* the session gets an event */
@@ -39,7 +34,8 @@ static inline _Atomic uint8_t *pyusdt_count_mode(const struct pyusdt_counting *c
     return &counting->mode[(size_t)row * PYUSDT_MAX_PLACES + place - 1];
 }
 
-/* One more. The word of another session: ours is over, and nobody counts for it any more. */
+/* Adds one. If the word belongs to another session, this session has ended, and nothing counts for
+ * it any more. */
 static inline enum pyusdt_counted pyusdt_count_add(_Atomic uint64_t *word, uint64_t generation)
 {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
@@ -54,7 +50,8 @@ static inline enum pyusdt_counted pyusdt_count_add(_Atomic uint64_t *word, uint6
                : PYUSDT_COUNT_DONE;
 }
 
-/* Calls nothing: what has to be done now and then is the caller's, so that registers need not be kept for it. */
+/* Calls nothing: occasional work is left to the caller, so that no registers need to be saved for
+ * it. */
 static inline enum pyusdt_counted pyusdt_count_fast(const struct pyusdt_slot *slot,
                                                     const struct pyusdt_demand *demand,
                                                     uint32_t place, uint64_t wanted)

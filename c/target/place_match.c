@@ -1,10 +1,9 @@
 /*
- * Which sessions want a probe at a place: the patterns of their descriptions for its module and function, and the question.
+ * Decides which sessions want a probe at a code location, by the patterns of their descriptions for
+ * module and function.
  *
- * In:  what a session file wants, when the session is served (session_join.c).
- * Out: pyusdt_place_wanted() of pyusdt.h, and whether a session only counts there.
- * Always: in doubt a session is among those that want it, since its tracer compares again: no memory for patterns, no lock,
- * a session that can not be served (whose loss is counted).
+ * - In doubt a session wants the location, because its tracer compares again. Doubt means: no
+ *   memory for patterns, no lock, or a session that cannot be served (its drops are counted).
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -30,7 +29,7 @@ static bool grow_patterns(struct pyusdt_patterns *patterns)
         return false;
     if (old)
         memcpy(larger, old, patterns->n * sizeof *larger);
-    /* A fork may come between any two of these; the child finds memory that is there. */
+    /* A fork may happen between any two of these; the child finds valid memory. */
     __atomic_store_n(&patterns->pattern, larger, __ATOMIC_RELEASE);
     __atomic_store_n(&patterns->room, room, __ATOMIC_RELEASE);
     if (old)
@@ -66,7 +65,8 @@ static bool matches_place(const struct pyusdt_patterns *patterns, uint32_t probe
     return patterns->all;
 }
 
-/* Whether how often it fires there is all that is wanted. In doubt not: an event is right for everybody. */
+/* Whether how often it fires there is all that is wanted. In doubt not: an event is right for
+ * everybody. */
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe,
                            const char *module, const char *function)
 {
@@ -138,8 +138,9 @@ static uint32_t smallest_of(uint32_t a, uint32_t b, uint32_t c)
     return a < c ? a : c;
 }
 
-/* How many characters are to be inserted, removed or changed, or exchanged with the next one (Damerau and Levenshtein's distance of
- * optimal string alignment). Of names of NEAR_MAX characters at most. */
+/* How many characters are to be inserted, removed or changed, or exchanged with the next one
+ * (Damerau and Levenshtein's distance of optimal string alignment). Of names of NEAR_MAX
+ * characters at most. */
 static uint32_t edit_distance(const char *one, uint32_t n, const char *other, uint32_t m)
 {
     uint32_t rows[3][NEAR_MAX + 1];
@@ -161,7 +162,8 @@ static uint32_t edit_distance(const char *one, uint32_t n, const char *other, ui
     return rows[n % 3][m];
 }
 
-/* Whether the name is another than was asked for, and one that was meant: nearly the same, or the same within a class. */
+/* Whether the name is another than was asked for, and one that was meant: nearly the same, or
+ * the same within a class. */
 static bool is_near(const char *asked, const char *name)
 {
     const char *dot = strrchr(name, '.');

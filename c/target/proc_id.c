@@ -1,8 +1,10 @@
-/* Who fires: see proc_id.h.
+/*
+ * Identifies the calling thread (see proc_id.h).
  *
- * Each thread keeps its text with the number of the process that it was made in (the epoch).  The epoch stands in a
- * page that is empty again in a forked or cloned child, so a child finds 0 and takes a number of its own.  Where the
- * kernel does not wipe pages, the process id is asked each time. */
+ * Each thread stores its text with the epoch in which it was made. The epoch is in a page that the
+ * kernel wipes in a forked or cloned child, so a child finds 0 and starts its own epoch. If the
+ * kernel cannot wipe pages, the process id is read each time.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,10 +18,10 @@
 #include "shared/os.h"
 
 static _Atomic(_Atomic uint32_t *) epoch_page;
-static atomic_uint
-    last_epoch; /* copied into children: no child takes a number that an ancestor had */
+/* copied into children: no child takes a number that an ancestor had */
+static atomic_uint last_epoch;
 
-/* The page with this process's epoch, or NULL where there is none to be had. */
+/* The page with this process's epoch, or NULL if it cannot be allocated. */
 static _Atomic uint32_t *map_epoch_page(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -66,8 +68,8 @@ static char *append_number(char *at, uint64_t number)
 const char *pyusdt_proc_id(uint32_t *length)
 {
     static _Thread_local struct {
-        _Atomic uint32_t
-            epoch; /* stored last, so that a signal handler finds the text whole or not at all */
+        /* stored last, so that a signal handler finds the text whole or not at all */
+        _Atomic uint32_t epoch;
         uint32_t length;
         char text[PYUSDT_PROC_ID_SIZE];
     } text_of_thread;

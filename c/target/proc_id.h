@@ -1,7 +1,11 @@
-/* Who fires: the text "<pid.tid>" of the calling thread.
+/*
+ * The text "<pid.tid>" of the calling thread.
  *
- * Always:  right after fork and raw clone too (a page that the kernel wipes in the child tells); no system call but
- *          the first time in a thread; safe in signal handlers. */
+ * - It is right directly after fork and raw clone too, because the kernel wipes a page in the
+ *   child.
+ * - There is no system call except the first time in a thread.
+ * - The functions may be called from signal handlers.
+ */
 #ifndef PYUSDT_PROC_ID_H
 #define PYUSDT_PROC_ID_H
 

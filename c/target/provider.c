@@ -1,9 +1,13 @@
-/* Providers of run time: pyusdt_provider_define() of pyusdt.h.
+/*
+ * Providers that are defined at run time: pyusdt_provider_define() of pyusdt.h.
  *
- * In:      a provider's name and its probes.
- * Out:     sites in an object that tools see, and entries in the probe table that sessions see.
- * Always:  the one works without the other; nothing that was made is taken away while the process runs; a probe is
- *          made once, whoever asks for it again (another interpreter, say). */
+ * A provider has sites in an object that USDT tracers see, and entries in the probe table that
+ * sessions see.
+ *
+ * - Each of the two works without the other.
+ * - Nothing is removed while the process runs.
+ * - A probe is made once, even if several callers (interpreters, for example) define it.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,8 +86,9 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
             desc->strings |= 1u << i;
 }
 
-/* The slow path that a firing thread is on may be longer than pyusdt_publish_more() waits for, on a busy machine: a probe
- * that is not in the table then would be in none for ever.  Seconds in all, but none where this thread itself is on it. */
+/* The slow path that a firing thread is on may be longer than pyusdt_publish_more() waits for,
+ * on a busy machine: a probe that is not in the table then would be in none for ever. Seconds in
+ * all, but none where this thread itself is on it. */
 static int publish_with_retries(const struct pyusdt_probe_desc *table, unsigned n)
 {
     int r = -EBUSY;
@@ -93,7 +98,7 @@ static int publish_with_retries(const struct pyusdt_probe_desc *table, unsigned 
     return r;
 }
 
-/* Tells the embedded engine.  The index of the first, or -errno. */
+/* Adds the probes to the embedded engine. The index of the first, or -errno. */
 static int publish_probes(const char *provider, const char *path,
                           const struct pyusdt_probe_def *probes, unsigned n)
 {
@@ -134,8 +139,8 @@ struct defined {
 };
 
 static struct defined *defined_probes;
-static atomic_int
-    lock_holder;   /* process id: a child forked meanwhile is not held up by its parent's thread */
+/* process id: a child forked meanwhile is not held up by its parent's thread */
+static atomic_int lock_holder;
 static int cancel; /* whether the holder may be cancelled when it has given it back: not before */
 
 static void lock_probes(void)
@@ -177,7 +182,7 @@ static bool same_types(const struct pyusdt_probe_def *a, const struct pyusdt_pro
     return a->nargs == b->nargs && memcmp(a->type, b->type, a->nargs) == 0;
 }
 
-/* Who gives no name for an argument takes any. */
+/* An argument without a name accepts any name. */
 static bool same_names(const struct pyusdt_probe_def *a, const struct pyusdt_probe_def *b)
 {
     for (unsigned i = 0; i < a->nargs; i++)
@@ -245,7 +250,8 @@ static void copy_definition(struct defined *defined, const struct pyusdt_probe_d
         }
 }
 
-/* The object of these probes, in memory; where there can be none, `no_object` says so and the path is empty. */
+/* The object of these probes, in memory. If it cannot be made, `no_object` has the reason and the
+ * path is empty. */
 static int make_sites(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                       struct loaded *loaded, char *path, size_t size,
                       struct pyusdt_error *no_object, struct pyusdt_error *why)

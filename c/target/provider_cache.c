@@ -1,4 +1,4 @@
-/* The cache of provider objects: see provider_cache.h. */
+/* The cache of provider objects (see provider_cache.h). */
 #define _GNU_SOURCE
 #include "target/provider_cache.h"
 
@@ -18,14 +18,15 @@
 #define OBJECT_NAME 96 /* provider, id, ".so", and what is added while it is written */
 #define TEMPORARY_TRIES 100
 
-/* Also where only the effective user is another: a program that was started so has the right ones in its environment,
- * one that has changed since may not. */
+/* Also where only the effective user is another: a program that was started so has the right
+ * ones in its environment, one that has changed since may not. */
 static bool is_privileged(void)
 {
     return pyusdt_os_is_secure_exec() || geteuid() != getuid() || getegid() != getgid();
 }
 
-/* Where the cache is to be; base: how much of the path has to be there: a home that is not is not made for the cache's sake. */
+/* Where the cache is to be; base: how much of the path has to be there: a home that is not is
+ * not made for the cache's sake. */
 static int choose_path(char *path, size_t size, size_t *base)
 {
     const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
@@ -46,9 +47,10 @@ static int choose_path(char *path, size_t size, size_t *base)
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* ---- who can change what ---- */
+/* ---- who may change what ---- */
 
-/* Nobody but the user and root: or anybody, but only what is theirs (sticky, as /tmp is). */
+/* Only the user and root may change it; or anybody, but only their own files (sticky, as /tmp is).
+ */
 static bool is_trusted(const struct stat *st)
 {
     if (st->st_uid != geteuid() && st->st_uid != 0)
@@ -57,7 +59,7 @@ static bool is_trusted(const struct stat *st)
            (S_ISDIR(st->st_mode) && ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0));
 }
 
-/* Looks at every directory and symbolic link of the first `length` bytes of an absolute path. */
+/* Checks every directory and symbolic link of the first `length` bytes of an absolute path. */
 static int check_path(const char *path, size_t length, struct pyusdt_error *error)
 {
     char part[PATH_MAX];
@@ -100,8 +102,8 @@ static int check_both(const char *path, size_t length, const char *real, struct 
     return r == 0 ? check_path(real, strlen(real), error) : r;
 }
 
-/* Makes the directories of a path that are not there yet, once nobody else can change those that are: whoever could would
- * choose where they are made. */
+/* Makes the missing directories of a path, after the existing ones have been verified: a user who
+ * could change them could choose where new ones are made. */
 static int make_path(char *path, size_t base, struct pyusdt_error *error)
 {
     char real[PATH_MAX];
@@ -205,8 +207,8 @@ static int write_all(int fd, const uint8_t *data, size_t size)
     return 0;
 }
 
-/* A new file, whose name is left in `temporary`.  A process of this id may have been killed here before, or be at work
- * in another container. */
+/* Makes a new file, and stores its name in `temporary`. A process with this id may have been killed
+ * here before, or may run in another container. */
 static int make_temporary(int dir, const char *name, char *temporary, size_t size)
 {
     static unsigned made;

@@ -1,10 +1,14 @@
-/* The user's cache of provider objects: files that are loaded as code, so nothing but our own is believed.
+/*
+ * The user's cache of provider objects (elf_write.h). Its files are loaded as code, so everything
+ * in it is verified.
  *
- * In:      an object (elf_write.h).
- * Out:     the path of a file in the cache that has exactly its bytes.
- * Always:  every directory and link of the path belongs to the user or root and can be changed by nobody else, before anything
- *          is made below it; a home that is not there is not made; the file is the user's, plain, with one name; it appears
- *          whole (rename).  A process that has more rights than the user who started it (set-uid, capabilities) has no cache. */
+ * - Every directory and link of the path belongs to the user or root, and no other user can change
+ *   it. This is verified before anything is made below it.
+ * - A missing home directory is not made.
+ * - A file of the cache is the user's own regular file with one name and exactly the object's
+ *   bytes. It appears complete (rename).
+ * - A process with more rights than its user (set-uid, capabilities) has no cache.
+ */
 #ifndef PYUSDT_PROVIDER_CACHE_H
 #define PYUSDT_PROVIDER_CACHE_H
 
@@ -14,7 +18,8 @@
 
 #define PYUSDT_CACHE_PATH 1024
 
-/* PYUSDT_CACHE, else XDG_CACHE_HOME/pyusdt, else HOME/.cache/pyusdt.  0 or -errno with the error filled in. */
+/* PYUSDT_CACHE, else XDG_CACHE_HOME/pyusdt, else HOME/.cache/pyusdt. 0 or -errno with the error
+ * filled in. */
 int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error);
 
 /* 0, or -errno with the error filled in. */

@@ -1,4 +1,4 @@
-/* What providers and probes may be called: see provider_names.h. */
+/* The rules for names of providers and probes (see provider_names.h). */
 #include "target/provider_names.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why)
 
 /* ---- types ---- */
 
-/* C's name of a type, or NULL: there is none of that kind and size. */
+/* C's name of a type, or NULL if there is no type of that kind and size. */
 static const char *type_name(unsigned type)
 {
     static const char *const names[] = {
@@ -84,7 +84,7 @@ const char *pyusdt_signature(const struct pyusdt_probe_def *probe, char text[PYU
     return text;
 }
 
-/* The first argument whose name can not be, or is that of one before it; -1: there is none. */
+/* The first argument whose name is invalid or equal to an earlier one; -1: all are valid. */
 static int find_wrong_argument(const struct pyusdt_probe_def *probe)
 {
     for (unsigned i = 0; i < probe->nargs; i++) {

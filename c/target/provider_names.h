@@ -1,7 +1,8 @@
-/* What a provider of run time and its probes may be called, and what arguments they may have.
+/*
+ * The rules for names and argument types of providers that are defined at run time.
  *
- * In:      names and types, as the application gave them.
- * Out:     0, or -EINVAL and in `why` what was given and the rule, as it goes to the user. */
+ * A violation is -EINVAL, with the value and the rule as text for the user.
+ */
 #ifndef PYUSDT_PROVIDER_NAMES_H
 #define PYUSDT_PROVIDER_NAMES_H
 

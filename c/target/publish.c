@@ -1,8 +1,9 @@
 /*
- * Being traceable: the control file, and being forked. See docs/internals/ring.md; the public functions are in pyusdt.h.
+ * Publishes this process: makes the control file, and handles fork. See docs/internals/ring.md; the
+ * public functions are in pyusdt.h.
  *
- * Always: pyusdt_enabled_words points at readable words; published ones, zeros before, ones in a forked child until it
- * has published itself, which its first firing does.
+ * - pyusdt_enabled_words always points to readable words: the published ones, zeros before that,
+ *   and ones in a forked child until it has published itself at its first firing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,18 +25,17 @@
 #define REMOVALS_MAX 64
 
 static uint64_t no_words[PYUSDT_MAX_PROBES]; /* never written: costs no memory */
-static uint64_t all_words
-    [PYUSDT_MAX_PROBES]; /* filled where they are needed only, as far as there are probes */
+/* filled where they are needed only, as far as there are probes */
+static uint64_t all_words[PYUSDT_MAX_PROBES];
 
 uint64_t *pyusdt_enabled_words = no_words;
 struct pyusdt_core pyusdt_core;
 
 /* ---- the lock of the slow paths ---- */
 
-/*
- * Waits a little for another thread; not at all for the thread that it interrupted as a signal handler. Until it is given back
- * pthread_cancel() waits, too: nearly all that is done under the lock is a cancellation point.
- */
+/* Waits a little for another thread; not at all for the thread that it interrupted as a signal
+ * handler. Until it is given back pthread_cancel() waits, too: nearly all that is done under the
+ * lock is a cancellation point. */
 bool pyusdt_core_lock(bool firing)
 {
     const struct timespec pause = {0, 100000};
@@ -55,7 +55,7 @@ bool pyusdt_core_lock(bool firing)
         nanosleep(&pause, NULL);
     }
     if (firing && holder != tid &&
-        !is_contended) /* who was in the way for that long may be so for longer */
+        !is_contended) /* a thread that held the lock for that long may hold it longer */
         atomic_store(&pyusdt_core.contended_until, pyusdt_now() + PYUSDT_CONTENDED_NS);
     pthread_setcancelstate(cancel, NULL);
     return false;
@@ -69,7 +69,8 @@ void pyusdt_core_unlock(void)
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* Every probe is on: for a forked child, which does not know better yet, and for the flight recorder. */
+/* Every probe is on: for a forked child, which does not know better yet, and for the flight
+ * recorder. */
 static void enable_all(uint32_t nprobes)
 {
     memset(all_words, 0xff, nprobes * sizeof *all_words);
@@ -99,7 +100,8 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
     atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
 }
 
-/* A file that this process's former program (exec) or a dead namesake left has the name: the next instance then. */
+/* A file that this process's former program (exec) or a dead namesake left has the name: the
+ * next instance then. */
 static int make_control_file(int dir)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL};
@@ -128,7 +130,8 @@ static int make_control_file(int dir)
     return r;
 }
 
-/* Control files of the dead, so that a machine where nobody traces does not collect them. Those with rings stay. */
+/* Removes control files of dead processes, so that they do not accumulate on a machine where nobody
+ * traces. Files with rings stay. */
 struct dead_files {
     int dir;
     int budget;
@@ -178,7 +181,7 @@ static int map_control_file(int dir)
 
     if (fd < 0)
         return fd;
-    /* Published before: in the same place, where other threads may still look. */
+    /* Published before: in the same place, which other threads may still read. */
     ctl = pyusdt_guard_map(pyusdt_core.ctl, PYUSDT_CTL_SIZE, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (!ctl)
@@ -230,14 +233,15 @@ static int publish_process(void)
 
 /* ---- forks ---- */
 
-/* Runs in the parent, before fork(): it may have ended when the child comes to run. */
+/* Runs in the parent before fork(), because the parent may have ended when the child runs. */
 static void count_fork(void)
 {
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         atomic_fetch_add(&pyusdt_core.ctl->forked, 1);
 }
 
-/* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the first firing. */
+/* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the
+ * first firing. */
 static void after_fork_in_child(void)
 {
     uint32_t n = atomic_load(&pyusdt_core.nprobes);
@@ -275,10 +279,8 @@ static void forget_parent(void)
     pyusdt_flight_close();
 }
 
-/*
- * Its control file takes the place of the parent's. Where there can be none (no descriptors, no room, a limit), the child goes by
- * what is wanted of its parent, and counts there what it fires.
- */
+/* The child's control file replaces the parent's. If it cannot be made (no descriptors, no space, a
+ * limit), the child uses its parent's demand, and counts its firings there. */
 static void publish_child(void)
 {
     pyusdt_core.child_error = publish_process();
@@ -311,7 +313,8 @@ void pyusdt_core_publish_child(void)
         pyusdt_spare_stack_call_locked(false, publish_forked_locked, &first);
 }
 
-/* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1: none is left. */
+/* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1:
+ * none is left. */
 static int next_parent_session(unsigned probe, uint64_t *sessions)
 {
     if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) ||
@@ -345,7 +348,8 @@ void pyusdt_child_count_drop(unsigned probe, uint64_t sessions)
 
 /* ---- another user ---- */
 
-/* What sessions have of a control file that was ours they read to its end. False: somebody is firing into it just now. */
+/* Sessions read their files of a former control file to the end. False: a thread is firing into one
+ * at this moment. */
 static bool close_all_rings(void)
 {
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++)
@@ -408,7 +412,7 @@ static void prepare_process_once(void)
         return;
     }
     pyusdt_os_wipe_on_fork(
-        family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
+        family, sizeof(struct pyusdt_family)); /* otherwise only forked() detects a child */
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.has_native_key = pthread_key_create(&pyusdt_core.native_key, NULL) == 0;
     pyusdt_core.family = family;
@@ -468,7 +472,7 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     return r == 0 ? (int)first : r;
 }
 
-/* Whether a session has to look for what forked children count here. */
+/* Whether a session has to check what forked children count here. */
 static bool has_children(const struct pyusdt_ctl_slot *slot)
 {
     return atomic_load(&slot->children) != 0 && atomic_load(&pyusdt_core.ctl->forked) != 0;
@@ -501,7 +505,7 @@ void pyusdt_unpublish(void)
     PYUSDT_HOOK(12);
     dir = read ? -1 : pyusdt_rundir_open(pyusdt_core.rundir, NULL);
     if (dir < 0)
-        return; /* who reads the rings removes the files */
+        return; /* the reader of the rings removes the files */
     pyusdt_name_format(&name, text);
     pyusdt_rundir_unlink(dir, text);
     close(dir);

@@ -1,9 +1,11 @@
 /*
- * The hot path: one event into a ring of each session that wants it.
+ * The hot path: writes one event into a ring of each session that wants it.
  *
- * In:  a probe, its arguments, the enable word. Out: the event, published; or a drop, counted.
- * Always: no lock, no allocation, no system call but on the paths marked slow; a ring has one producer at a time, the
- * one whose tid is in its busy word; nothing unfinished is ever below the shared head. docs/internals/ring.md argues each order.
+ * - It takes no lock, allocates nothing and makes no system call, except on the paths that are
+ *   marked slow.
+ * - A ring has one producer at a time: the thread whose id is in the ring's busy word.
+ * - Everything below the shared head is complete. docs/internals/ring.md gives the reason for each
+ *   memory order.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,14 +21,13 @@
 #define SLOW __attribute__((noinline, cold))
 #define ACQUIRE_ROUNDS \
     8 /* over all rings, giving way to their holders in between, before the event is dropped */
-#define FULL_NS \
-    100000 /* where all rings are full, so long events are dropped without a look at other rings than the thread's own */
+/* if all rings are full, a long event is dropped without trying rings other than the thread's
+ * own */
+#define FULL_NS 100000
 
-/*
- * What a thread remembers, in its one pointer of thread-specific data (a thread variable of a dlopened object would be
- * allocated on first use, perhaps inside a signal handler): tid (Linux has 22 bits of it), the ring it had last 4 bits,
- * epoch the rest.
- */
+/* What a thread stores in its one pointer of thread-specific data (a thread variable of a dlopened
+ * object would be allocated on first use, perhaps inside a signal handler): tid (Linux has 22 bits
+ * of it), the last ring in 4 bits, epoch in the rest. */
 #define SELF_TID_BITS (UINTPTR_MAX > UINT32_MAX ? 32 : 22)
 #define SELF_EPOCH_SHIFT (SELF_TID_BITS + 4)
 #define SELF_TID(self) ((uint32_t)((self) & (((uintptr_t)1 << SELF_TID_BITS) - 1)))
@@ -56,10 +57,9 @@ uint32_t pyusdt_self_tid(void)
 
 /* ---- taking a ring ---- */
 
-/*
- * A full barrier: the clock is read after the tracer can see that the ring is busy. For a thread that is alone the tracer
- * makes it: nobody else takes rings, and a signal handler gives back what it took before it returns.
- */
+/* A full barrier: the clock is read after the tracer can see that the ring is busy. For a single
+ * thread the tracer makes the barrier: no other thread takes rings, and a signal handler returns
+ * its ring before it ends. */
 static inline bool acquire_ring(const struct pyusdt_slot *slot, struct pyusdt_line *line,
                                 uint32_t tid)
 {
@@ -85,7 +85,8 @@ static inline void release_ring(struct pyusdt_line *line)
     atomic_store_explicit(&line->busy, 0, memory_order_release);
 }
 
-/* A thread that ended inside (cancelled, say) left a ring whose private head is right: payloads go in before it moves. */
+/* A thread that ended inside (was cancelled, for example) left a ring whose private head is right:
+ * payloads are written before the head moves. */
 bool pyusdt_ring_take_over(struct pyusdt_line *line, uint32_t heir)
 {
     uint32_t holder = atomic_load(&line->busy);
@@ -118,7 +119,8 @@ static SLOW int acquire_any_ring(struct pyusdt_slot *slot, unsigned number,
 
 /* ---- writing an event ---- */
 
-/* The head may go over what was read, and as far as there are pages: a skip's, too, has to fit behind it. */
+/* The head may go over what was read, and as far as there are pages: a skip's, too, has to fit
+ * behind it. */
 static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
 {
     uint64_t read = ring->tail + ring_size;
@@ -128,7 +130,8 @@ static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
     ring->end = ring->usable < ring_size && pages < read ? pages : read;
 }
 
-/* There are no more pages: goes on at the ring's beginning, if what is there was read. Told with the event that follows. */
+/* There are no more pages: continues at the ring's beginning, if that was read. Published with the
+ * next event. */
 static bool skip_to_start(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
 {
     struct pyusdt_ring_event *rest = (void *)(ring->data + (ring->head & (ring_size - 1)));
@@ -144,7 +147,8 @@ static bool skip_to_start(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t
     return true;
 }
 
-/* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
+/* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes
+ * sense. */
 static SLOW bool refresh_room(struct pyusdt_slot *slot, struct pyusdt_ring *ring,
                               const struct pyusdt_line *line, uint32_t size)
 {
@@ -161,10 +165,9 @@ static SLOW bool refresh_room(struct pyusdt_slot *slot, struct pyusdt_ring *ring
     return ring->head + size <= ring->end || skip_to_start(ring, slot->size, size);
 }
 
-/*
- * The flight recorder's ring, where the oldest events make room: nothing below the tail is believed, so it moves before
- * they are overwritten. Their sizes lie in shared memory: where one makes no sense, all are given up.
- */
+/* The flight recorder's ring, where the oldest events make room: nothing below the tail is
+ * believed, so it moves before they are overwritten. Their sizes lie in shared memory: where one
+ * makes no sense, all are given up. */
 static inline void overwrite_oldest(struct pyusdt_ring *ring, struct pyusdt_line *line,
                                     uint64_t ring_size, uint32_t size)
 {
@@ -180,15 +183,15 @@ static inline void overwrite_oldest(struct pyusdt_ring *ring, struct pyusdt_line
     } while (ring->head + size - ring->tail > ring_size);
     atomic_store_explicit(&line->tail, ring->tail, memory_order_relaxed);
 #ifdef __x86_64__
-    atomic_signal_fence(
-        memory_order_release); /* stores are seen in their order; for who reads while we write */
+    /* stores are seen in their order, by a reader who reads while we write */
+    atomic_signal_fence(memory_order_release);
 #else
     atomic_thread_fence(memory_order_release);
 #endif
     PYUSDT_HOOK(6);
 }
 
-/* A ring, and who has it. */
+/* A ring, and the thread that holds it. */
 struct ring_lock {
     struct pyusdt_slot *slot;
     struct pyusdt_area *area;
@@ -209,7 +212,8 @@ static inline struct ring_lock make_ring_lock(struct pyusdt_slot *slot, struct p
     return (struct ring_lock){slot, area, line, ring, tid};
 }
 
-/* For what is rarely called with it: of one that is handed on as a whole the compiler keeps no part in a register. */
+/* For what is rarely called with it: of one that is handed on as a whole the compiler keeps no
+ * part in a register. */
 static inline struct ring_lock copy_ring_lock(const struct ring_lock *ring_lock)
 {
     return (struct ring_lock){ring_lock->slot, ring_lock->area, ring_lock->line, ring_lock->ring,
@@ -221,7 +225,8 @@ static SLOW void count_drop(struct pyusdt_area *area, unsigned probe)
     atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
 }
 
-/* Where most events are short, what the longest of them needs is nearly always free: only else this one is measured. */
+/* Where most events are short, what the longest of them needs is nearly always free: only else
+ * this one is measured. */
 static inline bool reserve_space(const struct ring_lock *ring_lock,
                                  const struct pyusdt_demand *demand, uint32_t mask,
                                  const struct pyusdt_args *args, bool overwrite)
@@ -238,7 +243,8 @@ static inline bool reserve_space(const struct ring_lock *ring_lock,
                         pyusdt_event_size(demand, mask, args));
 }
 
-/* The event that was made behind the head: its time last, so that it is published soon after. Returns that. */
+/* The event that was made behind the head: its time last, so that it is published soon after.
+ * Returns that. */
 static inline uint64_t publish_event(const struct ring_lock *ring_lock,
                                      struct pyusdt_ring_event *event, uint32_t size)
 {
@@ -317,7 +323,7 @@ static bool may_add_ring(const struct pyusdt_slot *slot, uint32_t have)
            (have + 1) * slot->size <= PYUSDT_SPILL_MAX;
 }
 
-/* Into any ring that has room, of those that there are and of those that there may be. 0: there is none. */
+/* Into any ring with room, of the existing ones and those that may be made. 0: there is none. */
 static inline uint64_t write_to_other_ring(const struct ring_lock *full, unsigned number,
                                            unsigned probe, uint32_t place,
                                            const struct pyusdt_args *args)
@@ -340,10 +346,9 @@ static inline uint64_t write_to_other_ring(const struct ring_lock *full, unsigne
     return time;
 }
 
-/*
- * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
- * are dropped at once for a while, as fast as they were written. Returns what time it is.
- */
+/* The thread's ring is full. It is held meanwhile, so that the session does not change under us.
+ * Where no ring has room, events are dropped at once for a while, as fast as they were written.
+ * Returns what time it is. */
 static SLOW uint64_t write_elsewhere_or_drop(struct ring_lock full, unsigned number, unsigned probe,
                                              uint32_t place, const struct pyusdt_args *args)
 {
@@ -388,7 +393,7 @@ write_to_served_session(unsigned number, struct pyusdt_slot *slot, uint64_t want
     }
     ring_lock = make_ring_lock(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
-    /* Only now is it sure that the session does not change under us: who changes it holds every ring. */
+    /* From here on the session cannot change: a thread that changes it holds every ring. */
     if (PYUSDT_UNLIKELY(atomic_load_explicit(&slot->generation, memory_order_acquire) == 0 ||
                         (uint32_t)k >= atomic_load_explicit(&slot->nrings, memory_order_acquire))) {
         release_ring(ring_lock.line);
@@ -414,7 +419,7 @@ static inline struct pyusdt_slot *find_slot(unsigned number)
     return slot;
 }
 
-/* Whether the slot serves who wants to be served there. */
+/* Whether the slot serves the session that wants to be served there. */
 static inline bool is_served(const struct pyusdt_slot *slot, uint64_t wanted)
 {
     return PYUSDT_LIKELY(wanted != 0 &&
@@ -438,7 +443,7 @@ write_to_session(unsigned number, unsigned probe, uint32_t place, const struct p
         pyusdt_slot_count_drop(number, wanted);
 }
 
-/* The flight recorder: a slot of our own, whose session is never over. */
+/* The flight recorder: a slot of its own, whose session never ends. */
 static SLOW void write_to_flight_recorder(unsigned probe, uint32_t place,
                                           const struct pyusdt_args *args)
 {
@@ -481,7 +486,7 @@ static inline const struct pyusdt_demand *find_demand(const struct pyusdt_slot *
     return &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
 }
 
-/* What comes after pyusdt_count_fast(); false: the session gets an event. */
+/* The part after pyusdt_count_fast(); false: the session gets an event. */
 static SLOW bool finish_count(enum pyusdt_counted counted, unsigned number, unsigned probe,
                               uint32_t place, uint64_t wanted)
 {
@@ -577,15 +582,14 @@ static SLOW uint32_t serve_and_read_demand(unsigned probe, uint64_t sessions)
         else if (pyusdt_core_republish_as_user())
             return serve_and_read_demand(probe, sessions);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
-            mask |=
-                PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
+            mask |= PYUSDT_DEMAND_FIRE; /* wanted, but cannot be served: pyusdt_fire() counts it */
     }
     if (pyusdt_core.flight != NULL && sessions >> PYUSDT_FLIGHT_SLOT)
         mask |= read_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
     return mask;
 }
 
-/* Whether nothing has to be done before sessions are looked at: the process is published, and has no flight recorder. */
+/* Whether sessions can be checked at once: the process is published, and has no flight recorder. */
 static inline bool is_ready(unsigned probe)
 {
     return PYUSDT_LIKELY(probe < atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) &&
@@ -593,7 +597,8 @@ static inline bool is_ready(unsigned probe)
                          pyusdt_core.flight == NULL);
 }
 
-/* The usual case calls nothing: all that want the probe are served, in a process that is published. */
+/* The usual case calls nothing: all that want the probe are served, in a process that is
+ * published. */
 static inline uint32_t read_demand(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
@@ -622,7 +627,8 @@ uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
     return read_demand(probe, sessions);
 }
 
-/* An event without arguments; nobody is left. Not part of who counts, which has no use for the registers that this needs. */
+/* Fires an event without arguments; no sessions are left. Kept apart from counting, which does not
+ * need the registers of this part. */
 static __attribute__((noinline)) uint32_t write_bare_to_session(unsigned number,
                                                                 struct pyusdt_slot *slot,
                                                                 uint64_t wanted, unsigned probe,
@@ -640,7 +646,8 @@ static SLOW uint32_t finish_bare(enum pyusdt_counted counted, unsigned number, u
     return write_bare_to_session(number, find_slot(number), wanted, probe, place);
 }
 
-/* To one session. What is wanted by it, where it is left.  Whatever it calls it calls last, so the usual way keeps no registers. */
+/* To one session. What is wanted by it, where it is left. Whatever it calls it calls last, so
+ * the usual way keeps no registers. */
 static inline uint32_t fire_bare_to_session(unsigned number, unsigned probe, uint32_t place)
 {
     struct pyusdt_slot *slot = find_slot(number);
@@ -749,10 +756,11 @@ static void read_stack(struct stack_demand stack_demand, const uintptr_t *from, 
     args->nframes = args->natives + others;
 }
 
-/* Memory for frames: more of it than a small stack has. Each is the thread's whose firing has taken it. */
+/* Memory for frames, which need more than a small stack has. A thread that fires takes one. */
 static uint64_t frame_buffer[PYUSDT_FRAME_BUFFERS][PYUSDT_MAX_FRAMES + 1];
 
-/* Threads have stacks of their own, so they begin at buffers of their own. -1: as many threads are taking stacks just now. */
+/* Threads have stacks of their own, so they begin at buffers of their own. -1: as many threads
+ * are taking stacks just now. */
 static inline int acquire_frame_buffer(uintptr_t stack)
 {
     for (uint32_t i = 0; i < PYUSDT_FRAME_BUFFERS; i++) {
@@ -785,7 +793,7 @@ __attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t p
     else
         with.nframes = 0;
     if (PYUSDT_UNLIKELY(at < 0 && stack_demand.frames != 0))
-        with.missing |= PYUSDT_DEMAND_STACK; /* who wants the stack counts a drop */
+        with.missing |= PYUSDT_DEMAND_STACK; /* a session that wants the stack counts a drop */
     if (place == 0 && sessions == ~0ull)
         pyusdt_fire(probe, &with);
     else

@@ -1,6 +1,9 @@
 /*
- * The target's slow paths for a session: joining it, its demand table, opening it, and undoing it when its tracer is dead. Its
- * area and rings are area.c's. The session file is only ever pread(), in pieces, and believed in nothing but what it asks for.
+ * The slow paths by which a target serves a session: joining it, building its demand table, opening
+ * it, and cleaning up after a dead tracer.
+ *
+ * - The session file is untrusted. It is only read by pread(), in pieces.
+ * - The area file and the rings are made in area.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,7 +54,8 @@ static int open_session_file(int dir, unsigned number, struct session_file *file
     return -ENOENT;
 }
 
-/* A tracer that takes the slot over rewrites the file: what was read is good if the generation still is the same. */
+/* A tracer that takes the slot over rewrites the file: what was read is good if the generation
+ * still is the same. */
 static bool is_session_file_unchanged(const struct session_file *file)
 {
     struct pyusdt_session_header now;
@@ -59,7 +63,8 @@ static bool is_session_file_unchanged(const struct session_file *file)
            now.generation == file->header.generation && now.state == PYUSDT_SESSION_STARTED;
 }
 
-/* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
+/* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0
+ * or -errno. */
 static int match_session_file_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn,
                                  void *arg,
                                  void (*begin)(void *arg, const struct pyusdt_want *want))
@@ -81,7 +86,7 @@ static int match_session_file_as(uint32_t pid, const struct session_file *file, 
     return is_session_file_unchanged(file) ? 0 : -EAGAIN;
 }
 
-/* The same of this process: what is wanted goes by the tracer's names. */
+/* The same for this process: demand uses the tracer's names. */
 static int match_session_file(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
                               void (*begin)(void *arg, const struct pyusdt_want *want))
 {
@@ -141,7 +146,8 @@ static int join_session(void *arg, const char *text, const struct pyusdt_name *n
     (void)text;
     if (name->kind != PYUSDT_FILE_SESSION || open_session_file(dir, number, &file) != 0)
         return 0;
-    /* Without the flock: only where the session, or another in its place, has not attached us already. */
+    /* Without the flock: only where the session, or another in its place, has not attached us
+     * already. */
     if (admits_this_process(&file.header) &&
         pyusdt_session_is_alive(dir, number, file.header.generation) &&
         atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody,
@@ -218,7 +224,7 @@ static int add_probe_demand(void *arg, uint32_t probe, const struct pyusdt_ctl_d
     demand->max_size = pyusdt_event_max_size(demand);
     atomic_store_explicit(
         &demand->mask, mask,
-        memory_order_release); /* last: who sees it writes as much as the others say */
+        memory_order_release); /* last: a reader that sees it uses the sizes in the other fields */
     return 0;
 }
 
@@ -236,7 +242,7 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         atomic_store(&slot->demand, build.demand);
     }
     for (uint32_t i = 0; i < pyusdt_core.table.nprobes;
-         i++) { /* pyusdt_demand() looks at masks at any time */
+         i++) { /* pyusdt_demand() may read the masks at any time */
         atomic_store_explicit(&build.demand[i].mask, 0, memory_order_relaxed);
         atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
@@ -266,7 +272,8 @@ static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_d
     return probe < build->first ? 0 : enable_probe(&build->slot, probe, desc);
 }
 
-/* Under the lock, so no session is opened or closed meanwhile. One that comes now reads the whole table. */
+/* Under the lock, so no session is opened or closed meanwhile. A new session reads the whole table.
+ */
 void pyusdt_sessions_add_probes(uint32_t first)
 {
     int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
@@ -295,7 +302,8 @@ void pyusdt_sessions_add_probes(uint32_t first)
 
 /* ---- undoing ---- */
 
-/* Holds every ring, so that nobody is inside, now or later: nobody gives them back. false: somebody is. */
+/* Holds every ring for ever, so that no thread is inside now or later. false: a thread is inside.
+ */
 static bool lock_rings_for_good(struct pyusdt_slot *slot)
 {
     struct pyusdt_area *area = atomic_load(&slot->area);
@@ -310,8 +318,8 @@ static bool lock_rings_for_good(struct pyusdt_slot *slot)
     return held == n;
 }
 
-/* The rings' addresses back to the system, and, where nobody reads them any more, their memory. false: a thread is still inside
- * one, and looks after it when it leaves. */
+/* Returns the rings' addresses to the system and, if no tracer reads them any more, their memory.
+ * false: a thread is still inside a ring, and checks again when it leaves. */
 static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
 {
     atomic_store(&slot->generation, 0);
@@ -327,10 +335,9 @@ static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
     return true;
 }
 
-/*
- * The slot's last session is gone: its rings' memory and addresses back to the system, its files removed. The area's addresses
- * stay, for the next. false: a thread is still inside a ring; it is called again. Under the lock.
- */
+/* The slot's last session has ended: returns its rings' memory and addresses to the system, and
+ * removes its files. The area's addresses stay for the next session. false: a thread is still
+ * inside a ring; it is called again. Under the lock. */
 static bool close_slot(struct pyusdt_slot *slot, int dir, unsigned number)
 {
     char text[PYUSDT_NAME_SIZE];
@@ -353,7 +360,7 @@ static bool close_slot(struct pyusdt_slot *slot, int dir, unsigned number)
     return true;
 }
 
-/* What is in the files stays there for the session to read: this process goes elsewhere. */
+/* The files keep their contents for the session to read: this process uses others. */
 bool pyusdt_slot_close_rings(struct pyusdt_slot *slot)
 {
     if (slot->opened == 0)
@@ -365,7 +372,7 @@ bool pyusdt_slot_close_rings(struct pyusdt_slot *slot)
     return true;
 }
 
-/* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
+/* The tracer is dead (0: there is none): nothing is wanted any more. Under the lock. */
 static int undo_session(int dir, unsigned number, uint64_t generation)
 {
     struct pyusdt_enable_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words,
@@ -398,7 +405,7 @@ void pyusdt_slot_check_tracer(unsigned number, uint64_t now)
         pyusdt_spare_stack_call_locked(true, check_tracer, slot);
 }
 
-/* Where nobody fires, no producer finds that out. */
+/* If nothing fires, no producer finds that out. */
 void pyusdt_sessions_check_tracers(void)
 {
     int dir = -1;
@@ -452,7 +459,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
         atomic_store(&slot->next_check, pyusdt_now() + PYUSDT_CHECK_NS);
         atomic_store(&shared->state, PYUSDT_SLOT_READY);
         PYUSDT_HOOK(25);
-        atomic_store(&shared->ready, wanted); /* the tracer may look for the area */
+        atomic_store(&shared->ready, wanted); /* the tracer may look up the area file */
         atomic_store(&slot->generation, wanted);
         pyusdt_places_changed();
     } else {
@@ -529,7 +536,7 @@ void pyusdt_let_go(void)
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         if (slot->opened == 0 || atomic_load(&pyusdt_ctl_slot(number)->wanted) != 0)
             continue;
-        atomic_store(&slot->retry_at, 0); /* the session has just gone: now it can be done */
+        atomic_store(&slot->retry_at, 0); /* the session has just ended: now it is possible */
         pyusdt_slot_open(number);
     }
 }
@@ -540,7 +547,7 @@ void pyusdt_slot_count_drop(unsigned number, uint64_t wanted)
     uint64_t tag = PYUSDT_FAILED_TAG(wanted), old = atomic_load(&shared->failed), new;
 
     if (wanted == 0 || atomic_load(&shared->wanted) != wanted)
-        return; /* nobody to tell */
+        return; /* no session to notify */
     do
         new = PYUSDT_FAILED_TAG(old) == tag ? old + 1 : tag | 1;
     while (!atomic_compare_exchange_weak(&shared->failed, &old, new));

@@ -1,19 +1,24 @@
-/* The probe sites: functions, stapsdt notes and semaphores.
+/*
+ * The probe sites of the built-in provider: functions, stapsdt notes and semaphores.
  *
- * In:      generated/user_trace.inc, one PYUSDT_PROBE(index, note name, function, operands) a line.
- * Out:     sites.h.  In the linked object: a .note.stapsdt entry (version 3) and a 16-bit semaphore in .probes a
- *          probe, in the order of the provider file.
- * Always:  everything here that tools look at is assembly of our own in one statement, which compilers pass on as
- *          it is: at -O2, -O3 and LTO the same bytes come out.  It refers to nothing that C defines, since LTO may
- *          put C elsewhere.  A site's symbol is exported, so that tools still name it in a stripped object.
+ * generated/user_trace.inc has one PYUSDT_PROBE(index, note name, function, operands) for each
+ * probe. In the linked object each probe has a .note.stapsdt entry (version 3) and a 16-bit
+ * semaphore in .probes, in the order of user_trace.d.
  *
- * The note's description is: address of the site, address of .stapsdt.base (tools subtract it to find out how far
- * the object was moved after linking), address of the semaphore; then provider, probe and operands as text.  An
- * operand is size@register, the size negative for a signed integer. */
+ * - Everything that tracers read is assembly in one statement, which compilers pass on unchanged:
+ *   -O2, -O3 and LTO give the same bytes.
+ * - The assembly refers to nothing that C defines, since LTO may move C elsewhere.
+ * - The symbol of a site is exported, so that tools can name it in a stripped object.
+ *
+ * The description of a note has: the address of the site, the address of .stapsdt.base (tools
+ * subtract it to find how far the object was moved after linking), the address of the semaphore;
+ * then provider, probe and operands as text. An operand is size@register, and the size of a signed
+ * integer is negative.
+ */
 #include "target/sites.h"
 
-/* Whose sites: the system's dtrace's, or where the assembly is ours. PYUSDT_SITES_GENERIC is for testing the other way
- * on these processors. */
+/* Which sites: the system's dtrace's, or our own assembly. PYUSDT_SITES_GENERIC is for testing the
+ * generic sites on these processors. */
 #if defined(PYUSDT_SITES_DTRACE)
 #include "target/sites_dtrace.h"
 #elif PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__x86_64__)

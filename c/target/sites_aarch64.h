@@ -1,9 +1,11 @@
-/* The probe site on aarch64: what c/target/sites.c needs to know of the processor.
+/*
+ * The probe site on aarch64, for c/target/sites.c.
  *
- * A site is one nop.  Sites stand 16 bytes apart:
+ * A site is one nop. Sites are 16 bytes apart:
  *      16k     bti c           entry: sites are called indirectly, and the processor may check that
- *      16k+4   nop             what the note tells
- *      16k+8   ret */
+ *      16k+4   nop             the address in the note
+ *      16k+8   ret
+ */
 #ifndef PYUSDT_SITES_AARCH64_H
 #define PYUSDT_SITES_AARCH64_H
 
@@ -32,7 +34,7 @@
 
 #define PYUSDT_SITE_FILL "  nop\n"
 
-/* pyusdt_site_hit(w0 = probe, x1 = values) finds the site's entry, then goes on as */
+/* pyusdt_site_hit(w0 = probe, x1 = values) finds the site's entry, then continues as */
 #define PYUSDT_SITE_HIT \
     "  hint #34\n" \
     "  adrp x17, pyusdt_sites\n" /* entry = first entry + 16 * probe */ \

@@ -1,15 +1,22 @@
-/* Probe sites by the system's dtrace(1): macOS, FreeBSD, illumos; c/generators/build_sites.py has the command lines.
+/*
+ * Probe sites by the system's dtrace(1) on macOS, FreeBSD and illumos. c/build_sites.py has the
+ * command lines.
  *
- * In:      generated/user_trace_dtrace.h, which `dtrace -h` made: a macro for each probe and for its is-enabled test;
- *          generated/user_trace_dtrace.inc: the macros with their arguments.
- * Out:     a function a probe, which the object that `dtrace -G` makes (macOS: the linker) registers with the system.
- * Always:  a site and its test are in functions of their own, which no compiler inlines (their addresses are taken);
- *          ten arguments at most, which all of these systems can pass.  There are no semaphores: whether a tracer is
- *          attached is an instruction that the system changes, so it is asked by a call. */
+ * `dtrace -h` makes generated/user_trace_dtrace.h, a macro for each probe and for its is-enabled
+ * test; generated/user_trace_dtrace.inc applies the macros. Each probe becomes a function, which
+ * the object from `dtrace -G` (macOS: the linker) registers with the system.
+ *
+ * - A site and its test are separate functions. No compiler inlines them, because their addresses
+ *   are taken.
+ * - A probe has at most ten arguments, the limit of these systems.
+ * - There are no semaphores. The system patches an instruction while a tracer is attached, so the
+ *   test is a call.
+ */
 #ifndef PYUSDT_SITES_DTRACE_H
 #define PYUSDT_SITES_DTRACE_H
 
-/* dtrace -h gives its macros the same names as user_trace.h has for the probes' numbers, which are not needed here. */
+/* dtrace -h gives its macros the same names as user_trace.h has for the probes' numbers, which
+ * are not needed here. */
 #undef PYUSDT_USER_TRACE_S1
 #undef PYUSDT_USER_TRACE_I4S4
 #undef PYUSDT_USER_TRACE_N0

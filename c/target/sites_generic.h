@@ -1,9 +1,11 @@
-/* Probe sites on the other 64-bit processors: one nop in a compiled function a probe.
+/*
+ * Probe sites on other 64-bit processors: one nop in a compiled function for each probe.
  *
- * In:      generated/user_trace.inc.
- * Out:     what c/target/sites.c makes on x86-64 and aarch64, but the compiler chooses the arguments' registers.
- * Always:  a site is in a function of its own, which no compiler inlines, clones or merges (each has its own text of
- *          assembly, and its address is taken). */
+ * - The result is the one of c/target/sites.c on x86-64 and aarch64, but the compiler chooses the
+ *   registers of the arguments.
+ * - Each site is a function of its own, which no compiler inlines, clones or merges: its assembly
+ *   text is unique, and its address is taken.
+ */
 #ifndef PYUSDT_SITES_GENERIC_H
 #define PYUSDT_SITES_GENERIC_H
 

@@ -1,17 +1,21 @@
-/* The probe site on x86-64: what c/target/sites.c needs to know of the processor.
+/*
+ * The probe site on x86-64, for c/target/sites.c.
  *
- * A site is 16 bytes, aligned to 16: nop, nop10, nop5.  The note names the one-byte nop.  A uprobe there is a
- * trap on every kernel.  Linux 6.18 to 7.2 turn a uprobe on a nop5 into a call, which is faster but pushes below
- * the stack pointer; later ones want nop10 instead.  A tracer that knows may so attach 1 or 11 bytes further on.
+ * A site is 16 bytes, aligned to 16: nop, nop10, nop5. The note names the one-byte nop, and a
+ * uprobe there is a trap on every kernel. Linux 6.18 to 7.2 turn a uprobe on a nop5 into a call,
+ * which is faster but pushes below the stack pointer. Later kernels want nop10 instead. A tracer
+ * that knows this may attach 1 or 11 bytes further on.
  *
- * Sites stand 32 bytes apart.  A function's entry lies four bytes before its site, its ret behind it, on the
- * first byte of the next 32:
+ * Sites are 32 bytes apart. A function begins four bytes before its site and ends in the ret behind
+ * it, on the first byte of the next 32:
  *      32k+12  endbr64         entry: sites are called indirectly, and the processor may check that
- *      32k+16  nop             what the note tells
+ *      32k+16  nop             the address in the note
  *      32k+17  nop10
  *      32k+27  nop5
- *      32k+32  ret             (the ret of the site before stands at 32k)
- * All of it is written here, not compiled, so no compiler and no -O3 or LTO clones, moves or merges a site. */
+ *      32k+32  ret             (the ret of the site before is at 32k)
+ *
+ * - All of it is assembly, so no compiler and no -O3 or LTO clones, moves or merges a site.
+ */
 #ifndef PYUSDT_SITES_X86_64_H
 #define PYUSDT_SITES_X86_64_H
 
@@ -45,7 +49,7 @@
 /* The ret is followed by what fills up to the next entry. */
 #define PYUSDT_SITE_FILL "  .skip 11, 0xcc\n"
 
-/* pyusdt_site_hit(edi = probe, rsi = values) finds the site's entry, then goes on as */
+/* pyusdt_site_hit(edi = probe, rsi = values) finds the site's entry, then continues as */
 #define PYUSDT_SITE_HIT \
     "  endbr64\n" \
     "  mov %edi, %edi\n" \

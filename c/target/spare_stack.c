@@ -1,13 +1,15 @@
 /*
- * Spare stacks: see spare_stack.h.
+ * Calls a function on a spare stack, for a thread that may have only a few hundred bytes of stack
+ * left (see spare_stack.h).
  *
- * In:  a function to call, from a thread that may have a few hundred bytes of stack left.
- * Out: the function has returned; the thread is on its own stack again.
- * Always: no handler of the program runs on a spare stack: signals are blocked, so that it may not leave by longjmp() either. An
- * alternate stack that the thread stands on is out of use meanwhile: the kernel would begin it anew for a fault's handler, over the
- * frames that are there. What is called before the switch is called once when the process is published: a function of the C library
- * that is looked for at its first call takes some KiB for that. Where we can not switch stacks (other machines, sanitizers), the
- * function is called where we are.
+ * - Signals are blocked meanwhile, so no handler of the program runs on a spare stack or leaves it
+ *   by longjmp().
+ * - An alternate signal stack that the thread stands on is disabled meanwhile. Otherwise the kernel
+ *   would overwrite its frames for the handler of a fault.
+ * - Functions that are called before the switch are called once when the process publishes itself,
+ *   because the dynamic linker needs some KiB of stack for the first call of a library function.
+ * - If stacks cannot be switched (other processors, sanitizers), the function is called on the
+ *   current stack.
  */
 #define _GNU_SOURCE
 #include "target/spare_stack.h"
@@ -119,7 +121,7 @@ static __attribute__((noinline)) void switch_to(char *top, void (*fn)(void *arg)
 struct call {
     void (*fn)(void *arg);
     void *arg;
-    stack_t *alternate; /* which the thread stands on, or NULL */
+    stack_t *alternate; /* the one on which the thread stands, or NULL */
 };
 
 /* On the spare stack: there the kernel lets us change the alternate one. */
@@ -160,7 +162,7 @@ static void switch_and_call(unsigned number, void (*fn)(void *arg), void *arg)
 
 /* ---- which stack ---- */
 
-/* The first is for who has the lock of the slow paths. */
+/* The first is for the thread with the lock of the slow paths. */
 bool pyusdt_spare_stack_call(void (*fn)(void *arg), void *arg)
 {
     _Atomic uint32_t *in_use = pyusdt_core.family->spare_in_use;

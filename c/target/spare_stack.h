@@ -1,6 +1,7 @@
 /*
- * Spare stacks: what a firing does now and then (serving a session, looking for its tracer, making pages) needs more stack than a
- * signal handler on a small alternate stack, or a coroutine, has left. It runs on a stack of this process's own.
+ * Spare stacks for the slow paths of a firing (serving a session, looking for its tracer,
+ * allocating pages), which need more stack than a signal handler on a small alternate stack or a
+ * coroutine may have left.
  */
 #ifndef PYUSDT_SPARE_STACK_H
 #define PYUSDT_SPARE_STACK_H
@@ -12,11 +13,12 @@
 /* Reserves the stacks, once a process. 0 or -ENOMEM. */
 int pyusdt_spare_stacks_prepare(void);
 
-/* Calls fn(arg) on a spare stack; all signals but those of faults are blocked meanwhile. false: all stacks are taken, and it was not
- * called. */
+/* Calls fn(arg) on a spare stack; all signals but those of faults are blocked meanwhile. false:
+ * all stacks are taken, and it was not called. */
 bool pyusdt_spare_stack_call(void (*fn)(void *arg), void *arg);
 
-/* The same with the lock of the slow paths; whose holder always finds a stack. false: the lock is not to be had. */
+/* The same with the lock of the slow paths; the thread that holds it always finds a stack. false:
+ * the lock was not available. */
 bool pyusdt_spare_stack_call_locked(bool firing, void (*fn)(void *arg), void *arg);
 
 #pragma GCC visibility pop

@@ -1,11 +1,13 @@
 /*
- * The target's private state: what publish.c (being traceable), session_join.c (serving a session), area.c (its area and
- * rings) and ring.c (the hot path) share. One core a linked object; nothing here is ever read back from shared memory.
+ * The private state that the files of c/target share: publish.c, session_join.c, area.c and ring.c.
  *
- * Locking: the hot path takes rings, never the lock. The lock is for the slow paths; who does not get it soon, counts
- * its event as lost and goes on. Slots' addresses, area mappings and demand tables stay for the life of the process,
- * so a thread that comes late finds memory, then sees that it is late. Only who holds a ring touches its bytes, so a ring that
- * nobody can hold any more is unmapped.
+ * - Each linked object has one core. Nothing here is ever read back from shared memory.
+ * - The hot path takes rings, never the lock. The lock is for the slow paths. A thread that does
+ *   not get it soon counts its event as a drop and goes on.
+ * - The addresses of slots, area mappings and demand tables stay valid for the life of the process.
+ *   A thread that comes late still finds memory, and then sees that it is late.
+ * - Only the thread that holds a ring touches its bytes, so a ring that no thread can hold any more
+ *   is unmapped.
  */
 #ifndef PYUSDT_TARGET_H
 #define PYUSDT_TARGET_H
@@ -21,11 +23,12 @@
 
 #pragma GCC visibility push(hidden)
 
-#define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
-#define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
+#define PYUSDT_CHECK_NS \
+    200000000ull              /* how often a producer checks whether the tracer still lives */
+#define PYUSDT_LOCK_TRIES 200 /* of 100 us: the longest that a slow path waits for another */
 #define PYUSDT_CONTENDED_NS 100000000ull /* for so long after that no firing waits */
 
-#define PYUSDT_SPARE_STACKS 8u   /* of 64 KiB; one is for who has the lock */
+#define PYUSDT_SPARE_STACKS 8u   /* of 64 KiB; one is for the thread with the lock */
 #define PYUSDT_FRAME_BUFFERS 64u /* threads that take stacks at the same instant */
 
 #define PYUSDT_RING_CLOSED \
@@ -51,9 +54,9 @@ struct pyusdt_demand {
 struct pyusdt_ring {
     _Alignas(64) uint8_t *data; /* twice in a row; NULL: the session is over */
     uint64_t head;
-    uint64_t end;      /* where the head may go without a look at the tail, or for pages */
-    uint64_t tail;     /* as last seen, always within [head - size, head] */
-    uint64_t usable;   /* of its bytes those from the first on whose pages are there */
+    uint64_t end;  /* the limit of the head without reading the tail again, or without new pages */
+    uint64_t tail; /* as last seen, always within [head - size, head] */
+    uint64_t usable;   /* the number of its first bytes that have pages */
     uint64_t retry_at; /* when to try again to have more */
     uint64_t reserved;
 };
@@ -69,41 +72,42 @@ struct pyusdt_pattern {
 struct pyusdt_patterns {
     struct pyusdt_pattern *pattern; /* memory of its own, which stays for the slot's next session */
     uint32_t n, room;
-    bool all; /* there are more than can be kept: every place is wanted */
+    bool all; /* there are more than can be stored: every location is wanted */
 };
 
 /* What is done at a place for a session that counts. */
 enum { PYUSDT_COUNT_MODE_UNKNOWN, PYUSDT_COUNT_MODE_EVENTS, PYUSDT_COUNT_MODE_COUNTS };
 
-/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places. Rows and places that have no
- * addresses or pages are sent as events. */
+/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places.
+ * Rows and places that have no addresses or pages are sent as events. */
 struct pyusdt_counting {
-    _Atomic uint8_t *
-        mode; /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
+    /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
+    _Atomic uint8_t *mode;
     uint16_t probe[PYUSDT_COUNT_ROWS];
     uint32_t rows, mapped; /* how many there are, and how many the area has addresses for */
-    uint32_t paged, room;  /* rows and places whose words have pages */
+    uint32_t paged, room;  /* rows and locations whose words have pages */
     bool wants_counts;     /* the session wants counts */
 };
 
-/* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
+/* A session slot. Order of reading: generation, then rings. A thread that holds a ring and sees the
+ * generation may use everything else. */
 struct pyusdt_slot {
     _Alignas(64) struct pyusdt_area *_Atomic area;
     _Atomic uint64_t generation; /* of the session that is served; 0 none */
     _Atomic uint64_t next_check;
-    _Atomic uint64_t full_until; /* no ring had room: when to look again at others than one's own */
+    _Atomic uint64_t full_until;          /* no ring had room: when to try other rings again */
     struct pyusdt_demand *_Atomic demand; /* [nprobes] */
     uint64_t size;                        /* of each ring */
     _Atomic uint32_t nrings;
     _Atomic uint32_t max_rings;
     bool barrier; /* the tracer makes it for a thread that is alone */
-    uint64_t
-        room; /* bytes of rings that all processes of the session may have together; 0: any number */
+    /* bytes of rings that all processes of the session may have together; 0: any number */
+    uint64_t room;
     struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
     struct pyusdt_counting counting; /* under the lock, but for `mode` */
-    uint64_t
-        area_reserved; /* bytes of the area's mapping, which stay for the slot's next session */
-    uint64_t opened;   /* generation that area and ring files are of, until they are gone */
+    /* bytes of the area's mapping, which stay for the slot's next session */
+    uint64_t area_reserved;
+    uint64_t opened; /* generation that area and ring files belong to, until they are removed */
     _Atomic uint64_t refused;  /* generation that could not be served, */
     _Atomic uint64_t retry_at; /* and when to try it again */
     struct pyusdt_ring ring[PYUSDT_RINGS_MAX];
@@ -114,11 +118,11 @@ struct pyusdt_family {
     _Atomic uint32_t alive;
     _Atomic uint32_t lock;         /* tid of the holder */
     _Atomic uint64_t republish_at; /* when a forked child may try again to publish itself */
-    _Atomic uint32_t
-        spare_in_use[PYUSDT_SPARE_STACKS]; /* 1: somebody stands on it (spare_stack.c) */
-    _Atomic uint32_t frames_in_use
-        [PYUSDT_FRAME_BUFFERS]; /* memory for stacks' frames: 1: a thread has it (ring.c) */
-    _Atomic uint64_t granted;   /* bytes of buffers that need no look at the limits (head_room.c) */
+    /* 1: a thread stands on it (spare_stack.c) */
+    _Atomic uint32_t spare_in_use[PYUSDT_SPARE_STACKS];
+    /* memory for stacks' frames: 1: a thread has it (ring.c) */
+    _Atomic uint32_t frames_in_use[PYUSDT_FRAME_BUFFERS];
+    _Atomic uint64_t granted; /* bytes of buffers that need no check of the limits (head_room.c) */
 };
 
 struct pyusdt_core {
@@ -134,10 +138,11 @@ struct pyusdt_core {
     struct pyusdt_probe_table table; /* a private copy */
     struct pyusdt_identity identity;
     char rundir[PYUSDT_PATH_SIZE];
-    uint32_t uid;                     /* whose run directory that is */
-    _Atomic uint64_t check_user_at;   /* when to look next whether another would do */
-    struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
-    int child_error; /* -errno: why this forked child is not published: control file and words are its parent's */
+    uint32_t uid;                     /* whose run directory it is */
+    _Atomic uint64_t check_user_at;   /* when to check next whether another directory would do */
+    struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: none */
+    /* -errno: why this forked child is not published: control file and words are its parent's */
+    int child_error;
     int flight_error;                 /* -errno: it is wanted, and why it is not there */
     _Atomic uint64_t contended_until; /* no firing waits for the lock before */
     int cancel; /* whether the lock's holder may be cancelled when it has given it back */
@@ -150,7 +155,7 @@ extern struct pyusdt_core pyusdt_core;
 
 /* publish.c */
 void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
-bool pyusdt_core_lock(bool firing);                  /* firing: who has to go on soon */
+bool pyusdt_core_lock(bool firing);                  /* firing: it must continue soon */
 void pyusdt_core_unlock(void);
 void pyusdt_core_publish_child(void); /* a forked child publishes itself */
 uint32_t pyusdt_child_demand(
@@ -168,7 +173,7 @@ pyusdt_text_truncated_length(const char *text, size_t size,
 /* code_places.c */
 void pyusdt_places_changed(void); /* what is wanted at places may be another */
 void pyusdt_copy_truncated(char *to, size_t size,
-                           const char *from); /* cut to fit, on a character boundary */
+                           const char *from); /* truncated to fit, on a character boundary */
 int pyusdt_places_allocate(int fd);           /* a new file's pages for all there are */
 void pyusdt_places_copy_to(struct pyusdt_ctl_header *file); /* copies them there */
 uint32_t pyusdt_place_number(const char *module, const char *function, const char *file,
@@ -217,7 +222,7 @@ bool pyusdt_slot_close_rings(
 void pyusdt_slot_count_drop(unsigned number,
                             uint64_t wanted); /* count an event that found no area */
 void pyusdt_sessions_check_tracers(
-    void); /* undoes those whose tracers are dead, be they served or not */
+    void); /* cleans up after sessions whose tracers are dead, served or not */
 void pyusdt_demand_everything(struct pyusdt_demand *demand, uint32_t first,
                               uint32_t frames); /* everything of the probes from `first` on */
 
@@ -226,7 +231,7 @@ int pyusdt_head_room_reserve(
     int dir,
     uint64_t bytes); /* may a buffer have so many bytes more? dir: the run directory, or -1 */
 int pyusdt_head_room_check_addresses(uint64_t bytes); /* the same of addresses */
-void pyusdt_head_room_recheck(void);                  /* the next one looks at the limits */
+void pyusdt_head_room_recheck(void);                  /* the next one checks the limits */
 
 /* area.c; 0, a descriptor or -errno */
 int pyusdt_core_open_rundir(
@@ -237,7 +242,7 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number,
                      const struct pyusdt_session_header *header);
 int pyusdt_area_make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation,
                           uint32_t k);                 /* the k-th */
-void pyusdt_area_unmap_ring(struct pyusdt_ring *ring); /* which nobody holds, nor can take */
+void pyusdt_area_unmap_ring(struct pyusdt_ring *ring); /* which no thread holds or can take */
 bool pyusdt_slot_add_ring(struct pyusdt_slot *slot, unsigned number,
                           uint32_t have); /* a ring more */
 bool pyusdt_ring_add_pages(struct pyusdt_slot *slot,
@@ -261,7 +266,8 @@ static inline bool pyusdt_place_is_known(uint32_t place)
     return place - 1 < __atomic_load_n(&pyusdt_places_count, __ATOMIC_RELAXED);
 }
 
-/* Whether the probe is one of this process, which is published: a forked child publishes itself here. */
+/* Whether the probe is one of this process, which is published: a forked child publishes itself
+ * here. */
 static inline bool pyusdt_is_published(unsigned probe)
 {
     if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
@@ -270,7 +276,7 @@ static inline bool pyusdt_is_published(unsigned probe)
         pyusdt_core_publish_child();
         if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
             !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
-            return false; /* the child can not be traced */
+            return false; /* the child cannot be traced */
     }
     return true;
 }

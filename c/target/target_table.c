@@ -1,10 +1,12 @@
 /*
- * The target's probe table: a private copy, which everything here works on, and the control file's, which is for others.
+ * The target's probe table: a private copy that the process works on, and the public one in the
+ * control file.
  *
- * In:  descriptions of probes, at publishing and later.
- * Out: both tables, which only grow; sessions that are served already have what they want of new probes.
- * Always: called under the lock of the slow paths. Who reads the control file's table finds it whole, or `changes` odd or
- * other than before. A failure leaves both as they were.
+ * - Both tables only grow. Sessions that are already served get what they want of new probes.
+ * - The caller holds the lock of the slow paths.
+ * - A reader of the public table finds it complete, or finds `changes` odd or different from
+ *   before.
+ * - A failure leaves both tables unchanged.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -101,8 +103,8 @@ static bool begins_with(const struct pyusdt_probe_table *whole,
            memcmp(whole->strings, part->strings, part->strings_size) == 0;
 }
 
-/* Where the same was published before (a NIF that is loaded again), the probes that were made since then keep their numbers:
- * who made them has them still. */
+/* If the same was published before (a NIF that is loaded again), the probes that were defined since
+ * keep their numbers, because their owners still have these. */
 int pyusdt_target_table_set(const struct pyusdt_probe_desc *added, unsigned n)
 {
     const struct pyusdt_probe_table none = {0};
@@ -195,7 +197,8 @@ int pyusdt_target_table_grow(const struct pyusdt_probe_desc *added, unsigned n)
         unmap_table(&table);
         return r;
     }
-    /* Sessions that look at the control file from here on find the new probes; those that did before, we find. */
+    /* Sessions that read the control file from here on find the new probes. Earlier sessions are
+     * found here. */
     pyusdt_core.table = table;
     pyusdt_target_table_copy_to(pyusdt_core.ctl);
     pyusdt_flight_add_probes(old.nprobes);

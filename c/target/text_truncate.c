@@ -1,4 +1,4 @@
-/* How much of a text an event holds: see pyusdt.h. */
+/* Truncates a text to the length that an event can hold (see pyusdt.h). */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -9,8 +9,8 @@ static int is_inside_character(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Where to cut UTF-8 text of more than `most` bytes: before the character that does not fit.  Text that is no UTF-8 is cut at
- * the limit. */
+/* Where to truncate UTF-8 text of more than `most` bytes: before the character that does not fit.
+ * Text that is not UTF-8 is truncated at the limit. */
 static uint32_t character_boundary(const char *text, uint32_t most)
 {
     uint32_t end = most;

@@ -1,12 +1,16 @@
 /*
- * The watcher: the one thread by which a process learns that somebody traces it, before it has fired anything.
+ * The watcher: the thread by which a process learns that a tracer wants its probes, before it has
+ * fired anything.
  *
- * In:  the bell of the control file, which tracers ring; the enable words, the sessions' `wanted`, the sites' semaphores.
- * Out: pyusdt_watch_start() and _stop() of pyusdt.h.
- * Always: the thread is there while something is watched, and no longer. The bell is read before everything else is looked at, so
- * one that rings in between is not waited for. What changes without the bell, or where its ringer was killed before he rang,
- * is seen by the next look. Looks are CHECK_INTERVAL_NS apart at least, however often somebody rings. The thread has no rights but those of its
- * user: docs/security.md, "The watcher", says why it is a thread, and what is left.
+ * It implements pyusdt_watch_start() and pyusdt_watch_stop() of pyusdt.h.
+ *
+ * - The thread exists only while something is watched.
+ * - It reads the wakeup word before everything else, so a wakeup in between is not missed.
+ * - A change without a wakeup (a tracer that was killed before it sent one) is found at the next
+ *   check.
+ * - Checks are at least LOOK_NS apart, however often tracers wake it.
+ * - The thread has only the rights of its user. docs/security.md, "The watcher", explains why it is
+ *   a thread, and what risk remains.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,11 +23,11 @@
 #include "target/target.h"
 #include "shared/os.h"
 
-#ifndef PYUSDT_WATCH_MS      /* a test's is without end, so that nothing but the bell ends it */
-#define PYUSDT_WATCH_MS 200u /* the longest between two looks */
+#ifndef PYUSDT_WATCH_MS      /* a test sets it to infinity, so that only a wakeup ends it */
+#define PYUSDT_WATCH_MS 200u /* the longest time between two checks */
 #endif
 #define CHECK_INTERVAL_NS 10000000u /* and the shortest */
-#define TRACER_CHECK_NS 1000000000u /* how often the sessions' tracers are looked for */
+#define TRACER_CHECK_NS 1000000000u /* how often the sessions' tracers are checked */
 #define END_TRIES \
     100 /* of 1 ms: how long the end of the process waits for a thread that may never go on */
 
@@ -49,7 +53,8 @@ static uint64_t mix_hash(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-/* A number for all that decides who wants these probes: of each the sessions' bits and the USDT tracers, and which sessions those are. */
+/* A number for everything that decides who wants these probes: for each probe the sessions' bits
+ * and the USDT tracers, and which sessions these are. */
 static uint64_t hash_demand(const struct pyusdt_watch *watch)
 {
     uint32_t nprobes = atomic_load(&pyusdt_core.nprobes);
@@ -72,7 +77,8 @@ static uint64_t hash_demand(const struct pyusdt_watch *watch)
     return sum;
 }
 
-/* With the lock, which it gives back while `changed` runs: the list may have changed when it returns, but for this watch. */
+/* With the lock, which it gives back while `changed` runs: the list may have changed when it
+ * returns, but for this watch. */
 static void call_changed(struct pyusdt_watch *watch)
 {
     watcher.calling = watch;
@@ -141,7 +147,8 @@ static void *watch_main(void *unused)
 
 /* ---- the thread ---- */
 
-/* All signals are the program's other threads' to handle, but those that a fault of this one raises. */
+/* All signals are the program's other threads' to handle, but those that a fault of this one
+ * raises. */
 static int start_thread(void)
 {
     static const int own[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP};
@@ -178,7 +185,7 @@ void pyusdt_watcher_after_fork(void)
     watcher.owner = getpid();
 }
 
-/* Of a child by a bare clone(), which no handler has told. */
+/* A child made by a bare clone(), for which no fork handler ran. */
 static void detect_clone(void)
 {
     if (watcher.owner != getpid())
@@ -202,7 +209,7 @@ int pyusdt_watch_start(struct pyusdt_watch *watch)
     if (watch->ended)
         watcher.at_end = watch->ended;
     if (watcher.runs)
-        pyusdt_watcher_wake(pyusdt_core.ctl); /* it looks at the new one, too */
+        pyusdt_watcher_wake(pyusdt_core.ctl); /* it checks the new one, too */
     else if ((r = start_thread()) != 0)
         watcher.first = watch->next;
     pthread_mutex_unlock(&watcher.lock);
@@ -238,7 +245,7 @@ void pyusdt_watch_stop(struct pyusdt_watch *watch)
     pthread_mutex_unlock(&watcher.starting);
 }
 
-/* A thread that waits for what will never come (a lock of the ending program's) is left behind. */
+/* A thread that waits for ever (for a lock of the ending program, for example) is left behind. */
 void pyusdt_watcher_end(void)
 {
     if (!watcher.runs || watcher.owner != getpid())

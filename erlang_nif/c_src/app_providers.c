@@ -1,4 +1,4 @@
-/* Probes of the application's own: see app_providers.h. */
+/* Probes of application providers (see app_providers.h). */
 #include "app_providers.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool read_name(ErlNifEnv *env, ERL_NIF_TERM term, char *name, size_t size
     return true;
 }
 
-/* What the arguments are called, beside the probe that points there. */
+/* The names of the arguments, allocated together with the probe that points to them. */
 struct names {
     char text[PYUSDT_MAX_ARGS][NAME_ROOM];
 };
@@ -119,7 +119,8 @@ ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
                                                       : make_failure(env, "badarg", why.message);
 }
 
-/* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
+/* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: the path of its object, or why there
+ * is none; {error, Reason, Message} */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     char provider[NAME_ROOM], name[NAME_ROOM], path[4096];
@@ -232,7 +233,8 @@ static bool fire_values(ErlNifEnv *env, const struct app_probe *app_probe,
     return true;
 }
 
-/* A probe that was made by a library which has been purged meanwhile is a reference still, and off. */
+/* A probe that was made by a library which has been purged meanwhile is a reference still, and
+ * off. */
 static ERL_NIF_TERM answer_for_other(ErlNifEnv *env, ERL_NIF_TERM term)
 {
     return enif_is_ref(env, term) ? pyusdt_atoms.no : enif_make_badarg(env);

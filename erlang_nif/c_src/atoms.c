@@ -1,4 +1,4 @@
-/* The atoms of the NIFs: see atoms.h. */
+/* The atoms of the NIFs (see atoms.h). */
 #include "atoms.h"
 
 struct pyusdt_atoms pyusdt_atoms;

@@ -1,4 +1,4 @@
-/* The atoms that the NIFs compare with and answer. */
+/* The atoms that the NIFs compare with and return. */
 #ifndef PYUSDT_NIF_ATOMS_H
 #define PYUSDT_NIF_ATOMS_H
 

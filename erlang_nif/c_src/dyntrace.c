@@ -1,7 +1,9 @@
-/* The erl_tracer callbacks of the module dyntrace, which the emulator takes from NIFs only.
+/*
+ * The erl_tracer callbacks of the module dyntrace, which the emulator accepts from NIFs only.
  *
- * No tracer stands behind them: every enabled question is answered with discard, so a trace that names this module
- * is accepted, as with OTP's own module, and costs one call an event. */
+ * - No tracer is behind them. Every enabled question is answered with discard, so that a trace that
+ *   names this module is accepted, as with OTP's own module, and costs one call an event.
+ */
 #include <erl_nif.h>
 
 static ERL_NIF_TERM nif_discard(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -44,7 +46,7 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
     return 0;
 }
 
-/* Over code that has NIFs already: this library's, or OTP's own, whose private data is left to it. */
+/* Replaces code that has NIFs already: this library's, or OTP's own, whose private data stays. */
 static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info)
 {
     (void)env, (void)priv_data, (void)old_priv_data, (void)load_info;

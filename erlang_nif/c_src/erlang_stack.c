@@ -1,4 +1,4 @@
-/* The Erlang stack of a firing process: see erlang_stack.h. */
+/* The Erlang stack of a firing process (see erlang_stack.h). */
 #include "erlang_stack.h"
 
 #include <stdbool.h>

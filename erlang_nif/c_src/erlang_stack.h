@@ -1,8 +1,11 @@
-/* The Erlang stack of a firing process, for the sessions that want it (include/pyusdt.h, "stacks").
+/*
+ * The Erlang stack of a firing process, for sessions that want it (include/pyusdt.h, "stacks").
  *
- * In:      what process_info(self(), current_stacktrace) gave to the wrapper of a probe, which asks only where it is wanted.
- * Out:     a word for each function: "module:function/arity", its file, its line.
- * Always:  what is no such list has as many frames as could be read of it. */
+ * It turns the result of process_info(self(), current_stacktrace) into three words for each
+ * function: "module:function/arity", its file, its line.
+ *
+ * - A malformed list gives the frames up to the malformed one.
+ */
 #ifndef PYUSDT_NIF_ERLANG_STACK_H
 #define PYUSDT_NIF_ERLANG_STACK_H
 
@@ -10,11 +13,12 @@
 
 #include "pyusdt.h"
 
-/* wants_stack(), wants_stack(Number): whether a session wants the stack of user_trace-i4s4, or of that probe. */
+/* wants_stack(), wants_stack(Number): whether a session wants the stack of user_trace-i4s4, or
+ * of that probe. */
 ERL_NIF_TERM pyusdt_nif_wants_stack(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* The tag out of what the wrapper gives, Tag or {Tag, Stack}; the stack, if there is one, into the firing.  frames: room for
- * PYUSDT_MAX_FRAMES, which the firing points to from then on. */
+/* The tag out of what the wrapper gives, Tag or {Tag, Stack}; the stack, if there is one, into
+ * the firing. frames: room for PYUSDT_MAX_FRAMES, which the firing points to from then on. */
 ERL_NIF_TERM pyusdt_nif_read_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing,
                                    uint64_t *frames);
 

@@ -1,4 +1,4 @@
-/* Erlang terms as the strings of an event: see iolist_text.h. */
+/* Converts Erlang terms to the strings of an event (see iolist_text.h). */
 #include "iolist_text.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static bool append_element(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_
     return true;
 }
 
-/* From left to right, with a stack of the tails that are still to come.  False: no iolist. */
+/* From left to right, with a stack of the tails that are still to be read. False: no iolist. */
 static bool append_list(ErlNifEnv *env, struct pyusdt_iolist_text *text, ERL_NIF_TERM list)
 {
     ERL_NIF_TERM tails[PYUSDT_TEXT_DEPTH], head;

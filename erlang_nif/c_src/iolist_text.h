@@ -1,10 +1,12 @@
-/* Erlang terms as the strings of an event.
+/*
+ * Converts an iolist to a string of an event.
  *
- * In:      any term.
- * Out:     the bytes of an iolist up to its first NUL, at most PYUSDT_MAX_STRING of them, cut on a character boundary
- *          where the text is UTF-8, with a NUL behind them, in memory of the caller's that has been written.
- * Always:  the work is bounded, however long, deep or empty the list is: what lies behind the limits is not looked at.
- *          A term that is seen to be no iolist within them is absent, as in OTP. */
+ * - The result is the bytes up to the first NUL, at most PYUSDT_MAX_STRING, truncated on a
+ *   character boundary if the text is UTF-8, and followed by a NUL, in the caller's written memory.
+ * - The work is bounded, however long, deep or empty the list is. Parts behind the limits are not
+ *   read.
+ * - A term that is found to be no iolist within the limits is absent, as in OTP.
+ */
 #ifndef PYUSDT_NIF_IOLIST_TEXT_H
 #define PYUSDT_NIF_IOLIST_TEXT_H
 
@@ -14,7 +16,7 @@
 
 #include "pyusdt.h"
 
-#define PYUSDT_TEXT_STEPS 8192 /* list cells that are looked at, at most */
+#define PYUSDT_TEXT_STEPS 8192 /* list cells that are read at most */
 #define PYUSDT_TEXT_DEPTH 1024 /* lists that are open at once, at most */
 
 #pragma GCC visibility push(hidden)
@@ -22,7 +24,7 @@
 struct pyusdt_iolist_text {
     const char *address; /* NULL: absent; else `bytes` */
     uint32_t length;
-    char bytes[PYUSDT_MAX_STRING + 2]; /* one more than is shown, to know where to cut */
+    char bytes[PYUSDT_MAX_STRING + 2]; /* one more than fits, to know where to truncate */
 };
 
 /* False, and the text is absent, if the term is no iolist. */

@@ -1,10 +1,11 @@
-/* The NIFs of pyusdt_nif.erl: the enabled tests, and firing.
+/*
+ * The NIFs of pyusdt_nif.erl: the enabled tests, and firing.
  *
- * In:      the values that the Erlang functions were called with, the tag, and what the C core wants of them.
- * Out:     events at the probe sites and in the rings.
- * Always:  a call is bounded; nobody listening, nothing is converted; with somebody, only what he reads is.  All
- *          instances of the module (old and current code) share one core: the library stays mapped (-z nodelete), since
- *          threads of the emulator keep addresses of it, and the last instance that goes unpublishes. */
+ * - A call is bounded. Only values that a tracer reads are converted.
+ * - All instances of the module (old and current code) share one core. The library stays mapped (-z
+ *   nodelete), since threads of the emulator keep addresses in it. The last instance unpublishes
+ *   the process.
+ */
 #include <erl_nif.h>
 #include <stdbool.h>
 
@@ -20,10 +21,10 @@
     1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
 #define PID_SIZE 32
 
-static int
-    instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
+/* of the module; changed while code is loaded or purged only, which the emulator does in turn */
+static int instances;
 
-/* ---- an event, whose values are absent but for those that are set ---- */
+/* ---- an event, whose values are absent until they are set ---- */
 
 static bool begin_firing(struct pyusdt_firing *firing, unsigned probe)
 {
@@ -42,7 +43,8 @@ static bool set_text(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg,
     return is_text;
 }
 
-/* The calling process as the shell shows it.  Each scheduler keeps its last one, since a pid is an immediate term. */
+/* The calling process as the shell shows it. Each scheduler keeps its last one, since a pid is
+ * an immediate term. */
 static const char *format_pid(ErlNifEnv *env, uint32_t *length)
 {
     static _Thread_local struct {
@@ -85,7 +87,8 @@ static void fire_values(ErlNifEnv *env, struct pyusdt_firing *firing, ERL_NIF_TE
     pyusdt_firing_offer(firing);
 }
 
-/* p's rule: integers from the left, at most four, are integers; from the first that is none on, all are strings. */
+/* p's rule: integers from the left, at most four, are integers; from the first that is none on,
+ * all are strings. */
 static bool place_values(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_VALUES])
 {
     unsigned integers = 0, strings = 0;
@@ -253,7 +256,8 @@ static ErlNifFunc functions[] = {
 
 /* ---- being loaded ---- */
 
-/* Without a control file (no run directory, say) USDT tracers still see the probes, so that is no failure. */
+/* Without a control file (no run directory, say) USDT tracers still see the probes, so that is
+ * no failure. */
 static void publish_first_instance(void)
 {
     static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("pyusdt_nif.so")};

@@ -1,4 +1,4 @@
-/* Erlang terms as term arguments: see term_encode.h. */
+/* Encodes Erlang terms as term arguments (see term_encode.h). */
 #include "term_encode.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ struct builder {
     ErlNifEnv *env;
     struct pyusdt_term *to;
     unsigned steps; /* that are left */
-    bool full;      /* nothing more is written: the rest is cut */
+    bool full;      /* nothing more is written: the rest is truncated */
 };
 
 static void add_term(struct builder *b, ERL_NIF_TERM term, unsigned depth);
@@ -147,7 +147,8 @@ static void add_as_text(struct builder *b, ERL_NIF_TERM term)
 
 /* ---- compounds ---- */
 
-/* The cells of a list, up to more than there can be room for; *bytes: all of them are bytes, *proper: it ends with []. */
+/* The cells of a list, up to more than there can be room for; *bytes: all of them are bytes,
+ * *proper: it ends with []. */
 static uint32_t measure_list(struct builder *b, ERL_NIF_TERM list, bool *bytes, bool *proper)
 {
     ERL_NIF_TERM head;
@@ -197,7 +198,7 @@ static void add_list(struct builder *b, ERL_NIF_TERM list, unsigned depth)
         if (proper)
             put_tag(b, TERM_NIL, 0, 0);
         else if (enif_is_list(b->env, list))
-            put_truncated(b); /* it goes on */
+            put_truncated(b); /* the text continues */
         else
             add_term(b, list, depth);
     }

@@ -1,10 +1,13 @@
-/* Erlang terms as term arguments of an event (c/shared/term_format.h).
+/*
+ * Encodes Erlang terms as term arguments of an event (c/shared/term_format.h).
  *
- * In:      any term.
- * Out:     its External Term Format, at most PYUSDT_MAX_STRING bytes of it, in memory of the caller's.
- * Always:  the work is bounded, however large the term is; what is left out is marked, and never looks like a whole:
- *          what lies behind the limits, integers of more than 64 bits, bit strings, and lists within PYUSDT_TERM_DEPTH
- *          others.  A function is carried as its text. */
+ * - The result is at most PYUSDT_MAX_STRING bytes, and the work is bounded, however large the term
+ *   is.
+ * - Omitted parts are marked, so that a truncated term never looks complete. Omitted are parts
+ *   behind the limits, integers of more than 64 bits, bit strings, and lists nested deeper than
+ *   PYUSDT_TERM_DEPTH.
+ * - A function is carried as its text.
+ */
 #ifndef PYUSDT_NIF_TERM_ENCODE_H
 #define PYUSDT_NIF_TERM_ENCODE_H
 

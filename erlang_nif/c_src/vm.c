@@ -1,4 +1,4 @@
-/* The emulator's own probes, all but the tracer itself: see vm.h. */
+/* The NIFs of the emulator's probes, except the tracer itself (see vm.h). */
 #include "vm.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "vm_cache.h"
 #include "vm_mfa.h"
 
-#define BURSTS 10 /* in a second: so often the rate is looked at, at most */
+#define BURSTS 10 /* checks of the rate in a second, at most */
 
 static const uint16_t no_semaphore;
 
@@ -29,7 +29,7 @@ static void *controller_monitor; /* of the controlling process */
 
 /* ---- being loaded ---- */
 
-/* The controlling process is gone, and nobody takes our flags away: the emulator will. */
+/* The controlling process has ended, and cannot remove our flags: the emulator will. */
 static void controller_is_down(ErlNifEnv *env, void *object, ErlNifPid *pid, ErlNifMonitor *monitor)
 {
     ERL_NIF_TERM gone = pid->pid;
@@ -145,7 +145,7 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     return list;
 }
 
-/* Bits of the arguments that have a token; it stands behind the size. */
+/* Bits of the arguments that have a token; it follows the size. */
 static uint32_t token_bits(unsigned probe)
 {
     switch (probe) {
@@ -173,7 +173,8 @@ ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NI
 
 /* ---- functions ---- */
 
-/* The sessions that want the probe of any module, by a clause that names none: they want it of one that can not be, too. */
+/* The sessions that want the probe of any module, by a clause that names none: they also want it of
+ * a module that cannot exist. */
 static uint64_t find_sessions_of_any_module(unsigned probe)
 {
     static const char none[] = "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1";
@@ -239,7 +240,7 @@ static void on_changed(void *unused)
 
 static struct pyusdt_watch watch = {
     .changed = on_changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
-static bool is_watching; /* by the controlling process alone, but when the library goes */
+static bool is_watching; /* by the controlling process only, except when the library is unloaded */
 
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
@@ -297,7 +298,7 @@ ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_
                             enif_make_uint(env, took));
 }
 
-/* ---- what the controlling process was told ---- */
+/* ---- messages to the controlling process ---- */
 
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {

@@ -1,10 +1,13 @@
-/* The emulator's own probes: the NIFs of pyusdt_nif.erl for them, the tracer among them.
+/*
+ * The NIFs of pyusdt_nif.erl for the emulator's probes, which turn trace events of the emulator
+ * into events of the probes of vm_probes.h.
  *
- * In:      the trace events of the emulator; the names of the probes that are wanted from the processes that trace us.
- * Out:     events of the probes of vm_probes.h.
- * Always:  a call is bounded and sends nothing; nobody listening, the emulator is told `discard` and makes no event;
- *          the controlling process is never traced; without it, and with nothing switched on, the emulator is told
- *          `remove`.  No trace_call/5: for meta traces the emulator would call it with three arguments. */
+ * - A call is bounded and sends nothing.
+ * - If no tracer wants an event, the emulator gets `discard` and makes none.
+ * - The controlling process is never traced. Without it, and while nothing is switched on, the
+ *   emulator gets `remove`.
+ * - There is no trace_call/5: for meta traces the emulator would call it with three arguments.
+ */
 #ifndef PYUSDT_NIF_VM_H
 #define PYUSDT_NIF_VM_H
 
@@ -12,35 +15,38 @@
 
 #pragma GCC visibility push(hidden)
 
-/* When the module is loaded: false, and it can not be. */
+/* When the module is loaded: false if that fails. */
 int pyusdt_vm_load(ErlNifEnv *env);
-void pyusdt_vm_unload(void); /* nothing of ours runs any more */
+void pyusdt_vm_unload(void); /* none of our code runs any more */
 
 /* vm_define(Names): makes these probes; it writes a file, so it belongs on a dirty scheduler. */
 ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_wanted(): the names of the probes that anybody wants. */
+/* vm_wanted(): the names of the wanted probes. */
 ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_tend(): sets up the sessions that are new and looks whether their tracers live; it may map files (dirty). The names
- * of the probes of which a sequential trace token is read. */
+/* vm_check_sessions(): sets up new sessions and checks whether their tracers live; it may map files
+ * (dirty). The names of the probes of which a sequential trace token is read. */
 ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_open(Probe): whether anybody wants this probe of functions without naming a module. */
+/* vm_any_module(Probe): whether a session wants this probe of functions without naming a module. */
 ERL_NIF_TERM pyusdt_nif_vm_any_module(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_functions(Probe, Module, [{Function, Arity}]): those at which anybody wants it who names the module. */
+/* vm_functions(Probe, Module, [{Function, Arity}]): the functions for which a session wants it and
+ * names the module. */
 ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_watch(On): the controlling process is sent `changed` when tracers want something else. False: it is not. It waits for
- * a thread (dirty). */
+/* vm_watch(On): the controlling process is sent `changed` when tracers want something else.
+ * False: it is not. It waits for a thread (dirty). */
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes are set (else the emulator
- * removes us from them); events a second on one scheduler above which all is discarded. */
+/* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes
+ * are set (else the emulator removes us from them); events a second on one scheduler above which
+ * all is discarded. */
 ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_over(): how many events a scheduler had in how many microseconds when it was too many, or `false`; begins anew. */
+/* vm_over(): how many events a scheduler had in how many microseconds when it was too many, or
+ * `false`; begins anew. */
 ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_port(Port, Name): a port that was open before it was traced. */
@@ -49,11 +55,11 @@ ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 /* vm_peer(Port, Ip, Number): where a socket that was accepted, or open before, is connected to. */
 ERL_NIF_TERM pyusdt_nif_vm_peer(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_blocked(Process, Port, Here, There): the process is suspended, since the port is busy; the names of the two nodes, where it
- * is a port of the distribution, else `undefined`. */
+/* vm_blocked(Process, Port, Here, There): the process is suspended, since the port is busy; the
+ * names of the two nodes, where it is a port of the distribution, else `undefined`. */
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_fire(Name, Values): an event that the controlling process was told of. */
+/* vm_fire(Name, Values): an event that the controlling process has detected. */
 ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* enabled(Tag, State, Tracee), trace(Tag, State, Tracee, Term, Options): the tracer's. */

@@ -1,4 +1,4 @@
-/* What the tracer keeps between two trace events: see vm_cache.h. */
+/* A cache between two trace events (see vm_cache.h). */
 #include "vm_cache.h"
 
 #include <string.h>

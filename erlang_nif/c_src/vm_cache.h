@@ -1,9 +1,10 @@
-/* What the tracer keeps between two trace events, by the process or port that both are of.
+/*
+ * What the tracer stores between two trace events, by the process or port of both.
  *
- * In:      entries, whose first member is the key: a pid or port of this node, an immediate term.
- * Out:     copies of them.
- * Always:  bounded: an entry may take another's place, which is then as if it had never been kept. While a table is empty,
- *          asking it takes no lock. */
+ * - The first member of an entry is its key: a pid or port of this node, an immediate term.
+ * - The cache is bounded: an entry may replace another, which is then lost.
+ * - Reading an empty table takes no lock.
+ */
 #ifndef PYUSDT_NIF_VM_CACHE_H
 #define PYUSDT_NIF_VM_CACHE_H
 
@@ -30,15 +31,15 @@ bool pyusdt_vm_cache_load(struct pyusdt_vm_cache *cache); /* false: no memory */
 void pyusdt_vm_cache_put(struct pyusdt_vm_cache *cache, const void *entry);
 bool pyusdt_vm_cache_find(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key, void *entry);
 bool pyusdt_vm_cache_remove(struct pyusdt_vm_cache *cache, ERL_NIF_TERM key,
-                            void *entry); /* it is kept no longer */
+                            void *entry); /* it is no longer stored */
 
-/* Names and owners of ports, which their later trace events do not tell. */
+/* Names and owners of ports, which their later trace events do not have. */
 struct pyusdt_vm_port {
     ERL_NIF_TERM port, owner;
     char name[PYUSDT_VM_PORT_NAME];
 };
 
-/* Where a port's connection goes to. */
+/* The peer of a port's connection. */
 struct pyusdt_vm_peer {
     ERL_NIF_TERM port;
     char peer[PYUSDT_VM_PEER];

@@ -1,4 +1,7 @@
-/* What is fired for calls of ets, of prim_inet and prim_socket, of gen_server, supervisor and the loader: see vm_calls.h. */
+/*
+ * Events of calls of ets, prim_inet, prim_socket, gen_server, supervisor and the loader (see
+ * vm_calls.h).
+ */
 #include "vm_calls.h"
 
 #include <string.h>
@@ -55,7 +58,8 @@ static void read_server(const struct pyusdt_vm_call *call, struct pyusdt_vm_open
 static struct pyusdt_vm_cache callers =
     PYUSDT_VM_CACHE("pyusdt_vm_callers", struct pyusdt_vm_open_call);
 
-/* From: {Pid, Tag}. How long ago a process of this node called, since it waits for one answer at a time. */
+/* From: {Pid, Tag}. How long ago a process of this node called, since it waits for one answer at
+ * a time. */
 static void read_caller(const struct pyusdt_vm_call *call, ERL_NIF_TERM from,
                         struct pyusdt_vm_open_call *now)
 {
@@ -70,8 +74,9 @@ static void read_caller(const struct pyusdt_vm_call *call, ERL_NIF_TERM from,
         now->number = enif_monotonic_time(ERL_NIF_NSEC) - then.since;
 }
 
-/* The first argument: the module; from OTP 27 on {callback_cache, Module, …}; in newer ones {server_data, Parent, Tag, Name,
- * Module, …}, where From comes last of four arguments, not third. */
+/* The first argument: the module; from OTP 27 on {callback_cache, Module, …}; in newer ones
+ * {server_data, Parent, Tag, Name, Module, …}, with From as the last of four arguments instead of
+ * the third. */
 static ERL_NIF_TERM find_module(ErlNifEnv *env, ERL_NIF_TERM first, unsigned *from)
 {
     const ERL_NIF_TERM *parts;

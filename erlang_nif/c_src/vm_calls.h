@@ -1,9 +1,10 @@
-/* Calls of OTP's own functions that are probes: their table, socket or server, and what they took.
+/*
+ * Calls of OTP functions that are probes: their table, socket or server, and their duration.
  *
- * In:      a trace event of a pattern of the kind.
- * Out:     an event of its probes; what is told of a call is read here (vm_calls.c) and in vm_inet.c.
- * Always:  a process is in one call of a kind at a time, and may end it on another thread, so a return finds its call by the
- *          process. Where another process has taken the place, what only the call tells is absent. */
+ * - A process is in one call of a kind at a time, but may return on another thread. A return finds
+ *   its call by the process.
+ * - If another process has replaced the entry, values that only the call has are absent.
+ */
 #ifndef PYUSDT_NIF_VM_CALLS_H
 #define PYUSDT_NIF_VM_CALLS_H
 
@@ -26,7 +27,7 @@ struct pyusdt_vm_open_call {
 
 struct pyusdt_vm_kind {
     unsigned entry, after; /* its probes */
-    uint64_t cached_for;   /* bits of probes for which a call is kept until its return */
+    uint64_t cached_for;   /* bits of probes for which a call is stored until its return */
     bool has_peer;         /* `peer` and `number` are arguments */
     void (*read)(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now);
     const char *(*end)(const struct pyusdt_vm_call *call,
@@ -40,7 +41,8 @@ extern const struct pyusdt_vm_kind pyusdt_vm_ets, pyusdt_vm_inet, pyusdt_vm_serv
 bool pyusdt_vm_calls_load(ErlNifEnv *env); /* false: no memory */
 bool pyusdt_vm_inet_load(ErlNifEnv *env);
 
-/* The arguments of a call, at most PYUSDT_VM_ARGUMENTS of them; those that it has not are 0. NULL: it is none. */
+/* The arguments of a call, at most PYUSDT_VM_ARGUMENTS of them; those that it has not are 0.
+ * NULL: it is none. */
 const ERL_NIF_TERM *pyusdt_vm_read_arguments(const struct pyusdt_vm_call *call,
                                              ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS]);
 

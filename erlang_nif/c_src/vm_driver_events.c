@@ -1,4 +1,4 @@
-/* What is fired for calls that reach drivers, and for processes that a busy port held: see vm_events.h. */
+/* Events of calls into drivers, and of processes that a busy port suspended (see vm_events.h). */
 #include <string.h>
 
 #include "atoms.h"

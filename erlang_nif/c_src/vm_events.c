@@ -1,4 +1,4 @@
-/* What is fired for trace events of processes: see vm_events.h. */
+/* Events of processes (see vm_events.h). */
 #include "vm_events.h"
 
 #include <limits.h>
@@ -91,7 +91,8 @@ void pyusdt_vm_unscheduled(const struct pyusdt_vm_call *call)
 
 /* ---- messages ---- */
 
-/* What a match specification of the controlling process adds: {Flags, Label, Serial, From, Previous}; without: zeros. */
+/* What a match specification of the controlling process adds: {Flags, Label, Serial, From,
+ * Previous}; without: zeros. */
 static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
                       unsigned arg)
 {

@@ -1,8 +1,9 @@
-/* The trace events of the emulator, and what is fired for each.
+/*
+ * Fires the probes for a trace event of the emulator, after vm_trace.c has read its tag and the
+ * tracer's state.
  *
- * In:      a trace event, whose tag and tracer's state have been looked at (vm_trace.c).
- * Out:     an event of each probe that it stands for and that anybody wants.
- * Always:  what nobody reads is not made. */
+ * - Only values that a tracer reads are made.
+ */
 #ifndef PYUSDT_NIF_VM_EVENTS_H
 #define PYUSDT_NIF_VM_EVENTS_H
 
@@ -19,7 +20,7 @@ struct pyusdt_vm_call {
     const struct pyusdt_vm_kind *kind; /* of calls (vm_calls.h) */
 };
 
-/* False: nobody wants it. All arguments are absent until they are set. */
+/* False: no session wants it. All arguments are absent until they are set. */
 bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe);
 void pyusdt_vm_event_offer(const struct pyusdt_vm_event *event, unsigned probe);
 

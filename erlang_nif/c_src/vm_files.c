@@ -1,7 +1,9 @@
-/* What is fired for calls of prim_file's NIFs: OTP's probes of file I/O. See vm_events.h.
+/*
+ * Events of calls of prim_file's NIFs: OTP's probes of file I/O (see vm_events.h).
  *
- * The numbers of commands are those of OTP's chapter on DTrace. A process does one operation at a time, so it is by the
- * process that a return finds its call. */
+ * - The numbers of commands are those of OTP's chapter on DTrace.
+ * - A process does one operation at a time, so a return finds its call by the process.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +12,8 @@
 
 enum { TAG = 64, PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
 
-/* arguments: p a path, n a number, d data (its bytes are a number), - what the probe does not have: files are references now */
+/* arguments: p a path, n a number, d data (its bytes are a number), - what the probe does not
+ * have: files are references now */
 static const struct {
     const char *name, *arguments;
     int command;
@@ -90,7 +93,7 @@ static struct pyusdt_vm_cache open_operations =
     PYUSDT_VM_CACHE("pyusdt_vm_files", struct operation);
 static atomic_int threads, operations;
 
-/* Threads of the emulator are numbered as they come here. */
+/* Threads of the emulator are numbered in the order of their first call. */
 static int number_thread(void)
 {
     static _Thread_local int number;
@@ -100,7 +103,8 @@ static int number_thread(void)
     return number;
 }
 
-/* The tag, where the match specification found a token of pyusdt_tag's: {Flags, {pyusdt_tag, Tag}, Serial, From, Previous}. */
+/* The tag, where the match specification found a token of pyusdt_tag's: {Flags, {pyusdt_tag,
+ * Tag}, Serial, From, Previous}. */
 static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
 {
     const ERL_NIF_TERM *token, *label;
@@ -129,7 +133,7 @@ static struct operation begin_operation(const struct pyusdt_vm_call *call, int c
     return now;
 }
 
-/* Another process may have taken the place: then it is one that nobody saw begin. */
+/* If another process has replaced the entry, the beginning was not seen. */
 static struct operation find_operation(const struct pyusdt_vm_call *call, int command)
 {
     struct operation then;
@@ -210,7 +214,7 @@ static void put_arguments(struct pyusdt_vm_event *event, const char *kinds, ERL_
             pyusdt_vm_put_bytes(event, FIRST_NUMBER + to.numbers++, head);
 }
 
-/* One NIF does what two commands were: the last argument tells which. */
+/* One NIF does the work of two commands: the last argument distinguishes them. */
 static int read_command(ErlNifEnv *env, int which, ERL_NIF_TERM arguments)
 {
     ERL_NIF_TERM last = 0, list = arguments;
@@ -245,7 +249,7 @@ void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call)
 
 /* ---- returns ---- */
 
-/* Of {error, Reason}; 0 of anything else. An error whose number is not known is EIO. */
+/* Of {error, Reason}; 0 of anything else. An error with an unknown number is EIO. */
 static int read_error(ErlNifEnv *env, ERL_NIF_TERM result)
 {
     const ERL_NIF_TERM *parts;
@@ -259,7 +263,7 @@ static int read_error(ErlNifEnv *env, ERL_NIF_TERM result)
     return EIO;
 }
 
-/* failed: by an exception, which is the answer to what can not be an argument. */
+/* failed: by an exception, the result of an invalid argument. */
 static void fire_return(const struct pyusdt_vm_call *call, bool failed)
 {
     ERL_NIF_TERM result = call->term;

@@ -1,8 +1,10 @@
-/* What is fired for calls and returns of functions: see vm_events.h. Their depth is not known, so it is 0. */
+/*
+ * Events of calls and returns of functions (see vm_events.h). Their depth is unknown and always 0.
+ */
 #include "vm_events.h"
 #include "vm_mfa.h"
 
-/* What anybody wants of the probe at this function. */
+/* The demand for the probe at this function. */
 static bool begin_firing(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site,
                          uint64_t sessions)
 {

@@ -1,6 +1,10 @@
-/* What calls of sockets tell: of prim_inet, whose sockets are ports, and of prim_socket's NIFs. See vm_calls.h.
+/*
+ * Values of socket calls: of prim_inet, whose sockets are ports, and of prim_socket's NIFs (see
+ * vm_calls.h).
  *
- * A port's peer is known from its connect, or from the controlling process, which asks for it. */
+ * - The peer of a port is known from its connect, or from the controlling process, which asks for
+ *   it.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +145,8 @@ void pyusdt_vm_inet_read(const struct pyusdt_vm_call *call, struct pyusdt_vm_ope
 
 /* ---- returns ---- */
 
-/* What {ok, Result} has: data; or its sender and data, as {Address, Data} or {Ip, Port, Data} (and what else the socket tells). */
+/* The parts of {ok, Result}: data; or its sender and data, as {Address, Data} or {Ip, Port, Data}
+ * (and any further parts). */
 static void read_received(ErlNifEnv *env, ERL_NIF_TERM result, struct pyusdt_vm_open_call *then)
 {
     const ERL_NIF_TERM *parts;
@@ -158,7 +163,8 @@ static void read_received(ErlNifEnv *env, ERL_NIF_TERM result, struct pyusdt_vm_
     }
 }
 
-/* ok, {ok, Result}, {error, Reason}; of prim_socket's also `select`, {select, …}: it would have waited. */
+/* ok, {ok, Result}, {error, Reason}; of prim_socket's also `select`, {select, …}: it would have
+ * waited. */
 const char *pyusdt_vm_inet_end(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *then)
 {
     static _Thread_local char error[64];

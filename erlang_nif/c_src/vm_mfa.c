@@ -1,4 +1,4 @@
-/* Functions, as trace events name them: see vm_mfa.h. */
+/* The functions of trace events (see vm_mfa.h). */
 #include "vm_mfa.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_event_
     return mfa->sessions[side];
 }
 
-/* Asked for again where there was no room; who fires at place 0 has the event counted as dropped. */
+/* Asked again if there was no room; an event at place 0 is counted as a drop. */
 uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa)
 {
     char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];

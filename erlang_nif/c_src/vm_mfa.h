@@ -1,9 +1,10 @@
-/* Functions, as trace events name them: texts, and places in the core's sense.
+/*
+ * The functions of trace events, {Module, Function, Arguments or arity}: their texts m:f/a, and
+ * which sessions want a probe there.
  *
- * In:      {Module, Function, Arguments or arity}.
- * Out:     m:f/a; which sessions want a probe there.
- * Always:  kept for each scheduler, so that the same function costs a comparison; what is kept is right whatever tracers do,
- *          since it is of one generation of the core's answers. */
+ * - Each scheduler has a cache, so the same function costs one comparison. A cached answer belongs
+ *   to one generation of the core's patterns, so it is right whatever tracers do.
+ */
 #ifndef PYUSDT_NIF_VM_MFA_H
 #define PYUSDT_NIF_VM_MFA_H
 
@@ -23,7 +24,7 @@ enum { PYUSDT_VM_MFA_TEXT = 256, PYUSDT_VM_NAME = 256 };
 struct pyusdt_vm_mfa {
     ERL_NIF_TERM module, function;
     unsigned arity;
-    uint32_t length; /* of the text; 0: nothing is kept here */
+    uint32_t length; /* of the text; 0: the entry is empty */
     char text[PYUSDT_VM_MFA_TEXT];
     uint32_t place;      /* its number; 0: not asked for yet */
     uint32_t generation; /* of the sessions that are known */
@@ -39,8 +40,8 @@ uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_event_
                                 unsigned probe);
 uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa);
 
-/* An atom as D names a module or a function: without quotes, and a module of Elixir's without its prefix, as Elixir writes it. True:
- * it is such a module. */
+/* An atom as D names a module or a function: without quotes, and a module of Elixir's without
+ * its prefix, as Elixir writes it. True: it is such a module. */
 bool pyusdt_vm_write_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
 
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-/* What is fired for trace events of ports: see vm_events.h. */
+/* Events of ports (see vm_events.h). */
 #include <string.h>
 
 #include "atoms.h"

@@ -1,10 +1,15 @@
-/* The emulator's own probes that a stock OTP can give, as OTP's erlang_dtrace.d names them.
+/*
+ * The emulator's probes that a stock OTP can provide, as OTP's erlang_dtrace.d names them.
  *
- * In:      nothing.
- * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int, l int64_t.
- * Always:  names and the order of arguments are OTP's, but for process-long_*, process-large_heap, scheduler-queue,
- *          ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP has not; those that a stock emulator has no place for are not here
- *          (docs/guide/erlang-vm.md lists them, with the reasons). */
+ * X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i
+ * int, l int64_t.
+ *
+ * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
+ *   scheduler-queue, ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP does
+ *   not have.
+ * - Probes that a stock emulator cannot provide are missing. docs/guide/erlang-vm.md lists them,
+ *   with the reasons.
+ */
 #ifndef PYUSDT_NIF_VM_PROBES_H
 #define PYUSDT_NIF_VM_PROBES_H
 

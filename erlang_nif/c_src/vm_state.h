@@ -1,4 +1,4 @@
-/* What the tracer (vm_trace.c) and the NIFs around it (vm.c) share. */
+/* The state that the tracer (vm_trace.c) and the NIFs around it (vm.c) share. */
 #ifndef PYUSDT_NIF_VM_STATE_H
 #define PYUSDT_NIF_VM_STATE_H
 
@@ -12,9 +12,9 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_vm_state {
-    struct pyusdt_probe_site
-        site[PYUSDT_VM_COUNT];       /* of a probe that is not made: one that nobody can want */
-    _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: there is none */
+    /* of a probe that is not made, and cannot be wanted */
+    struct pyusdt_probe_site site[PYUSDT_VM_COUNT];
+    _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: none */
     atomic_bool processes;           /* flags of processes are set */
     atomic_uint burst;   /* events of one scheduler in 100 ms that are too many; 0: none are */
     atomic_uint overrun; /* there were so many: microseconds they took, at least 1 */
@@ -26,7 +26,8 @@ bool pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms; false: no memory 
 
 #pragma GCC visibility pop
 
-/* The enable word's bit of the flight recorder, which wants everything and is no reason to trace anything. */
+/* The enable word's bit of the flight recorder, which wants everything and is no reason to trace
+ * anything. */
 #define PYUSDT_VM_SESSIONS (~(UINT64_C(1) << PYUSDT_MAX_SESSIONS))
 
 static inline bool pyusdt_vm_is_wanted(unsigned probe)

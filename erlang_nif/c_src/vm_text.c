@@ -1,4 +1,4 @@
-/* What the probes of the emulator tell of terms: see vm_text.h. */
+/* Texts and sizes of terms, for the emulator's probes (see vm_text.h). */
 #include "vm_text.h"
 
 #include <string.h>
@@ -38,8 +38,8 @@ void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM ter
         set_text(event, arg, text, PYUSDT_VM_TEXT - 1);
 }
 
-/* A pid or port of this node is an immediate term, and the same one has the same text for ever. Another of the event may
- * have the same place, so the text is copied. */
+/* A pid or port of this node is an immediate term, and the same one has the same text for ever.
+ * Another of the event may have the same place, so the text is copied. */
 void pyusdt_vm_put_local(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM local)
 {
     static _Thread_local struct {
@@ -105,7 +105,8 @@ void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM
         pyusdt_vm_put(event, arg, term);
 }
 
-/* ---- the node of a remote pid, which only its external form tells: 131, NEW_PID_EXT, then an atom ---- */
+/* ---- the node of a remote pid, which only its external form has: 131, NEW_PID_EXT, then an atom
+ * ---- */
 
 enum {
     VERSION = 131,
@@ -178,7 +179,7 @@ static uint64_t count_list_words(struct walk *walk, ERL_NIF_TERM list)
     return enif_is_empty_list(walk->env, list) ? words : words + count_words(walk, list);
 }
 
-/* A small map's, whose keys are a tuple; of a large one it is about as much. */
+/* For a small map, whose keys are a tuple; for a large one it is about right. */
 static uint64_t count_map_words(struct walk *walk, ERL_NIF_TERM map)
 {
     ErlNifMapIterator iterator;
@@ -215,7 +216,7 @@ static uint64_t count_inner_words(struct walk *walk, ERL_NIF_TERM term)
     case ERL_NIF_TERM_TYPE_MAP:
         return count_map_words(walk, term);
     case ERL_NIF_TERM_TYPE_BITSTRING:
-        return BINARY; /* its size is had by a copy of some, so none is looked at */
+        return BINARY; /* reading its size copies some of it, so none is read */
     case ERL_NIF_TERM_TYPE_INTEGER:
         return count_integer_words(walk, term);
     case ERL_NIF_TERM_TYPE_FLOAT:

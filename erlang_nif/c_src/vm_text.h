@@ -1,8 +1,9 @@
-/* What the probes of the emulator tell of terms: texts and sizes.
+/*
+ * Texts of terms as OTP's own probes have them (pids, m:f/a, terms as the shell prints them), and
+ * sizes of terms in words.
  *
- * In:      terms of trace events.
- * Out:     texts as OTP's own probes have them (pids, m:f/a, terms as the shell shows them), sizes in words.
- * Always:  the work is bounded, however large a term is; texts of pids are kept for each scheduler. */
+ * - The work is bounded, however large a term is. Each scheduler caches the texts of pids.
+ */
 #ifndef PYUSDT_NIF_VM_TEXT_H
 #define PYUSDT_NIF_VM_TEXT_H
 
@@ -17,7 +18,7 @@
 enum {
     PYUSDT_VM_TEXTS = 5, /* strings that a probe has at most */
     PYUSDT_VM_TEXT = PYUSDT_MAX_STRING + 1,
-    PYUSDT_VM_WORDS = 1000, /* terms that are looked at for a size, at most */
+    PYUSDT_VM_WORDS = 1000, /* terms that are read for a size, at most */
 };
 
 /* An event that is being made, and the room for its texts. */

@@ -1,8 +1,10 @@
-/* The tracer module of the emulator (erl_tracer): see vm.h.
+/*
+ * The tracer module of the emulator (erl_tracer, see vm.h).
  *
- * In:      trace events, with what the tracer's state says of their source: vm (flags of processes and ports),
- *          function, bif, nif, exit, file, driver (patterns), and the kinds of vm_calls.h; or telemetry (a session of its own).
- * Out:     what vm_events.h fires for them; telemetry:::event. */
+ * The tracer's state names the source of a trace event: vm (flags of processes and ports),
+ * function, bif, nif, exit, file, driver (patterns), the kinds of vm_calls.h, or telemetry (a
+ * session of its own, for telemetry:::event).
+ */
 #include "vm.h"
 
 #include "atoms.h"
@@ -37,7 +39,8 @@ static void fire_receive(const struct pyusdt_vm_call *call)
         {state, "return_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}, \
         {state, "exception_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}
 
-/* A call is also what a return is to come of: who wants the return alone has the call offered, and nobody takes it. */
+/* A call is also the beginning of its return: a session that wants only the return has the call
+ * offered, and no event is made of it. */
 static struct event {
     const char *state, *tag;
     uint64_t probes;
@@ -111,7 +114,8 @@ static bool is_any_wanted(uint64_t probes)
 
 /* ---- the tracer's two functions ---- */
 
-/* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go by one call. */
+/* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go
+ * by one call. */
 static ERL_NIF_TERM read_status(ERL_NIF_TERM state)
 {
     return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove
@@ -139,8 +143,8 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
 }
 
-/* False: too many events came on this scheduler, and all are discarded until the controlling process has seen to it. The time of a
- * burst is that from its first event. */
+/* False: too many events came on this scheduler, and all are discarded until the controlling
+ * process reacts. The time of a burst begins at its first event. */
 static bool is_within_rate(void)
 {
     static _Thread_local struct {
@@ -164,7 +168,8 @@ static bool is_within_rate(void)
     return false;
 }
 
-/* Everything is switched off: each session is told of a loss for each probe that it wants, whatever it would have done with it. */
+/* Everything is switched off: each session gets a drop counted for each probe that it wants,
+ * whatever it would have done with the event. */
 static void drop_all(void)
 {
     const struct pyusdt_args none = {.missing = ~0u};

@@ -1,4 +1,4 @@
-/* Terms of any size, cut to what a text shows of them: see vm_truncate_term.h. */
+/* Truncates a term to the part that its text can show (see vm_truncate_term.h). */
 #include "vm_truncate_term.h"
 
 #include <stdbool.h>

@@ -1,11 +1,13 @@
-%% @doc OTP's module of this name, over the probes of {@link pyusdt}: it needs no emulator built for dynamic tracing.
+%% @doc OTP's module of this name, with the probes of {@link pyusdt}: it needs no emulator built for
+%% dynamic tracing.
 %%
-%% It takes the place of the one in runtime_tools: with `erl -pa', being found first, and in a release by the start of
-%% the application pyusdt, which loads it over OTP's. So it stands outside src/, and the application does not list it:
-%% in a release two applications can not have the same module. See docs/guide/erlang.md.
+%% It replaces the module of runtime_tools: with `erl -pa' it is found first, and in a release the
+%% start of the application pyusdt loads it over OTP's. It is outside src/ and the application does
+%% not list it, because two applications of a release cannot have the same module. See
+%% docs/guide/erlang.md.
 %%
-%% Always: every export of OTP's. The erl_tracer callbacks are NIFs, of a library of their own, since the emulator takes
-%% no others; they discard everything.
+%% It has every export of OTP's. The erl_tracer callbacks are NIFs in a library of their own, since
+%% the emulator accepts no others; they discard everything.
 -module(dyntrace).
 
 -export([available/0, user_trace_s1/1, user_trace_i4s4/9]).
@@ -55,7 +57,7 @@ spread_tag(On) -> pyusdt:spread_tag(On).
 -spec restore_tag(pyusdt_tag:state()) -> true.
 restore_tag(State) -> pyusdt:restore_tag(State).
 
-%% The erl_tracer callbacks. Without the library they are called by nobody but Erlang code, and answer the same.
+%% The erl_tracer callbacks. Without the library only Erlang code calls them, with the same result.
 
 -spec enabled(atom(), term(), term()) -> discard.
 enabled(_TraceTag, _State, _Tracee) -> discard.
@@ -111,7 +113,7 @@ trace_running_procs(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
 -spec trace_send(atom(), term(), term(), term(), map()) -> ok.
 trace_send(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
 
-%% Where pyusdt_nif has no library, it has said so; this one is then not tried.
+%% If pyusdt_nif has no library, it has logged that; this one is then not tried.
 on_load() ->
     case pyusdt_nif:available() of
         true ->

@@ -1,8 +1,9 @@
-%% @doc DTrace from inside Erlang: compile a D script, let it run, and take what it records as terms.
+%% @doc DTrace from inside Erlang: compile a D script, let it run, and receive its records as terms.
 %%
-%% The functions and the shapes of their results are those of project-fifo's library of this name. Behind them runs
-%% pydtrace, as a port program in an operating system process of its own; nothing of it is in the emulator. So every
-%% engine of pydtrace works, and a probe in this node can be traced from this node:
+%% The functions and the shapes of their results are those of project-fifo's library of this name.
+%% pydtrace does the work, as a port program in an operating system process of its own; nothing of
+%% it is in the emulator. So every engine of pydtrace works, and a probe in this node can be traced
+%% from this node:
 %%
 %% ```
 %% {ok, H} = erltrace:open(),
@@ -13,10 +14,11 @@
 %% ok = erltrace:stop(H).
 %% '''
 %%
-%% `start_link/2' is for a supervision tree: records and snapshots come as messages, no more than there is credit for.
+%% `start_link/2' is for a supervision tree: records and snapshots come as messages, at most as many
+%% as there is credit for.
 %%
-%% Always: a handle belongs to the process that opened it and ends with it; whichever of the two sides dies, the other
-%% ends. What could not be delivered is counted, and the count is delivered.
+%% A handle belongs to the process that opened it. If the process or pydtrace ends, the other ends
+%% too. Records that cannot be delivered are counted, and the count is delivered.
 -module(erltrace).
 
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
@@ -42,7 +44,7 @@
               | {probe, probe(), value()}           % trace()
               | {printf, probe(), string() | binary()}
               | {printa, probe(), string() | binary()}
-              | {error, string()}                   % a run-time error of the script: tracing goes on
+              | {error, string()}                   % a run-time error of the script: tracing continues
               | {drop, atom(), pos_integer()}       % lost on the way, by kind: principal, aggregation, order ...
               | {lost, pos_integer()}.              % items that were not taken in time, see the option `buffer'
 
@@ -66,7 +68,7 @@
                      buffer => pos_integer(),           % items that wait in pydtrace at most: 10000
                      strict => boolean(),               % go/1 refuses a probe that is not there (yet): false
                      %% of start_link/2 alone:
-                     to => pid() | atom(),              % who gets the messages, a pid or its registered name: the caller
+                     to => pid() | atom(),              % the receiver of the messages, a pid or its registered name: the caller
                      credits => non_neg_integer(),      % messages before the first credit/2: 100
                      batch => pos_integer(),            % items of a message at most: 100
                      interval => pos_integer() | infinity, % milliseconds between snapshots: 1000
@@ -168,8 +170,9 @@ stop(Handle) ->
 consume(Handle) ->
     call_server(Handle, consume).
 
-%% @doc The aggregations' rows to which something came since the last time, with what came: what was counted, added or
-%% sorted into buckets meanwhile. (min and max are those since `go/1'.) `ok': nothing came.
+%% @doc The rows of the aggregations that have changed since the last time, with their deltas: what
+%% was counted, added or sorted into buckets meanwhile. (min and max are those since `go/1'.) `ok':
+%% no row has changed.
 -spec walk(handle()) -> ok | {ok, [row()]} | {error, no_prog | exited | stopped} | error().
 walk(Handle) ->
     call_server(Handle, walk).
@@ -190,10 +193,11 @@ snapshot(Handle) ->
 start_link(Script) ->
     start_link(Script, #{}).
 
-%% @doc A process that traces and sends what is recorded, as {@type message()}s. Each message costs a credit; who has
-%% dealt with some gives as many back by `credit/2'. Without credit nothing is sent: items wait, at most `buffer' of
-%% them, what is over is counted and told by `{lost, N}' behind those that waited; snapshots are left out. It ends
-%% `normal' after `over', and with `{pydtrace, Status}' if pydtrace dies.
+%% @doc A process that traces and sends the records, as {@type message()}s. Each message costs a
+%% credit; the receiver returns credits by `credit/2' after it has dealt with messages. Without
+%% credit nothing is sent: at most `buffer' items wait, and items that do not fit are counted and
+%% reported by `{lost, N}' behind those that waited; snapshots are omitted. It ends `normal' after
+%% `over', and with `{pydtrace, Status}' if pydtrace dies.
 -spec start_link(Script :: unicode:chardata() | iodata(), options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
     erltrace_server:start_link(script_bytes(Script), Options).

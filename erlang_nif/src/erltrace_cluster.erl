@@ -1,8 +1,10 @@
 %% @doc How one tracing reaches the nodes of a cluster; see {@link erltrace:cluster/2}.
 %%
-%% In:  the nodes that are wanted; connections of this node's pydtrace, by a socket that nobody else can open, each of which names a node.
-%% Out: that node's `pydtrace --serve', whose bytes Erlang's distribution carries.
-%% Always: nothing stays on a node: what runs there ends with the connection, with this node, and with the line between the two.
+%% pydtrace connects to a socket that only this user can open, once for each node, and names the
+%% node. Erlang's distribution carries the bytes to and from a `pydtrace --serve' there.
+%%
+%% Nothing remains on a node: what runs there ends with the connection, with this node, and with the
+%% connection of the nodes.
 -module(erltrace_cluster).
 
 -include_lib("kernel/include/file.hrl").
@@ -28,7 +30,8 @@ start(Wanted) ->
     ok = gen_tcp:controlling_process(Listener, Pid),
     {{Pid, Folder}, unicode:characters_to_binary(Path)}.
 
-%% Anybody may make files in /tmp, so its name can not be guessed, and what has it already is left alone.
+%% Every user may make files in /tmp, so its name cannot be guessed, and an existing file is left
+%% alone.
 make_folder(Tries) ->
     Folder = lists:flatten(io_lib:format("/tmp/pyusdt-cluster-~s-~.36b", [os:getpid(), rand:uniform(1 bsl 64)])),
     case file:make_dir(Folder) of
@@ -39,7 +42,8 @@ make_folder(Tries) ->
             make_folder(Tries - 1)
     end.
 
-%% What nodes that were killed have left: folders of this user's that nobody else can change, where nobody listens any more.
+%% Folders that killed nodes have left: folders of this user that no other user can change, without
+%% a listener.
 remove_stale(Own) ->
     {ok, #file_info{uid = Uid}} = file:read_link_info(Own),
     _ = [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_stale(Folder, Uid)],
@@ -88,7 +92,7 @@ accept_connections(Listener, Wanted) ->
 handle_connection(Socket, Wanted) ->
     case gen_tcp:recv(Socket, 0) of
         {ok, Line} -> connect_node(Socket, Wanted, string:trim(Line));
-        {error, _} -> gen_tcp:close(Socket) % whoever came has gone
+        {error, _} -> gen_tcp:close(Socket) % the client has closed the connection
     end.
 
 connect_node(Socket, Wanted, Name) ->
@@ -100,7 +104,7 @@ connect_node(Socket, Wanted, Name) ->
             relay_next(Socket, Server);
         [] ->
             gen_tcp:close(Socket)
-    catch _:_ -> % it is gone, or has no such module
+    catch _:_ -> % it has ended, or has no such module
         gen_tcp:close(Socket)
     end.
 
@@ -143,7 +147,7 @@ relay_port(Port, Client) ->
         {Client, Data} ->
             try port_command(Port, Data) of
                 true -> relay_port(Port, Client)
-            catch error:badarg -> ok % it has ended; nobody on this node is told by a crash
+            catch error:badarg -> ok % it has ended; no process of this node sees the crash
             end;
         {Port, {exit_status, _}} -> ok;
         {'DOWN', _, process, Client, _} -> ok

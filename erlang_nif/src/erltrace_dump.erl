@@ -1,9 +1,8 @@
-%% @doc What the processes of this node have not taken from their queues yet, and what they do meanwhile.
+%% @doc The processes of this node with the longest message queues, the longest first, with their
+%% stacks.
 %%
-%% In:  how many processes, at most.
-%% Out: those with the longest queues, the longest first, with their stacks.
-%% Always: no message is looked at or copied, and nothing is sent to a process; one that ends meanwhile is left out. Each process
-%% is asked for the length of its queue, which takes some microseconds of one that runs.
+%% No message is read or copied, and nothing is sent to a process. A process that ends meanwhile is
+%% omitted. Reading the length of a queue takes some microseconds of a running process.
 -module(erltrace_dump).
 
 -export([longest/1]).

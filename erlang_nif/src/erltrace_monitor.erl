@@ -1,10 +1,12 @@
 %% @doc A script whose aggregations are metrics of this node, and whose alerts are its alarms.
 %%
-%% In:  a script, the options of erltrace:start_link/2 (but `to'); what erltrace sends.
-%% Out: a collector for prometheus.erl (`prometheus_registry:register_collector(erltrace_monitor)'); events of telemetry,
-%% `[erltrace, metric]' and `[erltrace, alert]', where telemetry is there; alarms of alarm_handler, where sasl runs.
-%% Always: who asks for metrics gets what came last and waits for nobody; the node needs none of these libraries; alarms that
-%% were set are cleared when this process ends, since nobody would know of their end.
+%% It takes a script and the options of erltrace:start_link/2 (except `to'). The results are a
+%% collector for prometheus.erl (`prometheus_registry:register_collector(erltrace_monitor)'), events
+%% of telemetry, `[erltrace, metric]' and `[erltrace, alert]', and alarms of alarm_handler. The node
+%% needs none of these libraries.
+%%
+%% A request for metrics gets the latest values without waiting. Alarms that were set are cleared
+%% when this process ends, since no other process would clear them.
 -module(erltrace_monitor).
 
 -behaviour(gen_server).
@@ -104,7 +106,7 @@ terminate(_Reason, #state{alarms = Alarms}) ->
 
 %% ---- alarms ----
 
-%% An alert that lasts is told of again: its alarm is set once.
+%% An alert that lasts is reported again: its alarm is set once.
 update_alarm(#{<<"state">> := State, <<"alert">> := Clause, <<"labels">> := Labels} = Note, #state{alarms = Alarms} = All) ->
     Alarm = {erltrace, Clause, Labels},
     case {State, lists:member(Alarm, Alarms)} of

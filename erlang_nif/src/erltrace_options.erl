@@ -1,9 +1,8 @@
-%% @doc What erltrace is asked for, looked at before anything is started.
+%% @doc Checks the options of erltrace before anything is started.
 %%
-%% In:  the options as the caller gave them.
-%% Out: all of them, with defaults; text as UTF-8, processes by their numbers and pids, pydtrace by its path. Or what is
-%% wrong with one of them.
-%% Always: no caller crashes by what he gave, and what is not understood is refused.
+%% The result has all options, with defaults: text as UTF-8, processes by their numbers and pids,
+%% pydtrace by its path. Or it says which option is wrong. The caller never crashes because of a
+%% wrong option, and an unknown option is refused.
 -module(erltrace_options).
 
 -export([check_options/2, read_text/1]).
@@ -162,7 +161,7 @@ read_receiver(Given) when is_atom(Given) ->
     end;
 read_receiver(_) -> error.
 
-%% Each element, read; `error' where one can not be, or where this is no list.
+%% Each element, read; `error' if one is invalid, or if this is no list.
 read_all(Read, [First | Rest]) ->
     case {Read(First), read_all(Read, Rest)} of
         {{ok, Known}, {ok, Others}} -> {ok, [Known | Others]};
@@ -173,7 +172,7 @@ read_all(_Read, _) -> error.
 
 %% ---- pydtrace ----
 
-%% The application's environment may name it; a name without a folder is looked for on PATH.
+%% The application's environment may name it; a name without a folder is looked up on PATH.
 find_program(none) ->
     case application:get_env(pyusdt, pydtrace) of
         undefined ->

@@ -1,9 +1,9 @@
-%% @doc The owner of a port to pydtrace; see {@link erltrace}. The protocol is in src/pydtrace/erltrace_port/port.py.
+%% @doc The owner of a port to pydtrace; see {@link erltrace}. src/pydtrace/erltrace_port/port.py
+%% has the protocol.
 %%
-%% In:  commands by call/2; credit; what pydtrace sends.
-%% Out: their answers; the stream's messages to one process.
-%% Always: it does nothing but pass on; a command waits for nobody but pydtrace; it ends with the process it works for,
-%% with its port, and with its supervisor, and its end closes the port, which ends pydtrace.
+%% It passes on commands by call/2, credit, answers, and the messages of the stream to one process.
+%% A command waits for pydtrace only. The server ends with its client, with its port, and with its
+%% supervisor. Its end closes the port, which ends pydtrace.
 -module(erltrace_server).
 
 -behaviour(gen_server).
@@ -49,7 +49,8 @@ call(Server, Command) ->
 credit(Server, Number) when is_integer(Number), Number > 0 ->
     gen_server:cast(Server, {credit, Number}).
 
-%% @doc The atoms that pydtrace sends; there must be no others, so that a term of its can not fill the atom table.
+%% @doc The atoms that pydtrace sends. There must be no others, so that its terms cannot fill the
+%% atom table.
 -spec vocabulary() -> [atom()].
 vocabulary() ->
     [reply, records, aggregations, over, ok, error, dtrace, no_prog, already_running, exited, stopped,
@@ -80,7 +81,7 @@ open_port_program(#{pydtrace := Program, to := Client, arguments := Arguments} =
     send_term(Port, {start, Start#{target => list_to_integer(os:getpid()), cluster => Asked}}),
     #state{port = Port, client = Client, arguments = Arguments, cluster = Cluster}.
 
-%% Where nodes are traced: what reaches them, and what pydtrace is told of it.
+%% For the tracing of nodes: the connections to them, and what pydtrace is told of their number.
 start_cluster(#{nodes := none}) ->
     {none, none};
 start_cluster(#{nodes := Wanted}) ->
@@ -157,7 +158,7 @@ terminate(_Reason, State) ->
 
 %% ---- the port ----
 
-%% A port that is closed already has told so, or will.
+%% A closed port has reported that already, or will.
 send_term(Port, Term) ->
     try port_command(Port, term_to_binary(Term)) of
         true -> ok

@@ -1,9 +1,10 @@
-%% p and pn, which pyusdt and dyntrace both define: a call from one to the other would be 5 % of an empty NIF.
+%% p and pn, which both pyusdt and dyntrace define: a call from one to the other would cost 5 % of
+%% an empty NIF.
 %%
-%% In:  the tag from the process, and its stack where it is wanted; the values from the caller.
-%% Always: what can not be in OTP's order is a function_clause of the module that was called, traced or not.
+%% The process's tag goes with each event, and its stack if a session wants it. A wrong order of
+%% arguments is a function_clause of the called module, traced or not.
 
-%% The enabled test comes first wherever no order of arguments is wrong.
+%% The enabled test comes first if no order of arguments is wrong.
 -spec p() -> pyusdt:answer().
 p() ->
     case pyusdt_nif:enabled() of

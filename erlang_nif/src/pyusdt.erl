@@ -1,14 +1,15 @@
-%% @doc Probes for Erlang programs: real USDT probes that cost next to nothing while nobody traces them.
+%% @doc Probes for Erlang programs: real USDT probes that cost almost nothing while they are not
+%% traced.
 %%
-%% `p' fires user_trace-i4s4 and `pn' fires user_trace-n<em>Number</em> with up to four integers, then up to four
-%% strings; with them go the pid and the tag of the process. This is the interface of OTP's `dyntrace', which a module
-%% of that name in this application also offers; see docs/guide/erlang.md.
+%% `p' fires user_trace-i4s4 and `pn' fires user_trace-n<em>Number</em> with up to four integers,
+%% then up to four strings. Each event also has the pid and the tag of the process. This is the
+%% interface of OTP's `dyntrace', which this application also has as a module of that name; see
+%% docs/guide/erlang.md.
 %%
-%% In:  integers and iolists, in this order.
-%% Out: true if the event was offered to a tracer; OTP's answers otherwise.
-%% Always: an integer of more than 64 bits is 0, a string that is no iolist is NULL, a longer one than 1023 bytes is
-%% cut; nothing of that is looked at while nobody traces. An argument in a place where it can be neither is a
-%% function_clause, traced or not.
+%% The result is true if the event was offered to a tracer, else OTP's answers. An integer of more
+%% than 64 bits is 0, a string that is no iolist is NULL, and a string of more than 1023 bytes is
+%% truncated. None of that is checked while nothing is traced. An argument that can be neither
+%% integer nor string at its place is a function_clause, traced or not.
 -module(pyusdt).
 
 -export([available/0, enabled/0, enabled/1]).
@@ -24,7 +25,7 @@
 
 -type answer() :: pyusdt_nif:answer().
 -type probe_arg() :: integer() | iolist() | binary() | atom().
-%% An atom stands for an absent string.
+%% An atom is an absent string.
 -type number_of_probe() :: 0..1023.
 %% Probes are user_trace-n0 to user_trace-n950; the rest is `error', as in OTP.
 -type integer_maybe() :: integer() | atom().
@@ -45,12 +46,12 @@
 available() ->
     pyusdt_nif:available().
 
-%% @doc Whether anybody traces user_trace-i4s4: for arguments that are expensive to make.
+%% @doc Whether user_trace-i4s4 is traced: for arguments that are expensive to make.
 -spec enabled() -> boolean().
 enabled() ->
     pyusdt_nif:enabled().
 
-%% @doc Whether anybody traces user_trace-n<em>Number</em>, or a probe of the application's own.
+%% @doc Whether user_trace-n<em>Number</em>, or a probe of an application provider, is traced.
 -spec enabled(number_of_probe() | probe()) -> answer().
 enabled(#probe{reference = Reference}) ->
     pyusdt_nif:probe_enabled(Reference);
@@ -70,8 +71,9 @@ user_trace_s1(Message) ->
 user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
     pyusdt_nif:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
 
-%% @doc A provider of the application's own: a letter or underscore, then letters, digits and underscores, at most 40,
-%% no digit at the end, since D appends the process id. Else the error `badarg', with the rule for who shows it.
+%% @doc An application provider. Its name is a letter or underscore, then letters, digits and
+%% underscores, at most 40, without a digit at the end, since D appends the process id. Else the
+%% error `badarg', with the rule as error information.
 -spec provider(unicode:chardata()) -> provider().
 provider(Name) ->
     case check_provider(Name) of
@@ -79,10 +81,11 @@ provider(Name) ->
         {error, Reason, Message} -> erlang:error(Reason, [Name], error_information(Message))
     end.
 
-%% @doc A probe of a provider, with at most twelve arguments of these types; made where it is not there yet. The name is
-%% D's (`"order-placed"') or a note's (`"order__placed"'). An error: `badarg', a name or a type that can not be;
-%% `eexist', there is one of that name with other types or names of arguments; `enomem'. It writes a file the first time that the user has such
-%% a probe: keep the probe, in a persistent_term say.
+%% @doc A probe of a provider, with at most twelve arguments of these types; made if it does not
+%% exist yet. The name is D's (`"order-placed"') or a note's (`"order__placed"'). An error:
+%% `badarg', an invalid name or type; `eexist', a probe of that name has other types or names of
+%% arguments; `enomem'. The first such probe of a user writes a file: store the probe, in a
+%% persistent_term for example.
 -spec probe(provider(), unicode:chardata(), [argument()]) -> probe().
 probe({?MODULE, Provider} = Given, Name, Types) when is_list(Types) ->
     case define_probe(Provider, Name, Types) of
@@ -152,10 +155,11 @@ encode_type(string) -> 16#48;
 encode_type(term) -> 16#58;
 encode_type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
 
-%% @doc Fire a probe of the application's own. Integers are taken modulo 2^bits (0 where they have more than 64), true
-%% and false are 1 and 0; what is no number is NaN where a float stands; strings and terms are cut at 1023 bytes, terms so
-%% that it shows. `undefined', but in the place of a term, and what is not given is absent: 0, NULL. More values than
-%% the probe has arguments: `badarg', while somebody traces.
+%% @doc Fire a probe of an application provider. Integers are taken modulo 2^bits (0 if they have
+%% more than 64), true and false are 1 and 0; for a float argument anything but a number is NaN;
+%% strings and terms are truncated at 1023 bytes, terms visibly. `undefined', except for a term, and
+%% a missing value are absent: 0, NULL. More values than the probe has arguments: `badarg', while it
+%% is traced.
 -spec fire(probe(), [term()]) -> answer().
 fire(#probe{reference = Reference}, Values) ->
     pyusdt_nif:fire_probe(Reference, Values).
@@ -165,7 +169,8 @@ fire(#probe{reference = Reference}, Values) ->
 reference(#probe{reference = Reference}) ->
     Reference.
 
-%% @doc What a probe is: its names and types; the object where USDT tracers find it, or why there is none.
+%% @doc Describes a probe: its names and types; the object in which USDT tracers find it, or why
+%% there is none.
 -spec info(probe()) -> #{provider := binary(), name := binary(), types := [argument()],
                          path => binary(), reason => binary()}.
 info(#probe{provider = Provider, name = Name, types = Types, path = Path, reason = Reason}) ->
@@ -184,7 +189,7 @@ put_tag(Data) ->
 get_tag() ->
     pyusdt_tag:get().
 
-%% @doc The tag of the calling process, or the one that came with its last message.
+%% @doc The tag of the calling process, or the one of its last message.
 -spec get_tag_data() -> binary() | undefined.
 get_tag_data() ->
     pyusdt_tag:get_data().

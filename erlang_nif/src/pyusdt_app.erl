@@ -1,9 +1,10 @@
-%% @doc The application: its start puts our `dyntrace' in the place of OTP's.
+%% @doc The application: its start replaces OTP's module `dyntrace' by ours.
 %%
-%% A release that contains runtime_tools has loaded OTP's module by then, and the code path names that one; so ours is
-%% loaded from priv/otp, whichever is there. Its processes are that of the emulator's own probes ({@link pyusdt_vm}), where
-%% the application's environment has `{vm, true}', and that of the probes in libraries ({@link pyusdt_instrument}), where it
-%% has `{instrument, true}'; or maps of their options.
+%% A release that contains runtime_tools has loaded OTP's module before, and the code path names it;
+%% so ours is loaded from priv/otp. The application runs a process for the emulator's probes ({@link
+%% pyusdt_vm}) if its environment has `{vm, true}', and one for the probes in libraries ({@link
+%% pyusdt_instrument}) if it has `{instrument, true}'. Instead of true there may be a map of
+%% options.
 -module(pyusdt_app).
 
 -behaviour(application).
@@ -20,7 +21,7 @@ start(_Type, _Arguments) ->
         {error, Reason} -> {error, Reason}
     end.
 
-%% The module stays: code that calls it goes on doing so.
+%% The module stays, so code that calls it continues to work.
 -spec stop(term()) -> ok.
 stop(_State) ->
     ok.

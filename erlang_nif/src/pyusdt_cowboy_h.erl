@@ -1,9 +1,9 @@
-%% @doc A stream handler of cowboy's, the first of them: `stream_handlers => [pyusdt_cowboy_h, cowboy_stream_h]'.
+%% @doc A stream handler for cowboy, to be the first one: `stream_handlers => [pyusdt_cowboy_h,
+%% cowboy_stream_h]'.
 %%
-%% In:  requests and the commands that answer them, as cowboy_stream(3) has them.
-%% Out: http:::request-start and request-done, of each request once. The route is the path of the listener's dispatch
-%% rules that matches, written as in them: "/item/:number"; it is looked for once more while somebody traces.
-%% Always: commands go on as they are; upgrades to a websocket are no requests.
+%% It fires http:::request-start and request-done for each request. The route is the matching path
+%% of the listener's dispatch rules, as written there: "/item/:number". It is looked up once more
+%% while a tracer wants it. Commands pass unchanged. An upgrade to a websocket is no request.
 -module(pyusdt_cowboy_h).
 
 -export([init/3, data/4, info/3, terminate/3, early_error/5]).
@@ -39,9 +39,9 @@ terminate(Stream, Reason, #state{next = Next, is_traced = IsTraced, status = Sta
 early_error(Stream, Reason, Request, Response, Options) ->
     apply_to(cowboy_stream, early_error, [Stream, Reason, Request, Response, Options]).
 
-%% ---- what is told ----
+%% ---- events ----
 
-%% The probes, made with the first request where nobody has enabled a part.
+%% The probes are made with the first request if no part was enabled.
 has_probes() ->
     pyusdt_framework_probes:is_made() orelse pyusdt_instrument:enable(#{parts => []}) =:= ok.
 
@@ -78,8 +78,8 @@ find_route(Request, Options) ->
         Route -> Route
     end.
 
-%% @private Cowboy's own router, over rules whose handlers are their paths; a last one takes what matches none, so that it
-%% answers nobody.
+%% @private Cowboy's own router, with rules whose handlers are their paths. A last rule takes
+%% requests that match none, so that the router never answers them.
 -spec route(map(), map()) -> binary().
 route(#{host := Host, path := <<"/", _/binary>> = Path}, #{env := #{dispatch := Dispatch}}) ->
     Rules = [{Of, Fields, [{Each, Constraints, Each, []} || {Each, Constraints, _, _} <- Paths] ++ no_route_rule()}

@@ -1,8 +1,8 @@
-%% @doc The probes of pyusdt_instrument, as src/pyusdt/framework_probes.py has them for Python and for Erlang.
+%% @doc The probes of pyusdt_instrument, the same for Erlang as for Python
+%% (src/pyusdt/framework_probes.py).
 %%
-%% In:  a provider and a probe of the table.
-%% Out: events.
-%% Always: a probe is made once in a node; before it is made it is off, and so is one that the program has with other arguments.
+%% A probe is made once in a node. It is off before it is made, and also if the program has defined
+%% it with other arguments.
 -module(pyusdt_framework_probes).
 
 -export([make/0, is_made/0, is_wanted/2, fire/3, probe/2]).
@@ -15,7 +15,7 @@ make() ->
     maps:foreach(fun make/2, ?PROBES),
     persistent_term:put(?MODULE, made).
 
-%% @doc Whether that was done, be it that some can not be had.
+%% @doc Whether that was done, even if some of the probes cannot be made.
 -spec is_made() -> boolean().
 is_made() ->
     persistent_term:get(?MODULE, none) =:= made.

@@ -1,8 +1,9 @@
-%% @doc http:::request-start and request-done, whoever sees a request: cowboy's stream handlers, Phoenix.
+%% @doc Fires http:::request-start and request-done for the requests that cowboy's stream handlers
+%% and Phoenix report.
 %%
-%% In:  a key for each request, the process of its connection and a word; what is known of it, by and by.
-%% Out: the two events.
-%% Always: a request fires once, however many see it; one that began while nobody traced fires nothing at its end.
+%% The key of a request is the process of its connection and a word. A request fires once, even if
+%% several libraries report it. A request that began while no tracer was there fires nothing at its
+%% end.
 -module(pyusdt_http_requests).
 
 -export([is_wanted/0, start/5, is_known/1, set_route/2, done/3, forget/1, forget_ended/0]).
@@ -24,7 +25,7 @@ make_table() ->
 is_wanted() ->
     pyusdt_framework_probes:is_wanted(http, 'request-start') orelse pyusdt_framework_probes:is_wanted(http, 'request-done').
 
-%% @doc A request has come. False: nobody traces, or it is known already.
+%% @doc A request has begun. False: it is not traced, or it is known already.
 -spec start(key(), iodata(), iodata(), iodata(), binary()) -> boolean().
 start(Key, Method, Route, Path, Traceparent) ->
     case is_wanted() andalso ets:insert_new(?TABLE, {Key, Method, Path, Route, Traceparent, erlang:monotonic_time()}) of
@@ -59,7 +60,7 @@ done(Key, Status, Bytes) ->
 forget(Key) ->
     ets:delete(?TABLE, Key).
 
-%% @doc Requests whose process has ended without a word. How many they were.
+%% @doc Forget requests whose process has ended without a report. Their number.
 -spec forget_ended() -> non_neg_integer().
 forget_ended() ->
     Keys = ets:select(?TABLE, [{{'$1', '_', '_', '_', '_', '_'}, [], ['$1']}]),
@@ -71,7 +72,8 @@ read_status(Status) when is_integer(Status) -> Status;
 read_status(<<Digits:3/binary, _/binary>>) -> binary_to_integer(Digits);
 read_status(_) -> -1.
 
-%% @doc W3C's header, as far as every version of it has it; else nothing: whoever asks has written it.
+%% @doc W3C's header, as far as every version of it has it; else nothing, because the client has
+%% written it.
 -spec read_traceparent(term()) -> binary().
 read_traceparent(<<Version:2/binary, $-, Trace:32/binary, $-, Span:16/binary, $-, Flags:2/binary, _/binary>> = Given) ->
     case << <<C>> || <<C>> <= <<Version/binary, Trace/binary, Span/binary, Flags/binary>>, not is_hex(C) >> of

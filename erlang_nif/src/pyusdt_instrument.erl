@@ -1,9 +1,11 @@
-%% @doc Probes in what Erlang and Elixir programs tell anyway: `http:::request-done', `db:::query-done', `log:::record' …
+%% @doc Probes for events that Erlang and Elixir programs report anyway: `http:::request-done',
+%% `db:::query-done', `log:::record' …
 %%
-%% In:  the parts that are wanted: events of telemetry (Phoenix, Ecto, Broadway, Cowboy), logger.
-%% Out: the providers and probes of docs/guide/frameworks.md, those that Python's frameworks have, too.
-%% Always: nothing is raised into the program; while nobody traces, a hook asks whether its probe is wanted, and no more.
-%% What a hook raised is counted (`info/0'). A library that is not there is not missed.
+%% The parts are events of telemetry (Phoenix, Ecto, Broadway, Cowboy), and logger. The providers
+%% and probes are those of docs/guide/frameworks.md, the same as for Python's frameworks.
+%%
+%% Nothing is raised into the program. While nothing is traced, a hook only checks whether its probe
+%% is wanted. Failures of a hook are counted (`info/0'). A missing library is no failure.
 -module(pyusdt_instrument).
 
 -export([enable/0, enable/1, disable/0, info/0]).

@@ -1,8 +1,8 @@
-%% @doc The process that pyusdt_instrument's parts belong to.
+%% @doc The process that owns the parts of pyusdt_instrument: the handlers of telemetry and logger,
+%% the table of requests, the counts of failures.
 %%
-%% In:  the options.
-%% Out: the handlers of telemetry and logger; the table of requests; the counts of what went wrong.
-%% Always: with its end the handlers are gone. Once in ten seconds it forgets requests whose process has ended.
+%% The handlers are removed when it ends. Every ten seconds it forgets requests whose process has
+%% ended.
 -module(pyusdt_instrument_server).
 
 -behaviour(gen_server).
@@ -35,7 +35,8 @@ enable_more(Options) ->
 info() ->
     pyusdt_server:info(?MODULE).
 
-%% @doc A hook failed: what it was given may be anything, so no more is kept of a reason than its first atom.
+%% @doc A hook failed. Its arguments may be anything, so only the first atom of the reason is
+%% stored.
 -spec count_failure(atom(), atom(), term()) -> ok.
 count_failure(Where, Class, Reason) ->
     try
@@ -123,7 +124,7 @@ enable_part(logger) -> pyusdt_logger_h:add();
 enable_part(telemetry) -> ok;
 enable_part(Part) -> pyusdt_telemetry:attach(Part, pyusdt_telemetry:mapped_events(Part)).
 
-%% By one trace session, or, where there is none, by the lists.
+%% By one trace session or, if there are none, by the lists.
 watch_all_events(false, _Events, Watched) ->
     Watched;
 watch_all_events(true, Events, none) ->

@@ -1,8 +1,8 @@
-%% @doc A handler of logger's: log:::record for each event that the levels of the program let through.
+%% @doc A handler of logger: fires log:::record for each event that passes the program's levels.
 %%
-%% In:  logger's events, of Elixir's Logger, too.
-%% Out: the level as Python's logging counts it, so that one script serves both; the module that logs, or the domain; the message.
-%% Always: while nobody traces, its filter stops an event before it is looked at.
+%% The level is the one of Python's logging, so that one script serves both; then the module or the
+%% domain, and the message. Elixir's Logger is included. While nothing is traced, a filter stops the
+%% event first.
 -module(pyusdt_logger_h).
 
 -export([add/0, remove/0]).

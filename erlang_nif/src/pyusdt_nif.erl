@@ -1,9 +1,7 @@
 %% @doc The boundary to C: the enabled tests, and firing. Use {@link pyusdt}.
 %%
-%% In:  values as the caller of `pyusdt' or `dyntrace' gave them.
-%% Out: events at the probe sites and in the rings of the tracers; OTP's answers.
-%% Always: a call is bounded and converts nothing that nobody reads. Where the library can not be loaded the module
-%% still can, says so once in the log, and answers false.
+%% A call is bounded, and converts only values that a tracer reads. If the library cannot be loaded,
+%% the module still can: it logs that once, and returns false.
 -module(pyusdt_nif).
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
@@ -21,7 +19,7 @@
        vm_set_controller/2, vm_read_overrun/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
-%% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
+%% Offered to a tracer, not wanted, no such probe, or an impossible argument.
 
 %% @doc Whether the library is loaded, so that probes can fire.
 -spec available() -> boolean().
@@ -33,17 +31,17 @@ available() ->
 usdt() ->
     answer_without_library(false).
 
-%% @doc Whether anybody wants user_trace-i4s4.
+%% @doc Whether user_trace-i4s4 is traced.
 -spec enabled() -> boolean().
 enabled() ->
     answer_without_library(false).
 
-%% @doc Whether anybody wants user_trace-n<em>Number</em>.
+%% @doc Whether user_trace-n<em>Number</em> is traced.
 -spec enabled(term()) -> answer().
 enabled(_Number) ->
     answer_without_library(false).
 
-%% @doc Whether a session wants the stack of who fires user_trace-i4s4.
+%% @doc Whether a session wants the stack of a process that fires user_trace-i4s4.
 -spec wants_stack() -> boolean().
 wants_stack() ->
     answer_without_library(false).
@@ -76,8 +74,8 @@ user_trace_s1(_Message) ->
 check_provider(_Provider) ->
     answer_without_library(ok).
 
-%% @doc Make a probe of the application's own. Types are the numbers of include/pyusdt.h, alone or with what the argument is
-%% called. Without the library it is a reference that nothing comes of.
+%% @doc Make a probe of an application provider. Types are the numbers of include/pyusdt.h, alone or
+%% with the argument's name. Without the library the result is a reference without effect.
 -spec define_probe(Provider :: binary(), Name :: binary(), [byte() | {byte(), binary()}]) ->
           {ok, reference(), Path :: binary(), Why :: binary()} | {error, badarg | eexist | enomem, Message :: binary()}.
 define_probe(_Provider, _Name, _Types) ->
@@ -103,23 +101,23 @@ probe_enabled(_Probe) ->
 vm_define(_Names) ->
     answer_without_library({error, "the library is not loaded"}).
 
-%% @doc Those that anybody wants.
+%% @doc The wanted probes.
 -spec vm_wanted() -> [atom()].
 vm_wanted() ->
     answer_without_library([]).
 
-%% @doc Set up sessions that are new and look whether their tracers live; the probes of which a sequential trace token
-%% is read.
+%% @doc Set up new sessions and check whether their tracers live; the probes of which a sequential
+%% trace token is read.
 -spec vm_check_sessions() -> [atom()].
 vm_check_sessions() ->
     answer_without_library([]).
 
-%% @doc Whether anybody wants this probe of functions without naming a module.
+%% @doc Whether a session wants this probe of functions without naming a module.
 -spec vm_any_module(atom()) -> boolean().
 vm_any_module(_Probe) ->
     answer_without_library(false).
 
-%% @doc Those of a module's functions at which anybody wants this probe who names the module.
+%% @doc The functions of a module for which a session wants this probe and names the module.
 -spec vm_functions(atom(), module(), [{atom(), arity()}]) -> [{atom(), arity()}].
 vm_functions(_Probe, _Module, _Functions) ->
     answer_without_library([]).
@@ -155,7 +153,8 @@ vm_peer(_Port, _Ip, _Number) ->
 vm_blocked(_Process, _Port, _Here, _There) ->
     answer_without_library(ok).
 
-%% @doc Fire a probe of the emulator's that the controlling process was told of; the values become text.
+%% @doc Fire an emulator's probe for an event that the controlling process has detected; the values
+%% become text.
 -spec vm_fire(atom(), [term()]) -> boolean().
 vm_fire(_Name, _Values) ->
     answer_without_library(false).

@@ -1,10 +1,9 @@
 %% @private
-%% The stack of a process for an event that somebody wants with it, beside its tag.
+%% The tag of a process, and its stack if a session wants it for an event.
 %%
-%% In:  which probe it is.
-%% Out: the tag; {Tag, Stack} where a session wants the stack: erlang's own list, without the functions of the probe.
-%% Always: nothing is looked up where no session wants a stack. The emulator shows no more frames than its
-%% backtrace_depth (8, unless `erlang:system_flag(backtrace_depth, N)' says more).
+%% The result is the tag, or {Tag, Stack}. The stack is Erlang's own list without the functions of
+%% the probe. The emulator gives at most backtrace_depth frames (8;
+%% `erlang:system_flag(backtrace_depth, N)' changes that).
 -module(pyusdt_stack).
 
 -export([context/0, context/1]).

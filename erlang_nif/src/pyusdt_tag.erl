@@ -1,14 +1,13 @@
-%% @doc The tag of a process: what OTP's emulator keeps only when it is built for dynamic tracing.
+%% @doc The tag of a process, which OTP's emulator has only if it is built for dynamic tracing.
 %%
-%% In:  iodata or text for a tag.
-%% Out: the tag as UTF-8, kept in the process dictionary; the states that OTP's functions return.
-%% Always: a sequential-trace token of the user's is left alone; ours is one with the label `{pyusdt_tag, Tag}' and no
-%% flags, so that nothing is traced by it.
+%% The tag is UTF-8 in the process dictionary. A sequential-trace token of the user stays unchanged;
+%% ours has the label `{pyusdt_tag, Tag}' and no flags, so that it traces nothing.
 %%
-%% How a tag spreads on a stock emulator: the token goes with each message that the process sends and becomes the
-%% receiver's. Where the emulator's own probes are offered (pyusdt_vm), put/1 alone does that. A message that carries none takes it away from the receiver, so a process that talks with untagged ones
-%% calls `spread_tag(true)' again before it sends. A receiver passes the token on (OTP's own passes a tag on only from a
-%% process that asked for it).
+%% How a tag spreads on a stock emulator: each message carries the sender's token, which becomes the
+%% receiver's. If the emulator's probes are offered (pyusdt_vm), put/1 is enough for that. A message
+%% without a token removes the receiver's. So a process that talks with untagged processes calls
+%% `spread_tag(true)' again before it sends. A receiver passes the token on (OTP's own passes a tag
+%% on only from a process that asked for it).
 -module(pyusdt_tag).
 
 -export([put/1, get/0, get_data/0, spread/1, restore/1]).
@@ -42,7 +41,8 @@ put(Data) ->
     end,
     Before.
 
-%% A tracer of the emulator sees a tag only in a token, and so does who does it for this process: OTP's file server.
+%% A tracer of the emulator sees a tag only in a token. So does OTP's file server, which works for
+%% this process.
 is_spread() ->
     erlang:get(?SPREADING) =:= true orelse whereis(pyusdt_vm_server) =/= undefined.
 
@@ -50,7 +50,7 @@ is_spread() ->
 get() ->
     erlang:get(?TAG).
 
-%% @doc The process's own tag, or the one that came with the last message.
+%% @doc The process's own tag, or the one of its last message.
 -spec get_data() -> tag() | undefined.
 get_data() ->
     case erlang:get(?TAG) of
@@ -121,7 +121,7 @@ stop_spreading() ->
         _Ours -> _ = seq_trace:set_token([]), ok
     end.
 
-%% The tag in the token, whether it came with a message or was put there to be sent.
+%% The tag in the token, whether a message brought it or it was put there to be sent.
 received_tag() ->
     case token_label() of
         {?LABEL, Tag} -> Tag;

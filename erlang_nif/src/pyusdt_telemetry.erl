@@ -1,9 +1,10 @@
-%% @doc Events of the library telemetry as probes: Phoenix, Ecto, Broadway, Cowboy (cowboy_telemetry).
+%% @doc Events of the library telemetry as probes: Phoenix, Ecto, Broadway, Cowboy
+%% (cowboy_telemetry).
 %%
-%% In:  events, by telemetry's own handlers, in the processes that execute them.
-%% Out: http, db, task; telemetry:::event for each event of the lists, and for all events on OTP 27 and later, by a trace
-%% session on telemetry:execute/3.
-%% Always: a handler raises nothing, so telemetry never takes it away. Times are nanoseconds.
+%% The handlers run in the processes that execute the events and fire probes of http, db and task.
+%% telemetry:::event fires for each event of the lists; on OTP 27 and later for all events, by a
+%% trace session on telemetry:execute/3. A handler raises nothing, so telemetry never removes it.
+%% Times are nanoseconds.
 -module(pyusdt_telemetry).
 
 -export([attach/2, detach/0, list_handlers/0, watch_all/0, unwatch_all/1]).
@@ -17,7 +18,8 @@
 
 %% ---- handlers ----
 
-%% @doc What the libraries document. Of Ecto's queries each repository has its own name, which it tells when it starts.
+%% @doc The documented events of the libraries. The query events of Ecto have a name for each
+%% repository, which it reports when it starts.
 -spec documented_events(pyusdt_instrument:part()) -> [[atom()]].
 documented_events(phoenix) ->
     [[phoenix, endpoint, start], [phoenix, endpoint, stop], [phoenix, router_dispatch, start], [phoenix, router_dispatch, stop],
@@ -49,7 +51,7 @@ attach(_Part, []) ->
 attach(Part, Events) ->
     case is_exported(attach_many, 4) of
         true ->
-            _ = application:ensure_all_started(telemetry), % in a release it may come behind us
+            _ = application:ensure_all_started(telemetry), % in a release it may start after this application
             list_handlers(Part, Events);
         false -> {error, no_telemetry}
     end.
@@ -119,7 +121,7 @@ to_nanoseconds(Time) ->
 %% A request that cowboy answers is cowboy's: what Phoenix knows is its route.
 start_request(#{method := Method, request_path := Path, req_headers := Headers} = Conn) ->
     Traceparent = pyusdt_http_requests:read_traceparent(proplists:get_value(<<"traceparent">>, Headers, <<>>)),
-    _ = restore_tag(), % of one before, which has not come to its end
+    _ = restore_tag(), % of an earlier request, which has not ended
     pyusdt_http_requests:forget(process_key()),
     _ = Traceparent =/= <<>> andalso put(?TAG, {pyusdt:put_tag(Traceparent)}),
     pyusdt_http_requests:is_known(cowboy_key(Conn)) orelse pyusdt_http_requests:start(process_key(), Method, <<>>, Path, Traceparent).
@@ -177,9 +179,10 @@ is_message_done(_) -> false.
 
 %% ---- all events ----
 
-%% @doc All events from now on, where the emulator has trace sessions (OTP 27): what unwatch_all/1 takes. The session's tracer is ours
-%% (pyusdt_nif), which fires in the process that executes an event; the module `trace' is called by its name's value, since
-%% older OTPs have none.
+%% @doc All events from now on, if the emulator has trace sessions (OTP 27); the result is for
+%% unwatch_all/1. The session's tracer is ours (pyusdt_nif), which fires in the process that
+%% executes an event; the module `trace' is called through a variable, since older OTPs do not have
+%% it.
 -spec watch_all() -> {session, term()} | none.
 watch_all() ->
     case count_failures(telemetry, fun create_session/0) of

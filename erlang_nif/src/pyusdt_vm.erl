@@ -1,16 +1,16 @@
-%% @doc The emulator's own probes on a stock OTP: processes, messages, garbage collection, ports, functions.
+%% @doc The emulator's own probes on a stock OTP: processes, messages, garbage collection, ports,
+%% functions.
 %%
-%% In:  the options; which probes tracers want.
-%% Out: events of OTP's probes (`erlang*:::process-spawn' …), as docs/guide/erlang-vm.md lists them.
-%% Always: nothing is traced before {@link enable/0} and a tracer that wants something; then the fewest flags and
-%% patterns are set that it needs, and taken away when it is gone.
+%% docs/guide/erlang-vm.md lists the probes (`erlang*:::process-spawn' …). Nothing is traced before
+%% {@link enable/0} and a tracer that wants a probe. Then the fewest necessary flags and patterns
+%% are set. They are removed after the tracer has ended.
 -module(pyusdt_vm).
 
 -export([enable/0, enable/1, disable/0, info/0]).
 
 -export_type([options/0, info/0]).
 
--type options() :: #{functions => [module()],           % whose functions, BIFs and NIFs are probes: []
+-type options() :: #{functions => [module()],           % modules whose functions, BIFs and NIFs are probes: []
                      rate => pos_integer() | infinity,  % events a second on one scheduler at most: 200000
                      time => pos_integer() | infinity,  % milliseconds that it may go on at most: an hour
                      unsafe => boolean(),               % flags of processes on OTP before 25.3 too: false
@@ -19,10 +19,10 @@
 
 -type info() :: #{given := [atom()], wanted := [atom()], armed := boolean(), refused := none | string(),
                   messages := [string()]}.
-%% The probes of this node, those that tracers want, whether anything is traced for them, why not, and what was said
-%% since enable/1.
+%% The probes of this node, those that tracers want, whether anything is traced for them, why not,
+%% and the warnings since enable/1.
 
-%% @doc Offer the probes; what is traced costs nothing until a tracer comes.
+%% @doc Offer the probes. Nothing is traced, and nothing costs, until a tracer wants them.
 -spec enable() -> ok | {error, term()}.
 enable() ->
     enable(#{}).

@@ -1,10 +1,12 @@
 %% @doc The controlling process of the emulator's own probes.
 %%
-%% In:  `changed' from the core's watcher when tracers want something else, and a look five times a second while they want
-%% anything; what the emulator tells this process.
-%% Out: flags and patterns for them ({@link pyusdt_vm_trace_set}), and events of what it was told itself ({@link pyusdt_vm_system_monitor}).
-%% Always: it is the only process that sets and takes away. It stops what goes over the limits of rate and time, and what
-%% another tool has cleared, until no tracer wants anything any more; and says so, in the log and by `info/0'.
+%% The core's watcher sends `changed' when tracers want other probes. While they want any, the
+%% process checks five times a second. It sets flags and patterns ({@link pyusdt_vm_trace_set}), and
+%% fires the probes of the emulator's messages ({@link pyusdt_vm_system_monitor}). Only this process
+%% sets and removes flags and patterns.
+%%
+%% It stops tracing that exceeds the limits of rate and time, or that another tool has cleared,
+%% until no tracer wants a probe any more. The log and `info/0' report that.
 -module(pyusdt_vm_server).
 
 -behaviour(gen_server).
@@ -22,13 +24,13 @@
                 wanted = [] :: [atom()],
                 since = 0 :: integer(),             % when it was armed, in milliseconds
                 checks = 0 :: non_neg_integer(),
-                timer = none :: none | reference(), % of the next look
+                timer = none :: none | reference(), % of the next check
                 has_watcher = false :: boolean(),       % which reports changes
                 changes = 0 :: non_neg_integer(),
                 code = 0 :: non_neg_integer(),      % a number for the code that is loaded
                 planned = none :: term(),           % what the plan was made for
-                monitor :: pyusdt_vm_system_monitor:state(),      % what this process is told of
-                refused = none :: none | string(),  % why it stays off until nobody wants anything
+                monitor :: pyusdt_vm_system_monitor:state(),      % what is monitored
+                refused = none :: none | string(),  % why it stays off until no probe is wanted
                 messages = [] :: [string()]}).
 
 -spec start(term()) -> {ok, pid()} | {error, term()}.
@@ -124,7 +126,7 @@ old_otp_message(Probes) ->
 
 %% ---- demand ----
 
-%% While nobody wants anything, the watcher wakes this process.
+%% While no probe is wanted, the watcher wakes this process.
 schedule_check(#state{has_watcher = true, wanted = []} = State) ->
     State;
 schedule_check(#state{timer = none} = State) ->
@@ -138,7 +140,7 @@ check_demand(State) ->
         _ -> check_sessions(State)
     end.
 
-%% Tracers that are gone are noticed by vm_tend/0, so what is wanted is asked behind it.
+%% vm_check_sessions/0 detects tracers that have ended, so the wanted probes are read after it.
 check_sessions(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_check_sessions(),
     #state{monitor = Monitor} = Armed = set_plan(pyusdt_nif:vm_wanted(), Tokens, read_code_hash(State)),

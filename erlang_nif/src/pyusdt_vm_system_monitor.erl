@@ -1,8 +1,8 @@
-%% @doc What the controlling process is told by the emulator, or looks up itself: nodes, busy ports, long pauses, queues.
+%% @doc Probes from system messages and samples: nodes, busy ports, long pauses, queues.
 %%
-%% In:  a plan ({@link pyusdt_vm_trace_plan}); messages of the emulator; a look five times a second.
-%% Out: events of the probes that are made of them.
-%% Always: one process of a node can be told of busy ports and long pauses; where it is another, it stays so.
+%% A plan ({@link pyusdt_vm_trace_plan}) says what is monitored; samples are taken five times a
+%% second. Only one process of a node can get messages about busy ports and long pauses. If it is
+%% another tool's, it stays.
 -module(pyusdt_vm_system_monitor).
 
 -export([nothing/0, change_plan/2, handle_message/1, sample/1]).
@@ -16,7 +16,7 @@
 nothing() ->
     #{nodes => false, monitors => [], samples => [], bytes => #{}, connected => []}.
 
-%% @doc Be told what the plan needs; and sentences about what can not be.
+%% @doc Monitor what the plan needs; with sentences about everything that is not possible.
 -spec change_plan(pyusdt_vm_trace_plan:plan(), state()) -> {state(), [string()]}.
 change_plan(#{nodes := Nodes, monitors := Monitors, samples := Samples}, State) ->
     _ = monitor_nodes(Nodes, State),
@@ -66,7 +66,7 @@ fire_probe(Name, Values) ->
     _ = pyusdt_nif:vm_fire(Name, Values),
     ok.
 
-%% A distribution's port that is a process (TLS) is not kept.
+%% A distribution's port that is a process (TLS) is ignored.
 register_blocked(Process, Port, Here, There) when is_pid(Process), is_port(Port) -> pyusdt_nif:vm_blocked(Process, Port, Here, There);
 register_blocked(_, _, _, _) -> ok.
 
@@ -76,7 +76,7 @@ find_node(Port) ->
         false -> undefined
     end.
 
-%% ---- what is looked up ----
+%% ---- samples ----
 
 -spec sample(state()) -> state().
 sample(#{samples := Samples} = State) ->
@@ -89,7 +89,7 @@ sample(#{samples := Samples} = State) ->
 sample_ports(#{samples := Samples, bytes := Bytes, connected := Connected} = State) ->
     State#{bytes := fire_sent_bytes(Samples, Bytes), connected := register_peers(Samples -- ['dist-outputv', 'scheduler-queue'], Connected)}.
 
-%% Sockets that were accepted, or open before they were traced: nobody tells where they are connected to.
+%% Sockets that were accepted, or open before they were traced, have no event that names their peer.
 register_peers([], _Before) ->
     [];
 register_peers(_, Before) ->
@@ -108,7 +108,7 @@ fire_queues() ->
     lists:foreach(fun({Number, Length}) -> fire_probe('scheduler-queue', [Number, Length]) end,
                   lists:zip(lists:seq(1, length(Lengths)), Lengths)).
 
-%% How many bytes went to each node; an event for what it is since the last look.
+%% The bytes sent to each node; an event for the difference to the last sample.
 fire_sent_bytes(Samples, Before) ->
     case lists:member('dist-outputv', Samples) of
         true -> maps:from_list([fire_sent(Node, Port, Before) || {Node, Port} <- erlang:system_info(dist_ctrl), is_port(Port)]);

@@ -1,10 +1,9 @@
-%% @doc Plans before OTP 27, where what is traced is the whole node's, and a process has one tracer.
+%% @doc Sets plans before OTP 27, where tracing is global to the node, and a process has one tracer.
 %%
-%% In:  the plan before and the one that is wanted; what is ours of the former.
-%% Out: what is ours now, and sentences about what was skipped.
-%% Always: what another tool traces stays its own. Flags of processes are never taken from them, which could crash an
-%% emulator: new processes get none any more, and the tracer answers `remove' when it is next asked. So flags that are
-%% not wanted any more stay until none is; their events are discarded.
+%% What another tool traces stays its own. Flags are never removed from processes, since that could
+%% crash the emulator. New processes get no flags any more, and the tracer returns `remove' when it
+%% is next asked. Flags that are no longer wanted thus stay until none is wanted; their events are
+%% discarded.
 -module(pyusdt_vm_trace_bifs).
 
 -export([change/3, is_there/2]).
@@ -41,7 +40,7 @@ set_flags(Added, _Flags) ->
         _ -> report_skipped()
     end.
 
-%% All of a kind at once: each call goes through all processes.
+%% All of a kind at once: each call visits all processes.
 set_flags_of(Kind, Added) ->
     case [Flag || {Of, Flag} <- Added, Of =:= Kind] of
         [] -> nothing;
@@ -65,7 +64,7 @@ existing_scope(ports) -> existing_ports.
 is_ours({?TRACER, _}) -> true;
 is_ours(_) -> false.
 
-%% [] where there is none; of one that has just ended, too.
+%% [] if there is none, or if the process has just ended.
 read_tracer(Scope) ->
     case erlang:trace_info(Scope, tracer) of
         {tracer, Tracer} -> Tracer;
@@ -116,7 +115,7 @@ clear_pattern(State, {Function, _, _} = Pattern) ->
 pattern_kind(global) -> global;
 pattern_kind(_) -> meta.
 
-%% The first stands for all of them.
+%% The first one represents all of them.
 is_pattern_there(_State, []) -> true;
 is_pattern_there(global, [{Function, _, _} | _]) -> erlang:trace_info(Function, traced) =:= {traced, global};
 is_pattern_there(State, [{Function, _, _} | _]) -> erlang:trace_info(Function, meta) =:= {meta, {?TRACER, State}}.

@@ -1,8 +1,7 @@
-%% @doc Which trace flags and patterns the emulator's own probes come from.
+%% @doc The trace flags and patterns that the emulator's own probes need.
 %%
-%% In:  names of probes; the options; which emulator this is.
-%% Out: what has to be traced for them, in terms that {@link pyusdt_vm_trace_set} sets.
-%% Always: the fewest that will do; nothing is asked of processes but who they are.
+%% A plan depends on the probes, the options and the emulator, and is the smallest one that
+%% suffices. {@link pyusdt_vm_trace_set} sets it.
 -module(pyusdt_vm_trace_plan).
 
 -export([offered_probes/1, plan/3, nothing/0, any_module_probes/1, code_hash/0]).
@@ -97,7 +96,7 @@ flags('driver-control') -> [{ports, ports}, {ports, 'receive'}];
 flags('global-function-entry') -> [{processes, call}];
 flags(_) -> [].
 
-%% ---- what the controlling process is told ----
+%% ---- system messages ----
 
 monitor_events('port-busy', _) -> [busy_port];
 monitor_events('port-not_busy', _) -> [busy_port];
@@ -114,7 +113,7 @@ monitor_events(_, _) -> [].
 -define(OF_FUNCTIONS, ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
                        'nif-entry', 'nif-return']).
 
-%% @doc Those that somebody wants without naming a module.
+%% @doc The probes that a session wants without naming a module.
 -spec any_module_probes([atom()]) -> [atom()].
 any_module_probes(Probes) ->
     [Probe || Probe <- Probes, lists:member(Probe, ?OF_FUNCTIONS), pyusdt_nif:vm_any_module(Probe)].
@@ -148,7 +147,7 @@ patterns(Probes, Modules) ->
             nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0))},
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, all_call_patterns(Probes))).
 
-%% A NIF of prim_file's ends in an exception where an argument can not be.
+%% A NIF of prim_file ends in an exception if an argument is invalid.
 file_patterns(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- file_patterns(true, false)];
 file_patterns(true, false) -> [{{prim_file, Name, Arity}, [{'_', [], [?TAG]}], 0} || {Name, Arity} <- read_module_info(prim_file, nifs)];
 file_patterns(false, false) -> [].
@@ -169,7 +168,8 @@ call_patterns(Probes, Entries, Returns, Functions) ->
         {_, Return} -> [{MFA, match_specification(MFA, Return), 0} || MFA <- Functions(), is_there(MFA)]
     end.
 
-%% How long a call has waited in a server's queue is told by what the caller is in, so that is followed to its end.
+%% The time that a call has waited in a server's queue is known from the caller, so the call is
+%% followed to its end.
 call_patterns() ->
     Handles = ['gen_server-handle-entry', 'gen_server-handle-return'],
     [{ets, ['ets-entry'], ['ets-return'], fun table_functions/0},
@@ -188,7 +188,7 @@ match_specification({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'],
 match_specification(_, true) -> [{'_', [], [{exception_trace}]}];
 match_specification(_, false) -> true.
 
-%% Those whose first argument is a table.
+%% The functions whose first argument is a table.
 table_functions() ->
     [{ets, Name, Arity} || {Name, Arity} <- maps:get(ets, maps:from_list(list_bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
 
@@ -202,7 +202,7 @@ handler_functions() ->
     [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
                                                     {try_handle_continue, 3}, {try_dispatch, 4}]].
 
-%% Who names no module gets those of the option.
+%% A session that names no module gets those of the option.
 wanted_functions(Probe, Candidates, Modules) ->
     Open = pyusdt_nif:vm_any_module(Probe),
     [{Module, Function, Arity}
@@ -212,7 +212,7 @@ wanted_functions(Probe, Candidates, Modules) ->
                                  false -> pyusdt_nif:vm_functions(Probe, Module, Functions)
                              end].
 
-%% A return is traced only where somebody wants it: it breaks tail calls.
+%% A return is traced only if a session wants it, because that breaks tail calls.
 make_patterns(Entries, Returns) ->
     Of_returns = to_list(Returns),
     Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- to_list(Entries) ++ Of_returns]),

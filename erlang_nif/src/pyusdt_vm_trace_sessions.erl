@@ -1,10 +1,8 @@
-%% @doc Plans in trace sessions (OTP 27 and later): one for the flags of processes and ports, one for each kind of
-%% pattern, since a session's tracer has one state.
+%% @doc Sets plans by trace sessions (OTP 27 and later): one for the flags of processes and ports,
+%% and one for each kind of pattern, since a session's tracer has one state.
 %%
-%% In:  the plan before and the one that is wanted; the sessions of the former.
-%% Out: the sessions of the latter, and sentences about what could not be.
-%% Always: other sessions are not touched; ending a session takes all away that it set. The module `trace' is called by
-%% its name's value, since older OTPs have none.
+%% Other sessions stay unchanged. The end of a session removes everything that it set. The module
+%% `trace' is called through a variable, since older OTPs do not have it.
 -module(pyusdt_vm_trace_sessions).
 
 -export([change/3, is_there/2]).
@@ -87,7 +85,7 @@ switch_flags(Session, On, Flags) ->
     all_at_once(process, Session, On, [Flag || {processes, Flag} <- Flags]),
     all_at_once(port, Session, On, [Flag || {ports, Flag} <- Flags]).
 
-%% Each call goes through all processes.
+%% Each call visits all processes.
 all_at_once(_Function, _Session, _On, []) -> ok;
 all_at_once(Function, Session, On, Flags) -> call_each(Function, [[Session, all, On, Flags]]).
 
@@ -96,7 +94,7 @@ set_tokens(_Session, #{tokens := Same}, #{tokens := Same}) ->
 set_tokens(Session, _Old, #{tokens := Tokens}) ->
     call_trace(send, [Session, case Tokens of true -> ?TOKEN; false -> true end, []]).
 
-%% ---- garbage collection, which two sessions can not trace in one process (OTP's issue 11624) ----
+%% ---- garbage collection, which two sessions cannot trace in one process (OTP's issue 11624) ----
 
 without_collection(Flags, Sessions) ->
     Collection = {processes, garbage_collection},

@@ -1,16 +1,15 @@
-%% @doc Sets the trace flags and patterns of a plan, and takes them away.
+%% @doc Sets and removes the trace flags and patterns of a plan ({@link pyusdt_vm_trace_plan}).
 %%
-%% In:  a plan ({@link pyusdt_vm_trace_plan}), what was set before.
-%% Out: what is set now, and sentences about what could not be.
-%% Always: what another tool traces stays its own. From OTP 27 on all is in trace sessions of ours ({@link
-%% pyusdt_vm_trace_sessions}). Before, what is set is the whole node's ({@link pyusdt_vm_trace_bifs}).
+%% What another tool traces stays its own. From OTP 27 on a plan is set in trace sessions ({@link
+%% pyusdt_vm_trace_sessions}), before that globally ({@link pyusdt_vm_trace_bifs}). The result has
+%% sentences about everything that could not be set.
 -module(pyusdt_vm_trace_set).
 
 -export([nothing/0, set_plan/3, clear_plan/1, is_intact/1]).
 
 -export_type([armed/0]).
 
--type set() :: #{atom() => term()}. % by the tracer's state: a session, or the patterns that are ours
+-type set() :: #{atom() => term()}. % by the tracer's state: a session, or our patterns
 -opaque armed() :: {none | pyusdt_vm_trace_plan:plan(), set()}.
 
 -spec nothing() -> armed().
@@ -53,7 +52,7 @@ implementation() ->
 plan_or_nothing(none) -> pyusdt_vm_trace_plan:nothing();
 plan_or_nothing(Plan) -> Plan.
 
-%% The names of those that are open, which their events do not tell.
+%% The names of open ports, which their events do not have.
 register_ports() ->
     [ok = pyusdt_nif:vm_port(Port, Owner, Name)
      || Port <- erlang:ports(), {connected, Owner} <- [erlang:port_info(Port, connected)],

@@ -1,9 +1,9 @@
-%% dyntrace is OTP's module to whoever calls it.
+%% dyntrace behaves as OTP's module.
 -module(dyntrace_tests).
 
 -include_lib("eunit/include/eunit.hrl").
 
-%% OTP's, wherever ours stands in the code path.
+%% OTP's, wherever ours is in the code path.
 otp_beam() ->
     filename:join([code:lib_dir(runtime_tools), "ebin", "dyntrace.beam"]).
 
@@ -63,8 +63,8 @@ discards_as_tracer() ->
     ?assertEqual([ok || _ <- Kinds],
                  [apply(dyntrace, list_to_atom("trace" ++ Kind), [send, [], self(), term, #{}]) || Kind <- Kinds]).
 
-%% The upgrade that a start in a release is: over code with OTP's own library, and over our own. (OTP's goes over none,
-%% so ours leaves first.)
+%% The upgrade that the start of a release is: over code with OTP's own library, and over our own.
+%% (OTP's upgrades none, so ours is removed first.)
 loads_over_otps() ->
     code:purge(dyntrace),
     code:delete(dyntrace),

@@ -1,4 +1,4 @@
-%% erltrace traces this node. pydtrace is the one on PATH.
+%% erltrace traces this node, with the pydtrace on PATH.
 -module(erltrace_SUITE).
 
 -include_lib("stdlib/include/assert.hrl").
@@ -53,7 +53,7 @@ wrong_option(_) ->
     ?assertEqual({error, {dtrace, "<<\"strsize\">>, 8: an option and its value are strings"}}, erltrace:setopt(H, <<"strsize">>, 8)),
     {error, {dtrace, _}} = erltrace:open(#{options => #{"strsiz" => "1"}}).
 
-%% What can not be is refused before anything starts, by name, and nobody crashes.
+%% Wrong options are refused before anything starts, by name, without a crash.
 wrong_options(_) ->
     process_flag(trap_exit, true),
     Wrong = [{#{batch => 0}, "option batch: it is a number from 1 to 4294967295, not 0"},
@@ -92,7 +92,7 @@ options_of_all_kinds(_) ->
     receive {erltrace, Server, {records, [{probe, _, [16#e9]}]}} -> ok end,
     receive {erltrace, Server, {over, exited, 0}} -> ok end.
 
-%% A probe that is not there: waited for, or refused; and taken when it has come.
+%% A probe that does not exist: waited for, or refused; and traced once it exists.
 strict(_) ->
     Script = "nobody$target:::has-it { trace(arg0); }",
     {ok, Waits} = erltrace:script(Script),
@@ -242,7 +242,7 @@ what_is_not_taken_is_counted(_) ->
     [dyntrace:p(N) || N <- lists:seq(1, 10)],
     ok = erltrace:stop(H),
     ?assertMatch({ok, [{probe, _, 1}, {probe, _, 2}, {probe, _, 3}, {lost, 7}]}, erltrace:consume(H)),
-    ?assertEqual({ok, [{count, [], 10}]}, erltrace:walk(H)), % who reads slowly loses records, not counts
+    ?assertEqual({ok, [{count, [], 10}]}, erltrace:walk(H)), % a slow reader loses records, not counts
     ok = erltrace:close(H).
 
 command_is_traced(_) ->
@@ -292,7 +292,7 @@ pydtrace_is_killed(_) ->
     os:cmd("kill -9 " ++ program(H)),
     receive {'DOWN', Monitor, process, H, Reason} -> ?assertEqual({pydtrace, 137}, Reason) end,
     ?assertMatch({error, {dtrace, _}}, erltrace:walk(H)),
-    true = is_boolean(dyntrace:p(1)). % this node goes on
+    true = is_boolean(dyntrace:p(1)). % this node continues
 
 no_pydtrace(_) ->
     ?assertEqual({error, {dtrace, "there is no program /nowhere/pydtrace that can be run, which the option pydtrace names"}},
@@ -320,7 +320,8 @@ stream(_) ->
     unlink(Server),
     exit(Server, shutdown).
 
-%% Nothing is sent beyond the credit; what waited comes with the next, and then the count of what did not find room.
+%% Nothing is sent beyond the credit. Waiting items come with the next credit, and then the count of
+%% those that did not fit.
 stream_without_credit(_) ->
     {ok, Server} = erltrace:start_link(?P " { trace(arg2); @ = count(); }",
                                        #{interval => infinity, credits => 2, batch => 1, buffer => 4}),
@@ -436,6 +437,6 @@ program(Server) ->
     {os_pid, Pid} = erlang:port_info(Port, os_pid),
     integer_to_list(Pid).
 
-%% There is no such process any more; one that nobody has waited for is a zombie at most.
+%% There is no such process any more; at most a zombie that its parent has not waited for.
 gone(Program) ->
     until(fun() -> os:cmd("ps -o stat= -p " ++ Program) end, fun(State) -> State =:= "" orelse hd(State) =:= $Z end).

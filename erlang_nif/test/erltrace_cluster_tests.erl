@@ -1,4 +1,4 @@
-%% What reaches the nodes of a cluster, without a node: connections that say nothing, or name nobody.
+%% Connections of a cluster that send nothing, or name no node; without a node.
 -module(erltrace_cluster_tests).
 
 -include_lib("eunit/include/eunit.hrl").

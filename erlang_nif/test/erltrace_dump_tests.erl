@@ -1,4 +1,4 @@
-%% The longest queues of processes that wait for something else, and their stacks.
+%% The longest message queues of waiting processes, and their stacks.
 -module(erltrace_dump_tests).
 
 -include_lib("eunit/include/eunit.hrl").

@@ -1,4 +1,5 @@
-%% pyusdt_instrument while nobody traces, without the libraries. What tracers see is tested from outside (tests/erlang).
+%% pyusdt_instrument while nothing is traced, without the libraries. tests/erlang has the tests with
+%% tracers.
 -module(pyusdt_instrument_tests).
 
 -include_lib("eunit/include/eunit.hrl").
@@ -34,7 +35,7 @@ wrong_options() ->
 
 what_fails_is_counted() ->
     Fail = fun() -> pyusdt_instrument:count_failures(here, fun() -> error({badmatch, secret}) end) end,
-    ?assertEqual(failed, Fail()), % and nobody counts
+    ?assertEqual(failed, Fail()), % and nothing counts
     ok = pyusdt_instrument:enable(#{parts => []}),
     [failed, failed] = [Fail(), Fail()],
     failed = pyusdt_instrument:count_failures(there, fun() -> throw("text") end),
@@ -48,7 +49,7 @@ requests_are_off() ->
     ?assertEqual({false, false, false}, {pyusdt_http_requests:is_known(Key), pyusdt_http_requests:set_route(Key, <<"/">>), pyusdt_http_requests:done(Key, 200, 0)}),
     ?assertEqual(stop, pyusdt_logger_h:filter(#{level => info, msg => {string, "a"}, meta => #{}}, [])).
 
-%% No request waits for the server: what it could not make once it can not make again.
+%% No request waits for the server: a probe that could not be made once is not tried again.
 probes_that_can_not_be_had() ->
     ok = pyusdt_instrument:enable(#{parts => []}),
     ok = pyusdt_instrument:disable(),

@@ -1,4 +1,5 @@
-%% The functions of pyusdt while nobody traces, and the tags. What tracers see is tested from outside (tests/erlang).
+%% The functions of pyusdt while nothing is traced, and the tags. tests/erlang has the tests with
+%% tracers.
 -module(pyusdt_tests).
 
 -include_lib("eunit/include/eunit.hrl").
@@ -6,7 +7,8 @@
 available_test() ->
     ?assert(pyusdt:available()).
 
-%% Every arity of p and pn, with all integers, all strings, and what can be neither: nobody listens, so false.
+%% Every arity of p and pn, with all integers, all strings, and impossible arguments: nothing is
+%% traced, so false.
 off_test_() ->
     Values = [[], [1], ["a"], [1, 2], [1, "a"], ["a", "b"], [1, 2, "a"], [undef, 2, 3], [1, 2, 3, 4],
               ["a", "b", <<"c">>, ["d", $e]], [1, "a", "b", "c", "d"], [1, 2, 3, 4, 5], [1, 2, "a", "b", "c", "d"],
@@ -24,7 +26,7 @@ number_test_() ->
      || {Number, Answer} <- [{0, false}, {950, false}, {951, error}, {1023, error}, {1024, badarg}, {-1, badarg},
                              {1 bsl 64, badarg}, {a, badarg}, {1.0, badarg}]].
 
-%% At once, with the rule for who shows it: erl_error does, for the shell and the reports of crashes.
+%% Immediately, with the rule for erl_error, which shows it in the shell and in crash reports.
 wrong_names_test_() ->
     Rule = "its name is a letter or _",
     [[?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:provider(Name) end, Rule))
@@ -141,7 +143,8 @@ seen_by_another() ->
     Other ! {self(), look},
     receive {Other, Seen} -> Seen end.
 
-%% New code over old, then the old one purged, while processes on every scheduler fire: nobody is killed or fails.
+%% New code over old, then the old one purged, while processes on every scheduler fire: none is
+%% killed or fails.
 upgrade_while_firing_test_() ->
     {timeout, 60, fun() ->
         Firing = [spawn_monitor(fun fire_until_told/0) || _ <- lists:seq(1, 2 * erlang:system_info(schedulers))],

@@ -1,4 +1,4 @@
-%% What is traced for which probes. What tracers see of it is tested from outside (tests/erlang/test_erlang_vm.py).
+%% The plans for probes. tests/erlang/test_erlang_vm.py has the tests with tracers.
 -module(pyusdt_vm_tests).
 
 -include_lib("eunit/include/eunit.hrl").
@@ -6,7 +6,7 @@
 plan(Probes) ->
     pyusdt_vm_trace_plan:plan(Probes, [], #{functions => [], long => 100, large => 10000000}).
 
-%% Every probe that is given comes from a flag, a pattern, or what the controlling process is told.
+%% Every offered probe comes from a flag, a pattern, or a message to the controlling process.
 every_probe_has_a_source_test() ->
     Nothing = pyusdt_vm_trace_plan:nothing(),
     Of_functions = ['local-function-entry', 'function-return', 'bif-entry', 'bif-return', 'nif-entry', 'nif-return'],

@@ -1,4 +1,4 @@
-/* Probes of the application's own providers: see _core_c/app_providers.h. */
+/* Probes of application providers (see app_providers.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/app_providers.h"
 
@@ -85,7 +85,7 @@ struct app_firing {
     struct pyusdt_firing firing;
 };
 
-/* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
+/* Argument i: the value of the call, or NULL if it is absent or no tracer reads it. */
 static PyObject *read_value(const struct app_firing *app_firing, unsigned i, PyObject *const *args,
                             Py_ssize_t nargs)
 {
@@ -180,8 +180,9 @@ PyObject *pyusdt_app_probe_fire(const struct pyusdt_app_probe *app, PyObject *co
         Py_RETURN_FALSE;
     pyusdt_detect_tasks_sometimes();
     if ((app_firing.firing.reads & ALL_ARGUMENTS) >> app->nargs != 0)
-        pyusdt_firing_no_more(&app_firing.firing,
-                              app->nargs); /* seldom: who reads more than a probe has? */
+        pyusdt_firing_no_more(
+            &app_firing.firing,
+            app->nargs); /* seldom: a tracer rarely reads more arguments than a probe has */
     if (!fire_plain(&app_firing, args, nargs)) {
         pyusdt_exception_save(&saved);
         fire_general(&app_firing, args, nargs);

@@ -1,8 +1,10 @@
-/* Probes of the application's own providers: from Python's arguments to the site and the rings.
+/*
+ * Probes of application providers: from Python's arguments to the probe site and the rings.
  *
- * In:      what define() was given: the provider's name, each probe's name and the types of its arguments.
- * Out:     an event a call, its arguments converted to those types, each in its own place.
- * Always:  as for the user-trace probes (_core_c/fire.h): nothing is raised but in strict mode, nothing converted unread. */
+ * - Each argument is converted to the type that define() was given for it.
+ * - As for the user-trace probes (fire.h), exceptions are raised in strict mode only, and unread
+ *   arguments are not converted.
+ */
 #ifndef PYUSDT_CORE_APP_PROVIDERS_H
 #define PYUSDT_CORE_APP_PROVIDERS_H
 
@@ -25,7 +27,8 @@ void pyusdt_app_probe_free(struct pyusdt_app_probe *app);
 PyObject *pyusdt_app_probe_fire(const struct pyusdt_app_probe *app, PyObject *const *args,
                                 Py_ssize_t nargs);
 
-/* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types, names of the arguments: str or None)]) -> (probes, path, why). */
+/* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types, names
+ * of the arguments: str or None)]) -> (probes, path, why). */
 PyObject *pyusdt_app_provider_define(PyObject *context, PyObject *args);
 
 /* METH_VARARGS: check_provider(name) -> None, or ValueError. */

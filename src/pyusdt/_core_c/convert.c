@@ -1,4 +1,4 @@
-/* Python objects as the strings of an event: see _core_c/convert.h. */
+/* Converts Python objects to the strings of an event (see convert.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/convert.h"
 
@@ -21,13 +21,14 @@ static void set_absent(struct pyusdt_string *string)
     string->length = 0;
 }
 
-/* `size` bytes somewhere.  terminated: data[size] may be read and is NUL, and data lives long enough. */
+/* `size` bytes somewhere. terminated: data[size] may be read and is NUL, and data lives long
+ * enough. */
 static void set_bytes(struct pyusdt_string *string, const char *data, size_t size, int terminated)
 {
     uint32_t length = pyusdt_text_length(data, size);
 
     string->length = length;
-    /* this look at the NUL also brings its page into memory, which may begin with it */
+    /* this check of the NUL also brings its page into memory, which may begin with it */
     if (terminated && *(const volatile char *)(data + length) == '\0') {
         string->address = data;
     } else {
@@ -37,7 +38,8 @@ static void set_bytes(struct pyusdt_string *string, const char *data, size_t siz
     }
 }
 
-/* One character's UTF-8 at `at` (4 bytes must be free); a surrogate is a question mark.  Returns the bytes written. */
+/* One character's UTF-8 at `at` (4 bytes must be free); a surrogate is a question mark. Returns
+ * the bytes written. */
 static size_t encode_character(char *at, Py_UCS4 c)
 {
     if (c < 0x80) {
@@ -66,8 +68,8 @@ static size_t encode_character(char *at, Py_UCS4 c)
     return 4;
 }
 
-/* A str's UTF-8 up to its first NUL or `room` bytes.  Written here rather than by CPython, which would encode all of
- * a long string and keep the result with it. */
+/* A str's UTF-8 up to its first NUL or `room` bytes. Written here rather than by CPython, which
+ * would encode all of a long string and keep the result with it. */
 static size_t encode_str(char *at, size_t room, PyObject *str)
 {
     Py_ssize_t characters = PyUnicode_GET_LENGTH(str);

@@ -1,10 +1,11 @@
-/* Python objects as the strings of an event.
+/*
+ * Converts any Python object, or NULL (absent), to a string of an event.
  *
- * In:      any object, or NULL (absent).
- * Out:     address and length of its text: bytes up to the first NUL, at most PYUSDT_MAX_STRING of them, cut on a
- *          character boundary, with a NUL behind them, all in resident memory.
- * Always:  no exception is left pending and none that was pending is seen: the caller has put it aside.  What can not
- *          be converted is absent. */
+ * - The result is the text up to its first NUL, at most PYUSDT_MAX_STRING bytes, truncated on a
+ *   character boundary and followed by a NUL, in resident memory.
+ * - The caller has saved a pending exception. None is left pending.
+ * - An object that cannot be converted is absent.
+ */
 #ifndef PYUSDT_CORE_CONVERT_H
 #define PYUSDT_CORE_CONVERT_H
 
@@ -18,7 +19,8 @@
 #include "_core_c/event_context.h"
 #include "pyusdt.h"
 
-/* An int modulo 2^64.  Most are small, and read here: CPython's function takes many times as long. */
+/* An int modulo 2^64. Most are small, and read here: CPython's function takes many times as
+ * long. */
 static inline uint64_t pyusdt_integer_modulo_64(PyObject *number)
 {
 #if PY_VERSION_HEX >= 0x030c0000
@@ -31,8 +33,9 @@ static inline uint64_t pyusdt_integer_modulo_64(PyObject *number)
     return PyLong_AsUnsignedLongLongMask(number);
 }
 
-/* The text that an object has as it is needed: an ASCII str and bytes, if not too long; NULL and None are absent.  No
- * code of the application's runs, and the text lives as long as the object.  0: anything else. */
+/* The text that an object has as it is needed: an ASCII str and bytes, if not too long; NULL and
+ * None are absent. No code of the application's runs, and the text lives as long as the object.
+ * 0: anything else. */
 static inline int pyusdt_string_set_plain(PyObject *object, uint64_t *address, uint32_t *length)
 {
     const char *text;
@@ -61,33 +64,37 @@ static inline int pyusdt_string_set_plain(PyObject *object, uint64_t *address, u
     return 1;
 }
 
-/* A text before it is put into form: where the application's code runs (str(), a buffer's export), if any does. */
+/* A text before it is put into form: where the application's code runs (str(), a buffer's
+ * export), if any does. */
 struct pyusdt_text_source {
     PyObject *text; /* str or bytes, or NULL */
     PyObject *held; /* the same where it belongs to the source, else NULL */
     Py_buffer view; /* view.obj is NULL where the text is none of the above */
 };
 
-/* str and bytes-like objects are taken as they are, None is absent, any other object is str(object).  The object must
- * live until the source is closed. */
+/* str and bytes-like objects are taken as they are, None is absent, any other object is
+ * str(object). The object must live until the source is closed. */
 void pyusdt_text_source_open(struct pyusdt_text_source *source, PyObject *object);
 void pyusdt_text_source_close(struct pyusdt_text_source *source);
 
-/* A text in form.  Large, so none stands on the stack while code of the application runs, which may fire again. */
+/* A text in form. It is large, so none is on the stack while code of the application runs, which
+ * may fire again. */
 struct pyusdt_string {
     const char *address; /* NULL: absent */
     uint32_t length;
     char buffer[PYUSDT_MAX_STRING + 1]; /* the text where no object has it as it is needed */
 };
 
-/* str in UTF-8 (what can not be encoded is ?), bytes as they are.  Lives as long as the source is open. */
+/* str in UTF-8 (characters that cannot be encoded are ?), bytes as they are. Lives as long as the
+ * source is open. */
 void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_source *source);
 
-/* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if nobody wants it. */
+/* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if no tracer
+ * wants it. */
 void pyusdt_string_set_proc(struct pyusdt_string *string, int wanted,
                             const struct pyusdt_task *task);
 
-/* Drops the pending exception; a Ctrl-C that it stands for is raised again, outside of the probe. */
+/* Drops the pending exception; a KeyboardInterrupt is raised again, outside of the probe. */
 void pyusdt_swallow_exception(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an event tells besides its caller's arguments: see _core_c/event_context.h. */
+/* The tag and the task of an event (see event_context.h). */
 #include "_core_c/event_context.h"
 
 #include "_core_c/convert.h"
@@ -112,7 +112,8 @@ static PyObject *load_acquire(PyObject **place)
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
 
-/* Where there is no GIL, another thread may do the same at the same time.  Whether the place is filled now. */
+/* Where there is no GIL, another thread may do the same at the same time. Whether the place is
+ * filled now. */
 static int set_once(PyObject **place, PyObject *module_name, const char *attribute)
 {
     PyObject *none = NULL, *value;
@@ -127,8 +128,9 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
     return 1;
 }
 
-/* Looks for the functions of asyncio and greenlet.  While a module is missing, only a change in the number of loaded modules makes
- * it worth looking again: a look costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
+/* Finds the functions of asyncio and greenlet. While a module is missing, it is looked up again
+ * only after the number of loaded modules has changed, since a lookup costs a fifth of an event.
+ * current_task is set last: a thread that sees it sees the other, too. */
 static void find_functions(struct pyusdt_context *context)
 {
     Py_ssize_t loaded;

@@ -1,8 +1,10 @@
-/* What an event tells besides its caller's arguments: the tag and the asyncio task or greenlet, of one interpreter.
+/*
+ * What an event carries besides its arguments: the tag, and the asyncio task or greenlet, of one
+ * interpreter.
  *
- * In:      the context variable that tags.py keeps the tag in.
- * Out:     strong references to the tag (bytes), and to the task's number and name, or NULL where there is none.
- * Always:  no exception is left pending; asyncio and greenlet are looked for among the loaded modules, never imported. */
+ * - Results are strong references or NULL. No exception is left pending.
+ * - asyncio and greenlet are looked up among the loaded modules, never imported.
+ */
 #ifndef PYUSDT_CORE_EVENT_CONTEXT_H
 #define PYUSDT_CORE_EVENT_CONTEXT_H
 
@@ -17,8 +19,8 @@ struct pyusdt_context {
     PyObject *current_task;
     PyObject *current_greenlet; /* greenlet.getcurrent, once it is loaded; else NULL */
     PyObject *modules; /* the dict of loaded modules, the same as long as the interpreter lives */
-    Py_ssize_t
-        modules_seen; /* how many modules were loaded when asyncio or greenlet was not among them */
+    /* how many modules were loaded when asyncio or greenlet was not among them */
+    Py_ssize_t modules_seen;
     PyObject *events_name, *tasks_name, *get_name, *greenlet_name; /* interned */
     PyObject *task_numbers;                                        /* dict: task_numbers.c */
 };

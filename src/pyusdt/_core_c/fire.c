@@ -1,4 +1,4 @@
-/* One event of a user-trace probe: see _core_c/fire.h. */
+/* Fires one event of a user-trace probe (see fire.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/fire.h"
 
@@ -23,8 +23,9 @@ static int set_plain(struct pyusdt_firing *firing, unsigned arg, PyObject *objec
                                    &firing->args.value[arg], &firing->args.length[arg]);
 }
 
-/* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
- * noinline: the frame is large, and must not stand below what the application runs for other events. */
+/* The usual event: every text is there already, nothing of the application's runs for it. 0: not
+ * so, nothing is done. noinline: the frame is large, and must not stand below what the
+ * application runs for other events. */
 __attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing,
                                                 const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)

@@ -1,9 +1,10 @@
-/* One event of a user-trace probe, from Python's arguments to the site and the rings.
+/*
+ * Fires one event of a user-trace probe, from Python's arguments to the probe site and the rings.
  *
- * In:      the probe's index and the caller's values, each in its place.
- * Out:     True if the event was offered to somebody, else False.
- * Always:  an exception is raised in strict mode only; one that is pending stays as it is.  Nobody listening: nothing
- *          is converted.  Else only what somebody reads is. */
+ * - The result is True if the event was offered to a tracer, else False.
+ * - Exceptions are raised in strict mode only. A pending exception stays as it is.
+ * - Only arguments that a tracer reads are converted.
+ */
 #ifndef PYUSDT_CORE_FIRE_H
 #define PYUSDT_CORE_FIRE_H
 
@@ -12,8 +13,8 @@
 #include "_core_c/event_context.h"
 #include "target/sites.h"
 
-/* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others
- * fire. */
+/* pyusdt.strict(): types are checked, on or off. One flag for the process: any thread may change
+ * it while others fire. */
 extern int pyusdt_strict_flag __attribute__((visibility("hidden")));
 
 static inline int pyusdt_is_strict(void)
@@ -33,12 +34,14 @@ static inline int pyusdt_is_call_needed(unsigned probe)
     return __builtin_expect(pyusdt_enabled(probe) || pyusdt_is_strict(), 0);
 }
 
-/* The general and the numbered probes, with the arguments of p(): up to four integers, then up to four strings.  None
- * counts as what it stands among.  A fifth string is dropped, or an exception in strict mode. */
+/* The general and the numbered probes, with the arguments of p(): up to four integers, then up to
+ * four strings. None counts as the kind of its neighbours. A fifth string is dropped, or an
+ * exception in strict mode. */
 PyObject *pyusdt_fire_arguments(struct pyusdt_context *context, unsigned probe,
                                 PyObject *const *args, Py_ssize_t nargs);
 
-/* The same with each value in its place.  tag: NULL for the context's.  values: NULL for absent ones. */
+/* The same with each value in its place. tag: NULL for the context's. values: NULL for absent
+ * ones. */
 PyObject *pyusdt_fire_values(struct pyusdt_context *context, unsigned probe, PyObject *tag,
                              PyObject *const values[PYUSDT_VALUES]);
 

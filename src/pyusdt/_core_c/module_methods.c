@@ -1,4 +1,4 @@
-/* The callables that cost next to nothing while a probe is off: see _core_c/module_methods.h. */
+/* The module's functions that cost almost nothing while a probe is off (see module_methods.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/module_methods.h"
 
@@ -245,7 +245,7 @@ int pyusdt_module_add_methods(PyObject *module)
     if (context->probe_type == NULL || context->wrapped_type == NULL)
         goto out;
     numbers = PyDictProxy_New(
-        context->task_numbers); /* for who reads them from outside; nobody writes by it */
+        context->task_numbers); /* for readers from outside; never written through */
     Py_INCREF(context->probe_type);
     Py_INCREF(context->tag_variable);
     if (numbers == NULL || add_object(module, "Probe", (PyObject *)context->probe_type) < 0 ||

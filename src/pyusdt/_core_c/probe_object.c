@@ -1,4 +1,4 @@
-/* Probe objects: see _core_c/probe_object.h. */
+/* Probe objects (see probe_object.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/probe_object.h"
 
@@ -18,9 +18,9 @@
 struct probe {
     PyObject_HEAD vectorcallfunc vectorcall;
     struct pyusdt_context *context;
-    struct pyusdt_probe_site
-        site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
-    struct pyusdt_test test;        /* for who asks in C */
+    /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
+    struct pyusdt_probe_site site;
+    struct pyusdt_test test;        /* for callers in C */
     unsigned max_arguments_of_call; /* arguments of a call; what is more is an error, on or off */
     struct pyusdt_app_probe *app;   /* NULL: a user-trace probe */
 };
@@ -73,8 +73,8 @@ static inline int has_work(const struct probe *self)
     return __builtin_expect(is_enabled(self) || pyusdt_is_strict(), 0);
 }
 
-/* What pyusdt_test_of() copies, while the probe lives. The system's dtrace alone knows whether it is attached to its sites:
- * there a test is true at any time. */
+/* What pyusdt_test_of() copies, while the probe lives. The system's dtrace alone knows whether
+ * it is attached to its sites: there a test is true at any time. */
 static PyObject *probe_test(PyObject *object, PyObject *unused)
 {
     static const uint16_t perhaps = 1;
@@ -97,7 +97,8 @@ static PyObject *fire_probe(const struct probe *self, PyObject *const *args, Py_
     return pyusdt_fire_arguments(self->context, self->site.index, args, nargs);
 }
 
-/* Of an own provider's probe with names: puts what keywords gave into the values' places. The number of values, -1 with an exception. */
+/* Of an own provider's probe with names: puts what keywords gave into the values' places. The
+ * number of values, -1 with an exception. */
 static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, PyObject **values)
 {
@@ -167,8 +168,8 @@ static PyObject *fire_result(const struct probe *self, PyObject *result)
     return fire_probe(self, args, nargs);
 }
 
-/* The function is the application's, but runs only while somebody traces: what it raises ends here, and the event is
- * fired without arguments. */
+/* The function is the application's, but runs only while the probe is traced. An exception ends
+ * here, and the event is fired without arguments. */
 static PyObject *probe_lazy(PyObject *object, PyObject *function)
 {
     const struct probe *self = (struct probe *)object;
@@ -194,8 +195,8 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
     return fired;
 }
 
-/* Two ways out, by a jump: what is returned while the probe is off then waits for no load.  (A compiler would make one
- * of them, by arithmetic; without the GIL that took half as long again.) */
+/* Two ways out, by a jump: what is returned while the probe is off then waits for no load. (A
+ * compiler would make one of them, by arithmetic; without the GIL that took half as long again.) */
 static int probe_bool(PyObject *self)
 {
     if (__builtin_expect(!is_enabled((struct probe *)self), 1))

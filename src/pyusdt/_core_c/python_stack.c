@@ -1,4 +1,4 @@
-/* The Python stack of a firing: see _core_c/python_stack.h. */
+/* The Python stack of a firing (see python_stack.h). */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/python_stack.h"
 
@@ -178,7 +178,7 @@ static PyThreadState *find_thread(void)
                : NULL;
 }
 
-/* Whether C called the interpreter for it; from 3.12 on a frame of no function says so. */
+/* Whether C called the interpreter for it; from 3.12 on a frame without a function marks that. */
 static int is_entry(const char *frame)
 {
 #if PY_VERSION_HEX >= 0x030c0000
@@ -201,9 +201,9 @@ static uint32_t read_stack(uint64_t *words, uint32_t most)
          frame = read_pointer(frame, layout.frame_previous)) {
         PyCodeObject *code = read_code(frame);
         if (code == NULL) {
+            /* what C put there when it called the interpreter */
             if (n > 0)
-                words[n - 1] |=
-                    PYUSDT_FRAME_ENTRY; /* what C put there when it called the interpreter */
+                words[n - 1] |= PYUSDT_FRAME_ENTRY;
             continue;
         }
         if (n == most) {

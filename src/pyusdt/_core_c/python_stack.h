@@ -1,9 +1,14 @@
-/* The Python stack of the thread that fires a probe, for the sessions that want it (include/pyusdt.h, "stacks").
+/*
+ * The Python stack of the thread that fires a probe, for sessions that want it (include/pyusdt.h,
+ * "stacks").
  *
- * In:      the interpreter's own chain of frames, by the one table of its offsets (pystack/cpython_offsets.h).
- * Out:     for each function its place and line, the innermost first.
- * Always:  a function's names are written once, while its code lives, and what is remembered of code is freed with it: a name is
- *          right, or absent.  A thread that does not hold the interpreter, and one of a sub-interpreter, has no frames. */
+ * It reads the interpreter's chain of frames, by the same table of offsets as the unwinder, and
+ * gives a location and a line for each function, the innermost first.
+ *
+ * - The names of a function are written once while its code object lives, and are freed with it. A
+ *   name is right or absent.
+ * - A thread that does not hold the interpreter, and a thread of a sub-interpreter, has no frames.
+ */
 #ifndef PYUSDT_CORE_PYTHON_STACK_H
 #define PYUSDT_CORE_PYTHON_STACK_H
 

@@ -1,4 +1,4 @@
-/* The remarks of a process with Python in it (include/pyusdt.h), each at a place of its own. */
+/* The remarks of a Python process (include/pyusdt.h), each with its own number. */
 #ifndef PYUSDT_CORE_REMARKS_H
 #define PYUSDT_CORE_REMARKS_H
 

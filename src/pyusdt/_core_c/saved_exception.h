@@ -1,6 +1,10 @@
-/* The exception that is pending while a probe fires (there is one in an except clause of C code, say): put aside before
- * anything of Python's is called for the event, and back when it is done.  Where there is none, nothing has to be put
- * back: what is called for the event leaves none behind. */
+/*
+ * Saves the exception that is pending while a probe fires (in an except clause of C code, for
+ * example), and restores it afterwards.
+ *
+ * Without a pending exception there is nothing to restore, since the code that is called for an
+ * event leaves none behind.
+ */
 #ifndef PYUSDT_CORE_SAVED_EXCEPTION_H
 #define PYUSDT_CORE_SAVED_EXCEPTION_H
 

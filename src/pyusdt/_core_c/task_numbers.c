@@ -1,8 +1,11 @@
-/* The numbers of asyncio tasks and greenlets: see _core_c/task_numbers.h.
+/*
+ * The numbers of asyncio tasks and greenlets (see task_numbers.h).
  *
- * They stand in a dictionary by the tasks' addresses, each beside a weak reference, whose callback takes both out before the
- * address can be another task's.  A dictionary by weak references would need a new one for each look, which costs thrice as
- * much; an attribute of the task's would be seen by the application. */
+ * A dictionary maps the address of a task to its number and a weak reference. The callback of the
+ * reference removes the entry before another task can get the address. A dictionary by weak
+ * references would allocate one for each lookup and cost three times as much; an attribute of the
+ * task would be visible to the application.
+ */
 #include "_core_c/task_numbers.h"
 
 #include "_core_c/saved_exception.h"
@@ -17,8 +20,8 @@ static PyObject *remove_ended(PyObject *place, PyObject *Py_UNUSED(reference))
     Py_RETURN_NONE;
 }
 
-/* In microseconds, or one more than the last: a forked child goes on with its parent's, and so does the next one, which may have
- * the same process id. */
+/* In microseconds, or one more than the last. A forked child continues with its parent's numbers,
+ * and so does the next child, which may have the same process id. */
 static uint64_t next_number(void)
 {
     static uint64_t last;
@@ -59,7 +62,7 @@ static PyObject *add_entry(PyObject *numbers, PyObject *address, PyObject *task,
     return entry;
 }
 
-/* New reference to the entry, or NULL: there is none, perhaps with an exception. */
+/* New reference to the entry, or NULL: not found, perhaps with an exception. */
 static PyObject *find_entry(PyObject *numbers, PyObject *address)
 {
     PyObject *entry = PyDict_GetItemWithError(numbers, address);
@@ -104,7 +107,8 @@ static PyObject *read_name(PyObject *greenlet)
     return name;
 }
 
-/* The name is asked for once: it costs more than the event, with an exception where there is none. */
+/* The name is read once: that costs more than the event, and raises an exception if there is none.
+ */
 static PyObject *add_greenlet(PyObject *numbers, PyObject *address, PyObject *greenlet)
 {
     PyObject *name, *entry;
@@ -153,7 +157,8 @@ static PyObject *call_loaded(const char *module_name, const char *function_name,
     return result;
 }
 
-/* The running asyncio task of the thread's loop; *has_loop: whether there is one.  New reference, or NULL, perhaps with an exception. */
+/* The running asyncio task of the thread's loop; *has_loop: whether there is one. New reference,
+ * or NULL, perhaps with an exception. */
 static PyObject *running_task(int *has_loop)
 {
     PyObject *loop = call_loaded("asyncio.events", "_get_running_loop", NULL), *task = NULL;
@@ -167,7 +172,8 @@ static PyObject *running_task(int *has_loop)
     return task;
 }
 
-/* Whether another one has fired on this thread before.  before: the thread's; now: an address, or NULL for none. */
+/* Whether another one has fired on this thread before. before: the thread's; now: an address, or
+ * NULL for none. */
 static int is_another(const void **before, const void *now)
 {
     if (*before == NULL)
@@ -189,7 +195,7 @@ static void detect_several(int with_tasks)
     if (PyErr_Occurred())
         PyErr_Clear();
     are_several = is_another(&task_before, task) || is_another(&greenlet_before, greenlet);
-    Py_XDECREF(task); /* who runs does not end now */
+    Py_XDECREF(task); /* a running task does not end now */
     Py_XDECREF(greenlet);
     pyusdt_exception_restore(&saved);
     if (are_several &&

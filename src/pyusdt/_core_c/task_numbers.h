@@ -1,9 +1,12 @@
-/* The numbers of asyncio tasks and greenlets, by which those of one name are told apart.
+/*
+ * The numbers by which asyncio tasks and greenlets of the same name differ.
  *
- * In:      a task or a greenlet, as it fires.
- * Out:     its number in decimal digits, from its first firing that somebody reads to its end.
- * Always:  no number is given twice, be it in a process or to a later process that gets its id: each is at least the time.
- *          Nothing is kept of a task that has ended, and the task itself is not changed. */
+ * - A task has its number, in decimal digits, from its first firing that a tracer reads until its
+ *   end.
+ * - No number is used twice, neither in a process nor in a later process with the same id: each is
+ *   at least the time.
+ * - Nothing is stored for a task that has ended, and the task itself is not changed.
+ */
 #ifndef PYUSDT_CORE_TASK_NUMBERS_H
 #define PYUSDT_CORE_TASK_NUMBERS_H
 
@@ -11,22 +14,24 @@
 
 #define PYUSDT_FIRST_TASK_CHECKS 64
 #define PYUSDT_TASK_CHECK_EACH \
-    1024 /* of the firings behind them: a look costs as much as three firings */
+    1024 /* of the later firings: a check costs as much as three firings */
 #define PYUSDT_TASKS_REPORTED UINT32_MAX
 
 /* New reference to bytes, or NULL with an exception. */
 PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task);
 
-/* Fills in the number and the name of a greenlet.  The first greenlet of a thread is the thread itself: nothing is filled in.
- * An exception may be pending. */
+/* Fills in the number and the name of a greenlet. The first greenlet of a thread is the thread
+ * itself: nothing is filled in. An exception may be pending. */
 void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
                             struct pyusdt_task *task);
 
-/* Once two asyncio tasks or greenlets of one thread have fired, tells so those tracers whose scripts have self-> variables, which are
- * the thread's.  Called at each firing: looks at the first ones and at a few of the others, until it is told. */
+/* Reports, once two asyncio tasks or greenlets of one thread have fired, to tracers whose scripts
+ * have self-> variables, since these belong to the thread. Called at each firing. Checks the first
+ * firings and a few of the others, until it has reported. */
 void pyusdt_detect_tasks(void);
 
-/* The same for greenlets alone, where coroutines tell of their turns themselves.  Called at the first event of each function. */
+/* The same for greenlets only, if coroutines report their turns themselves. Called at the first
+ * event of each function. */
 void pyusdt_detect_greenlets(void);
 
 static inline void pyusdt_detect_tasks_sometimes(void)

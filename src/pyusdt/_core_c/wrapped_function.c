@@ -1,4 +1,4 @@
-/* Functions with a probe around them: see _core_c/wrapped_function.h. */
+/* Functions with a probe around them (see wrapped_function.h). */
 #include "_core_c/wrapped_function.h"
 
 #include <stddef.h>

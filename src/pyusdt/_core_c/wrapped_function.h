@@ -1,7 +1,10 @@
-/* Functions with a probe around them: what @probe.wrap makes.
+/*
+ * Functions with a probe around them: the result of @probe.wrap.
  *
- * Always:  while the probe is off a call is the function's own call and one test; attributes that are not set on it are
- *          the function's, so inspect and asyncio take it for what it wraps. */
+ * - While the probe is off, a call costs the call of the function and one test.
+ * - Attributes that are not set on the object are the function's, so inspect and asyncio treat it
+ *   as the function.
+ */
 #ifndef PYUSDT_CORE_WRAPPED_FUNCTION_H
 #define PYUSDT_CORE_WRAPPED_FUNCTION_H
 
@@ -9,8 +12,8 @@
 
 PyTypeObject *pyusdt_wrapped_type(void);
 
-/* METH_VARARGS with a context as self: wrapped(probe, function, observed): calls function while the probe is off, else
- * observed. */
+/* METH_VARARGS with a context as self: wrapped(probe, function, observed): calls function while
+ * the probe is off, else observed. */
 PyObject *pyusdt_wrapped_new(PyObject *context, PyObject *args);
 
 /* METH_O: Probe.wrap. */

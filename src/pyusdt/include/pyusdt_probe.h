@@ -1,15 +1,16 @@
 /*
- * The is-enabled test of a probe, inline, for extension modules in C and Cython (docs/guide/providers.md).
- *
- * In:  a probe object of Python: pyusdt.probe(…), pyusdt.Provider(…).probe(…).
- * Out: whether a tracer listens. Firing is a call of the object, as from Python.
+ * The is-enabled test of a probe, inline, for extension modules in C and Cython
+ * (docs/guide/providers.md).
  *
  *     static struct pyusdt_test on;
  *     pyusdt_test_of(probe, &on)                  once, with the GIL; -1 with an exception
  *     if (pyusdt_is_on(&on)) …                    anywhere, from any thread, without the GIL
  *
- * Always: what a test was filled with stays right as long as the process lives, and in its forked children. The answer is a
- * hint, as `if probe:` is: a probe may fire once after it was switched off.
+ * The probe is an object of Python: pyusdt.probe(…), pyusdt.Provider(…).probe(…). To fire, call the
+ * object, as in Python.
+ *
+ * - A test stays valid as long as the process lives, and in its forked children.
+ * - The answer is a hint, like `if probe:`. A probe may fire once after it was switched off.
  */
 #ifndef PYUSDT_PROBE_H
 #define PYUSDT_PROBE_H

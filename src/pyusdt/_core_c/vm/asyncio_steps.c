@@ -1,8 +1,11 @@
-/* asyncio's tasks: created, running, suspended, done.  See _core_c/vm/python_provider.h.
+/*
+ * Events of asyncio tasks: created, running, suspended, done (see python_provider.h).
  *
- * A task runs in steps, each of them a call of the event loop's Handle._run; so a step is seen once, whatever chain of coroutines it
- * resumes, and the same in every version of CPython.  Loops that are not asyncio's own (uvloop) have other handles: what they run
- * is not seen, and that is said.  No attribute is read by the program's code: names and states are those of asyncio's own class. */
+ * - A task runs in steps, each a call of the event loop's Handle._run. A step is seen once,
+ *   whatever chain of coroutines it resumes, and in the same way in every version of CPython.
+ * - Event loops with their own handles (uvloop) are not seen. A remark reports that.
+ * - No attribute is read by code of the program: names and states are those of asyncio's own class.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
@@ -17,7 +20,7 @@
      PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define CREATE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_TASK_CREATE) | PYUSDT_VM_BIT(PYUSDT_VM_TASK_DONE))
 #define TEXTS 4
-#define MAX_DEPTH 200 /* of a chain of awaits that is looked through */
+#define MAX_DEPTH 200 /* of a chain of awaits that is followed */
 
 enum end { RETURNED, RAISED, CANCELLED };
 
@@ -35,7 +38,8 @@ static PyObject *read_attribute(PyObject *object, const char *name)
     return value;
 }
 
-/* What a method of C gives, or, where asyncio is the one in Python, what the attribute is; new reference, or NULL. */
+/* What a method of C gives, or, where asyncio is the one in Python, what the attribute is; new
+ * reference, or NULL. */
 static PyObject *read_method_or_attribute(PyObject *task, const char *method, const char *name)
 {
     PyObject *function = read_attribute(task, method), *value = NULL;
@@ -80,7 +84,7 @@ static PyObject *find_innermost(PyObject *coroutine)
     return coroutine;
 }
 
-/* Its qualified name; of what is not Python's own coroutine, its type's.  New reference, or NULL. */
+/* Its qualified name; of what is not Python's own coroutine, its type's. New reference, or NULL. */
 static PyObject *read_name(PyObject *coroutine)
 {
     if (coroutine == NULL)
@@ -111,7 +115,7 @@ static void find_type(void)
         task_type = (PyTypeObject *)Py_NewRef(type);
 }
 
-/* The task whose step a handle's callback is; new reference, or NULL: it is another callback. */
+/* The task whose step is a handle's callback; new reference, or NULL: another callback. */
 static PyObject *find_task(PyObject *handle)
 {
     PyObject *callback = read_attribute(handle, "_callback"), *task = NULL;
@@ -139,7 +143,7 @@ static int is_pending(PyObject *task)
     return unfinished;
 }
 
-/* Its exception, without asyncio's taking note that somebody has asked for it; new reference, or NULL. */
+/* Its exception, without marking it as retrieved for asyncio; new reference, or NULL. */
 static PyObject *read_exception(PyObject *task)
 {
     PyObject *exception = read_attribute(task, "_exception");
@@ -159,7 +163,7 @@ static enum end read_end(PyObject *task, PyObject *exception)
     return cancelled ? CANCELLED : exception != NULL ? RAISED : RETURNED;
 }
 
-/* How many wait for it, or have asked to be told of its end. */
+/* The number of tasks and callbacks that wait for its end. */
 static uint64_t count_waiters(PyObject *task)
 {
     PyObject *callbacks = read_attribute(task, "_callbacks");
@@ -211,8 +215,8 @@ static void close_values(struct task_values *task_values)
         Py_XDECREF(task_values->texts[i]);
 }
 
-/* What the task waits for: the name of a task, or the type of another future; new reference, or NULL: nothing, it only lets others
- * run. */
+/* What the task waits for: the name of a task, or the type of another future; new reference, or
+ * NULL: nothing, it only lets others run. */
 static PyObject *read_awaited(PyObject *task)
 {
     PyObject *future = read_attribute(task, "_fut_waiter"), *name = NULL;
@@ -275,8 +279,7 @@ static PyObject *call_run(PyObject *before, PyObject *const *args, Py_ssize_t n)
     uint64_t waiters = 0;
 
     if (task != NULL) {
-        waiters =
-            count_waiters(task); /* its end takes them away, and nobody else runs until then */
+        waiters = count_waiters(task); /* its end removes them, and no other code runs until then */
         fire_task(PYUSDT_VM_TASK_RUN, task, 0);
     }
     result = PyObject_Vectorcall(before, args, (size_t)n, NULL);
@@ -289,7 +292,8 @@ static PyObject *call_run(PyObject *before, PyObject *const *args, Py_ssize_t n)
     return result;
 }
 
-/* BaseEventLoop.create_task: (self, coroutine, *, name, …) -> task; one that begins eagerly may have ended by then. */
+/* BaseEventLoop.create_task: (self, coroutine, *, name, …) -> task; one that begins eagerly may
+ * have ended by then. */
 static PyObject *call_create_task(PyObject *before, PyObject *const *args, Py_ssize_t n,
                                   PyObject *names)
 {

@@ -1,14 +1,16 @@
-/* Other programs that a program with the provider starts: the provider goes on into those that it is to be in.  See _core_c/vm/python_provider.h.
+/*
+ * Carries the provider python into other programs that this program starts (see python_provider.h).
  *
- * In:      PYUSDT_VM_INTO as pyusdt.vm.inject_env has written it, and the folder of the sitecustomize that reads it (vm_follow).
- * Out:     the same variables in the environment of a program that this process becomes (os.exec…), and of a Python that it starts;
- *          where the provider stays behind, a hint for the tracer, for the case that nothing fires.
- * Always:  os.environ is as it was, and so is what any other program finds in its environment.  What fails here changes nothing:
- *          then the program is started as it would be without us.
+ * PYUSDT_VM_INTO, as pyusdt.vm.into writes it, and the folder of the sitecustomize that reads it
+ * are put into the environment of a program that this process becomes (os.exec…), and of a Python
+ * that it starts. If the provider does not follow, a hint explains that to the tracer.
  *
- * Whom it is for stands first in PYUSDT_VM_INTO:
- *   a process id   this process, and what it becomes
- *   0              also the Pythons whose end their starter waits for: subprocess.run() and call(), processes of multiprocessing
+ * - os.environ, and the environment of any other program, stay unchanged.
+ * - A failure changes nothing: the program starts as it would without pyusdt.
+ *
+ * The first word of PYUSDT_VM_INTO says for which processes it is meant:
+ *   a process id   this process, and the program that it becomes
+ *   0              also the Pythons whose end the parent waits for: subprocess.run() and call(), multiprocessing
  *   children       every Python that is started
  */
 #define PY_SSIZE_T_CLEAN
@@ -31,7 +33,7 @@
 #define PATH "PYTHONPATH="
 
 static enum { SCOPE_NONE, SCOPE_PROCESS, SCOPE_WAITED_FOR, SCOPE_CHILDREN } scope;
-static pid_t scope_pid; /* where whom is ITSELF */
+static pid_t scope_pid; /* if scope is ITSELF */
 static char *into;      /* INTO and its value */
 static char *folder;
 
@@ -91,9 +93,10 @@ static int is_python_in(PyObject *paths)
     return found;
 }
 
-/* ---- who waits for it ---- */
+/* ---- which parent waits for it ---- */
 
-/* What a frame's function says of it: 1 or 0; -1: no more than that the next one has to be asked. */
+/* What a frame's function says of it: 1 or 0; -1: no more than that the next one has to be
+ * asked. */
 static int function_waits(const char *module, const char *function)
 {
     if (strcmp(module, "subprocess") == 0)
@@ -120,7 +123,8 @@ static int frame_waits(PyFrameObject *frame)
     return waits;
 }
 
-/* Whether the function of the library's that the program has called returns when what it starts has ended, or sees to that at its end. */
+/* Whether the function of the library's that the program has called returns when what it starts
+ * has ended, or sees to that at its end. */
 static int is_waited_for(void)
 {
     PyFrameObject *frame = PyEval_GetFrame();
@@ -268,7 +272,7 @@ static PyObject *make_environment(PyObject *environment)
     return dict;
 }
 
-/* ---- what a tracer is told ---- */
+/* ---- remarks for tracers ---- */
 
 /* An option with which Python takes nothing from its environment; 0: none. */
 static char find_isolating_option(PyObject *words)
@@ -351,7 +355,8 @@ static void set_hint(PyObject *argv, const char *what, int injected, int waited)
 
 /* ---- what starts programs ---- */
 
-/* One of these, called with another argument in the place of one of its own (stolen; NULL: as it was called). */
+/* One of these, called with another argument in the place of one of its own (stolen; NULL: as it
+ * was called). */
 static PyObject *call_with(PyObject *before, PyObject *const *args, Py_ssize_t n, PyObject *names,
                            int at, PyObject *other)
 {
@@ -409,7 +414,7 @@ static PyObject *call_execv(PyObject *before, PyObject *const *args, Py_ssize_t 
     return result;
 }
 
-/* Whether the provider goes into a Python that is started now; where it does not, that is told. */
+/* Whether the provider follows into a Python that is started now; if not, a remark reports that. */
 static int is_injected(PyObject *argv)
 {
     int waited = is_waited_for(),
@@ -490,7 +495,7 @@ PyObject *pyusdt_vm_inject_children(PyObject *Py_UNUSED(self), PyObject *args)
             : scope_pid == 0                   ? SCOPE_WAITED_FOR
                                                : SCOPE_PROCESS;
     Py_XDECREF(
-        PyImport_ImportModule("_posixsubprocess")); /* before anybody else has its function */
+        PyImport_ImportModule("_posixsubprocess")); /* before any other code has its function */
     PyErr_Clear();
     pyusdt_vm_patch_set(&execve_hook, 1);
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)

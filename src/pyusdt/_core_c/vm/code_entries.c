@@ -1,9 +1,13 @@
-/* A code object's place, which lives as long as it does: see _core_c/vm/python_provider.h.
+/*
+ * An entry for each code object, which lives as long as the code object (see python_provider.h).
  *
- * From CPython 3.12 on in a table of ours, by the code's address; a watcher tells when code goes.  Entries are added by one atomic
- * step, are never moved and never freed, only used again, so finding one takes no lock: code that runs is alive, and its entry with
- * it.  Before, in the code object itself (co_extra), under the GIL.  (Without the GIL two threads that set a code's extra at the same
- * time free what the other has, in CPython 3.13 and 3.14.) */
+ * - From CPython 3.12 on the entries are in a table by the address of the code; a code watcher
+ *   reports its end. Entries are added by one atomic operation, never moved or freed, only used
+ *   again. Finding one takes no lock, because code that runs is alive, and so is its entry.
+ * - Before 3.12 the entry is in the code object itself (co_extra), under the GIL. Without the GIL,
+ *   in CPython 3.13 and 3.14, two threads that set the extra of a code object at the same time free
+ *   each other's data.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
@@ -23,7 +27,7 @@ static struct pyusdt_vm_entry *find_entry(struct pyusdt_vm_entry *entry, const P
     return entry;
 }
 
-/* Nobody uses it: its code was not running. */
+/* No thread uses it: its code was not running. */
 static void free_entry(struct pyusdt_vm_entry *entry)
 {
     free(entry->place.texts);
@@ -79,7 +83,7 @@ void pyusdt_vm_place_set_module(struct pyusdt_vm_place *place, PyObject *module)
         Py_DECREF(module);
 }
 
-/* With the GIL: no code goes meanwhile but by what fn does. */
+/* With the GIL: no code object is freed meanwhile, except by fn. */
 void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place),
                          void *arg)
 {
@@ -93,7 +97,7 @@ void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt
         }
 }
 
-/* Who takes stacks does not start us before: most programs never need it. */
+/* For stacks, the table is not started before this: most programs never need it. */
 static int is_started(void)
 {
     if (watcher >= 0 || pyusdt_vm_code_start() == 0)

@@ -1,9 +1,13 @@
-/* Code as places: see _core_c/vm/python_provider.h.
+/*
+ * Which sessions want an event at a code object (see python_provider.h).
  *
- * A code object's place is found by code_entries.c; a function of C has its own, by its PyMethodDef, for ever.  A place holds the
- * sessions that want each probe there, as they were when the patterns had `generation`; its texts are made once, when the first
- * session wants it.  Without the GIL several threads ask for a place at the same time: each has an answer of its own, one of them
- * keeps his, and nobody waits. */
+ * - The entry of a code object comes from code_entries.c. A C function has its own, by its
+ *   PyMethodDef, for ever.
+ * - An entry stores the sessions that want each probe there, as of the patterns' `generation`. Its
+ *   texts are made when the first session wants it.
+ * - Without the GIL several threads may compute an answer at the same time. One of the answers is
+ *   stored, and no thread waits.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
@@ -15,8 +19,7 @@
 #include "_core_c/task_numbers.h"
 
 #define HINTS_MAX 3
-#define FUNCTION_TABLE \
-    4096 /* functions of C that are remembered; more are looked up at each call */
+#define FUNCTION_TABLE 4096 /* C functions that are remembered; others are looked up at each call */
 
 /* ---- names ---- */
 
@@ -74,14 +77,15 @@ static int make_texts(struct pyusdt_vm_place *place, const struct names *names)
     return 1;
 }
 
-/* What an event needs besides the sessions that want it; only theirs needs a number. 0 where there is no memory. */
+/* What an event needs besides the sessions that want it; only theirs needs a number. 0 where
+ * there is no memory. */
 static int complete_place(struct pyusdt_vm_place *place, const struct names *names, int line,
                           int numbered)
 {
     if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !make_texts(place, names))
         return 0;
     if (numbered &&
-        __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
+        __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same for every caller */
         __atomic_store_n(&place->number,
                          pyusdt_place(names->module.address, names->function.address,
                                       names->file.address, (uint32_t)line),
@@ -89,7 +93,7 @@ static int complete_place(struct pyusdt_vm_place *place, const struct names *nam
     return 1;
 }
 
-/* Which sessions want a probe here; the flight recorder only beside a tracer. */
+/* Which sessions want a probe here; the flight recorder only together with a tracer. */
 static uint64_t find_sessions(unsigned index, const struct names *names)
 {
     uint64_t sessions = pyusdt_place_wanted(index, names->module.address, names->function.address);
@@ -97,7 +101,7 @@ static uint64_t find_sessions(unsigned index, const struct names *names)
     return (sessions & PYUSDT_VM_TRACERS) != 0 ? sessions : 0;
 }
 
-/* An answer, kept with the place, unless another thread does that just now. */
+/* Stores an answer with the entry, unless another thread does that at the same time. */
 static void store_answer(struct pyusdt_vm_place *place, const uint64_t *sessions,
                          uint32_t generation, unsigned first, unsigned end)
 {
@@ -121,7 +125,7 @@ static uint64_t update_place(struct pyusdt_vm_place *place, const struct names *
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES] = {0}, any = 0;
 
     for (unsigned probe = first; probe < end; probe++)
-        if (pyusdt_vm_index(probe) != 0) /* else this version can not have it */
+        if (pyusdt_vm_index(probe) != 0) /* else this version does not have it */
             any |= sessions[probe] = find_sessions(pyusdt_vm_index(probe), names);
     if ((any != 0 || pyusdt_vm_is_attached(asked)) && !complete_place(place, names, line, any != 0))
         memset(sessions, 0, sizeof sessions);
@@ -135,7 +139,7 @@ static int is_wanted_by_usdt(const struct pyusdt_vm_place *place, enum pyusdt_py
     return pyusdt_vm_is_attached(probe) && __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* The answer that is kept; 0: it is an old one, or was given before a USDT tracer came. */
+/* The stored answer; 0: it is outdated, or older than a USDT tracer. */
 static int read_answer(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe,
                        uint64_t *sessions)
 {
@@ -158,7 +162,7 @@ static PyObject *read_qualified_name(const PyCodeObject *code)
 #endif
 }
 
-/* __name__ of the module whose code the running frame is; borrowed, or NULL. */
+/* __name__ of the module of the running frame's code; borrowed, or NULL. */
 static PyObject *read_running_module(void)
 {
     PyObject *globals = PyEval_GetGlobals();
@@ -171,7 +175,8 @@ static PyObject *read_running_module(void)
     return name;
 }
 
-/* A tracer that misspelt this one sees nothing fire: it is told then.  Few, since each is kept for the life of the process. */
+/* A tracer that misspelt this name sees nothing fire, so a remark reports it. Few, since each
+ * remark lives as long as the process. */
 __attribute__((noinline)) static void set_hint(const struct names *names,
                                                enum pyusdt_pyvm_probe probe)
 {
@@ -216,7 +221,7 @@ int pyusdt_vm_is_code_wanted(struct pyusdt_vm_place *place, PyCodeObject *code, 
     uint64_t sessions = 0;
 
     if (module == NULL)
-        return 0; /* nobody has asked for it yet */
+        return 0; /* not asked for yet */
     open_names(&names, module, read_qualified_name(code), code->co_filename);
     for (unsigned probe = 0; probe < PYUSDT_VM_CODE_PROBES && sessions == 0; probe++)
         if ((probes & PYUSDT_VM_BIT(probe)) != 0 && pyusdt_vm_index(probe) != 0 &&
@@ -335,7 +340,8 @@ static void offer_at_code(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe p
              place->texts->module.address, sessions);
 }
 
-/* Those who only want to know of it do from here on.  Leaves the others in *sessions, and returns what they want. */
+/* Counts for the sessions that only want counts. Leaves the others in *sessions, and returns their
+ * demand. */
 static inline uint32_t fire_bare(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place,
                                  uint64_t *sessions)
 {
@@ -420,7 +426,7 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-/* Finds the place once more: what would be kept for this costs the many that do without. */
+/* Finds the location once more: storing it would cost the many calls that do without. */
 __attribute__((noinline)) static void
 fire_monitored_with_arguments(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
                               uint64_t sessions, uint32_t demand)
@@ -553,8 +559,9 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
 {
     const PyMethodDef *method = find_method(callable);
     struct pyusdt_vm_place *place = method != NULL ? find_function_place(method) : NULL;
-    uint64_t sessions =
-        ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
+    /* no room for one more place: the event is offered without one, which the core counts as a
+     * drop */
+    uint64_t sessions = ~0ull;
     const struct pyusdt_vm_texts *texts;
     uint32_t number, demand;
     struct pyusdt_string file;

@@ -1,10 +1,12 @@
-/* Functions' events by a frame hook (PEP 523), before CPython 3.12: see _core_c/vm/python_provider.h.
+/*
+ * Events of functions by a frame hook (PEP 523), before CPython 3.12 (see python_provider.h).
  *
- * In:      the frames that the interpreter is about to run, while the hook is in.
- * Out:     function-entry and function-return; a frame that nobody wants costs the look at its code's place.
- * Always:  a hook of another tool stays where it is: then, and where a thread's stack of C gets short, there is no hook, and profile
- *          functions (profile_trace.c) do the same at a higher price.  CPython 3.11 runs calls of Python code without the stack of C unless
- *          there is a hook: a program that recurses must not notice.
+ * - It fires function-entry and function-return. For other frames it costs one check of the code's
+ *   entry.
+ * - The hook of another tool stays in place. Then, and while a thread's C stack gets short, profile
+ *   functions (profile_trace.c) do the same at a higher price.
+ * - CPython 3.11 calls Python functions without the C stack unless there is a hook. A recursive
+ *   program must not notice.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +32,7 @@ typedef PyFrameObject frame_type;
 #define THREADS 64    /* whose stacks are remembered */
 #define STACK_SHARE 4 /* hooked calls use a quarter of a thread's stack, not more */
 
-static int on; /* else the hook, where somebody calls it still, does nothing */
+static int on; /* otherwise the hook, if it is still called, does nothing */
 
 /* ---- how deep it is ---- */
 
@@ -47,7 +49,7 @@ static void measure_stack(struct bounds *each, uint64_t thread)
     *each = (struct bounds){thread, lowest + size - size / STACK_SHARE, lowest + size};
 }
 
-/* Where the stack can not be found out, and on one that is not the thread's own, it always is. */
+/* If the stack cannot be found out, or is not the thread's own, it always is. */
 static int is_deep(const PyThreadState *thread)
 {
     struct bounds *each = &bounds[thread->id % THREADS];
@@ -68,7 +70,8 @@ static int read_offset(const frame_type *frame)
     return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));
 }
 
-/* The call of a generator function makes the generator, whose frame is another, and runs when it is asked for something. */
+/* A call of a generator function makes the generator, whose frame is another one. It runs when a
+ * value is requested. */
 static int only_makes_generator(const frame_type *frame)
 {
     return pyusdt_vm_is_generator(frame->f_code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
@@ -85,7 +88,8 @@ static int has_yielded(const frame_type *frame)
     return _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE;
 }
 
-/* The frame is on the thread's stack for as long as an event is made: before and after it runs it is not. */
+/* The frame is on the thread's stack for as long as an event is made: before and after it runs
+ * it is not. */
 static frame_type *put_on_stack(PyThreadState *thread, frame_type *frame)
 {
     frame_type *before = frame->previous;
@@ -153,7 +157,7 @@ static enum pyusdt_vm_exit read_exit(const frame_type *frame, PyCodeObject *code
                                                               : PYUSDT_VM_RETURNED;
 }
 
-/* Whether somebody wants to know when it ends. */
+/* Whether a session wants its return. */
 static int fire_entry(PyThreadState *thread, frame_type *frame, int thrown)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = frame->f_code};
@@ -222,7 +226,7 @@ static PyObject *run_frame(PyThreadState *thread, frame_type *frame, int thrown)
         return _PyEval_EvalFrameDefault(thread, frame, thrown);
     Py_INCREF(code);
     result = _PyEval_EvalFrameDefault(thread, frame, thrown);
-    if (on) /* else the profile function has told of it, or nobody wants it any more */
+    if (on) /* otherwise the profile function has reported it, or no session wants it any more */
         fire_return(thread, frame, code, result);
     Py_DECREF(code);
     return result;

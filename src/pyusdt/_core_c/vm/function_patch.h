@@ -1,9 +1,10 @@
-/* A function of C in the place of one of the interpreter's own Python functions, while somebody wants it.
+/*
+ * Replaces one of the interpreter's Python functions by a C function, while a tracer wants it.
  *
- * In:      where the function is, and ours, which gets what was there as its self, and calls it.
- * Out:     ours in its place, or what was there.
- * Always:  no frame is added to a traceback; it is taken out only where it still is what it was: another tool may have put its own
- *          around it. */
+ * - The C function gets the original as its self, and calls it. No frame is added to a traceback.
+ * - The replacement is removed only if it is still in place, since another tool may have wrapped
+ *   it.
+ */
 #ifndef PYUSDT_CORE_FUNCTION_PATCH_H
 #define PYUSDT_CORE_FUNCTION_PATCH_H
 
@@ -22,10 +23,11 @@ void pyusdt_vm_patch_set(struct pyusdt_vm_patch *hook, int wanted);
 
 /* ---- asyncio_steps.c ---- */
 
-/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is (pyusdt_vm_tasks_after_import). */
+/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is
+ * (pyusdt_vm_tasks_after_import). */
 void pyusdt_vm_tasks_set(uint32_t wanted);
 
-/* Whether asyncio, or an event loop that is not its own, is looked for. */
+/* Whether to look for asyncio, or for an event loop that is not asyncio's own. */
 int pyusdt_vm_tasks_needs_import_hook(void);
 
 /* A module has been imported: is it what is waited for? */

@@ -1,15 +1,20 @@
-/* Code's events by sys.monitoring, from CPython 3.12 on: see _core_c/vm/python_provider.h.
+/*
+ * Events of code by sys.monitoring, from CPython 3.12 on (see python_provider.h).
  *
- * Events are set for all code; a location that no session wants answers DISABLE and is not seen again until the patterns change.
- * sys.monitoring.restart_events() would undo that of every tool, so beside others our own locations alone are armed again
- * (rearm_own).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
+ * - Events are set for all code. A location that no session wants returns DISABLE and is not seen
+ *   again until the patterns change.
+ * - sys.monitoring.restart_events() would enable the locations of every tool. If there are other
+ *   tools, only our own locations are enabled again (rearm_ours).
+ * - Events that cannot be disabled (unwinding, exceptions, calls) check the location each time.
+ */
 #include "_core_c/vm/python_provider.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
 
 #include "_core_c/saved_exception.h"
 
-/* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Who takes an id without looking begins at 3. */
+/* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Tools that take
+ * an id without checking begin at 3. */
 static const int tools[] = {4, 3};
 #define TOOL "pyusdt" /* our name there */
 
@@ -37,15 +42,16 @@ static const struct pyusdt_pyvm_kind kinds[] = {
     [LINE] = {PYUSDT_VM_LINE, 0, PYUSDT_VM_LINE_GIVEN},
 };
 
-/* Events of exceptions can not be switched off where they are. */
+/* Events of exceptions cannot be disabled at a location. */
 static inline PyObject *fire_event(PyObject *const *args, int kind)
 {
     return pyusdt_vm_fire_monitored(&kinds[kind], args,
                                     kind == THROW || kind == UNWIND ? Py_None : disable);
 }
 
-/* Functions of Cython that tell of themselves do so with an exception set, too: that which is thrown into a generator is, when it is
- * resumed.  With one set a callback can not succeed, so ours fails by this one, which goes on from there as it would have. */
+/* Functions of Cython report their events with an exception set, too: the one that is thrown into a
+ * generator, when it is resumed. A callback cannot succeed with an exception set, so ours fails
+ * with this one, which continues from there as it would have. */
 typedef PyObject *event_fn(PyObject *const *args, int which);
 
 __attribute__((noinline, cold)) static PyObject *
@@ -65,8 +71,8 @@ static inline PyObject *call_back(event_fn *fn, PyObject *const *args, int which
                                                          : fn(args, which);
 }
 
-/* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START (PY_RESUME) is on there, too: so it stays
- * where a line is wanted. */
+/* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START
+ * (PY_RESUME) is on there, too: so it stays where a line is wanted. */
 #define LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
 
 /* The place of the code where a line of it is wanted, else NULL. */
@@ -91,8 +97,9 @@ static long event_bit(const char *name)
     return value;
 }
 
-/* CPython makes a code's table of lines anew when a second tool sets LINE there, and switches on again what the first has disabled.  So
- * beside other tools LINE is set for those codes alone where somebody wants it, when they are first entered. */
+/* CPython makes a code object's table of lines anew when a second tool sets LINE there, and enables
+ * again what the first tool has disabled. So if there are other tools, LINE is set only for wanted
+ * code objects, when they are first entered. */
 static int has_other_tools;
 
 static int set_local(PyCodeObject *code, long set);
@@ -188,14 +195,16 @@ static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, si
 
 enum call_end { CALLED, RETURNED, RAISED };
 
-/* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
+/* (code, offset, callable, first argument). What is called here may be another function next
+ * time: never DISABLE. */
 static PyObject *call_event(PyObject *const *args, int which)
 {
     enum pyusdt_pyvm_probe probe =
         which == CALLED ? PYUSDT_VM_C_FUNCTION_ENTRY : PYUSDT_VM_C_FUNCTION_RETURN;
 
     if (now_wanted &
-        PYUSDT_VM_BIT(probe)) /* CALL is on since those of its end come with it alone, too */
+        PYUSDT_VM_BIT(
+            probe)) /* CALL is on, since the events of its end come only together with it */
         pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_read_offset(args[1]),
                             which == RAISED ? PYUSDT_VM_UNWOUND : PYUSDT_VM_RETURNED);
     Py_RETURN_NONE;
@@ -243,8 +252,8 @@ static const struct {
 
 enum { EVENTS = sizeof events / sizeof events[0] };
 
-/* What the interpreter calls: an object that is nothing but its function, to which a call of it goes at once.  (A builtin function
- * counts the depth of recursion on the way, which takes a tenth of an event.) */
+/* What the interpreter calls: an object that is only its function, so that a call goes directly to
+ * it. (A builtin function counts the depth of recursion, which takes a tenth of an event.) */
 struct callback {
     PyObject_HEAD vectorcallfunc function;
 };
@@ -295,7 +304,7 @@ static PyObject *callback_new(vectorcallfunc function)
     return (PyObject *)made;
 }
 
-/* A call of sys.monitoring's whose result nobody needs. 0 or -1 with an exception. */
+/* A call of sys.monitoring without use of its result. 0 or -1 with an exception. */
 static int succeeded(PyObject *result)
 {
     Py_XDECREF(result);
@@ -354,7 +363,8 @@ static int load_module(void)
     return disable != NULL;
 }
 
-/* Whether the id is still ours: the program may have freed it, and another may have taken it. */
+/* Whether the id is still ours: the program may have freed it, and another tool may have taken it.
+ */
 static int has_tool(void)
 {
     PyObject *name = tool != 0 ? PyObject_CallMethod(monitoring, "get_tool", "i", tool) : NULL;
@@ -389,8 +399,9 @@ static int set_events(uint32_t wanted)
     return succeeded(PyObject_CallMethod(monitoring, "set_events", "il", tool, set));
 }
 
-/* Whether another tool has an id, and perhaps locations that it has disabled.  (Those above 5 are the interpreter's own.)  Without the
- * GIL code may go while ours is looked through, so there all tools' are armed again. */
+/* Whether another tool has an id, and perhaps locations that it has disabled. (Ids above 5 are the
+ * interpreter's own.) Without the GIL code may be freed while our table is read, so then the
+ * locations of all tools are enabled again. */
 static int finds_other_tools(void)
 {
 #ifdef Py_GIL_DISABLED
@@ -407,15 +418,16 @@ static int finds_other_tools(void)
     return found;
 }
 
-/* Events of one code alone: setting them has its instructions looked at again, at once, for what all tools want of it now. */
+/* Events of one code object: setting them makes the interpreter instrument its instructions again,
+ * immediately, for all tools. */
 static int set_local(PyCodeObject *code, long set)
 {
     return succeeded(
         PyObject_CallMethod(monitoring, "set_local_events", "iOl", tool, (PyObject *)code, set));
 }
 
-/* While none of our events is set for all code: one that nobody uses comes and goes, and the code has none of ours any more, so what was
- * disabled is armed when they are set again. */
+/* While none of our events is set for all code: an unused event is set and removed. The code then
+ * has none of our events any more, so disabled locations are enabled when they are set again. */
 static void disarm_code(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
     long lines =
@@ -439,7 +451,7 @@ static void update_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *p
     Py_DECREF(code);
 }
 
-/* Code that runs has places now, since it may not be entered again: a loop that goes on for ever. */
+/* Running code gets its locations now, because it may not be entered again: an endless loop. */
 static void add_running_code(void)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -463,7 +475,7 @@ static void add_running_code(void)
     PyErr_Clear();
 }
 
-/* Locations of ours in the code that somebody wants now; others' stay as they are. */
+/* Enables our locations in code that a session wants now; others stay as they are. */
 static int rearm_own(uint32_t wanted)
 {
     long other = event_bit("JUMP");
@@ -484,7 +496,7 @@ static int rearm_events(uint32_t wanted)
                            : succeeded(PyObject_CallMethod(monitoring, "restart_events", NULL));
 }
 
-/* Others have come, or are gone. */
+/* Other tools have come or gone. */
 static int other_tools_changed(void)
 {
     int before = has_other_tools;

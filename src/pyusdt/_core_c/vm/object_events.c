@@ -1,7 +1,11 @@
-/* Objects that begin and end, by PyRefTracer, from CPython 3.13 on (their end from 3.14 on).  See _core_c/vm/python_provider.h.
+/*
+ * Events of object creation and destruction by PyRefTracer: from CPython 3.13 on, destruction from
+ * 3.14 on (see python_provider.h).
  *
- * The interpreter calls in the middle of making or of freeing an object: nothing of Python's is called here, only the type is read.
- * The interpreter has one such function: that of another tool is left where it is. */
+ * - The interpreter calls while it makes or frees an object. So no Python code is called here; only
+ *   the type is read.
+ * - The interpreter has one such tracer. If another tool has set it, it stays.
+ */
 #include "_core_c/vm/python_provider.h"
 
 #include <string.h>

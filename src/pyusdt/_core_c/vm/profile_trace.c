@@ -1,9 +1,13 @@
-/* Code's events by a profile and a trace function of C, before CPython 3.12: see _core_c/vm/python_provider.h.
+/*
+ * Events of code by profile and trace functions in C, before CPython 3.12 (see python_provider.h).
  *
- * Functions and calls of C come by the profile function, lines and exceptions by the trace function; each is set in every thread
- * that has none of another tool, and in those that begin later (pyusdt_vm_code_set_thread).  Functions alone come by the frame hook where
- * there can be one (frame_hook.c): the interpreter runs each instruction slower while there is a profile function.  There is nothing
- * here that tells of an exception that is handled. */
+ * - Functions and calls of C functions come by the profile function, lines and exceptions by the
+ *   trace function. Each is set in every thread without another tool's function, and in new threads
+ *   (pyusdt_vm_code_thread).
+ * - If only functions are wanted, the frame hook is used if possible (frame_hook.c), because the
+ *   interpreter runs every instruction more slowly under a profile function.
+ * - Handled exceptions are not reported.
+ */
 #include "_core_c/vm/python_provider.h"
 
 #if PY_VERSION_HEX < 0x030c0000
@@ -16,8 +20,8 @@
 
 static uint32_t now_wanted; /* as last set */
 static int by_frames;       /* the frame hook is in: no profile function is needed */
-static int
-    without_frames; /* until nobody wants functions: the hook was too much for a thread's stack of C */
+/* until functions are no longer wanted: the hook was too much for a thread's C stack */
+static int without_frames;
 
 /* ---- frames ---- */
 
@@ -31,7 +35,8 @@ static int read_offset(PyFrameObject *frame)
 #endif
 }
 
-/* The function is entered: for the first time?  A generator of 3.11 has run the instructions that make it by then. */
+/* The function is entered: for the first time? A generator of 3.11 has run the instructions that
+ * make it by then. */
 static enum pyusdt_vm_entry_kind read_entry(PyFrameObject *frame, PyCodeObject *code)
 {
     if (!pyusdt_vm_is_generator(code))
@@ -115,7 +120,8 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     return 0;
 }
 
-/* info: (type, value, traceback), the value made or not: what is not made yet, nobody has caught as an object. */
+/* info: (type, value, traceback), with the value made or not. A value that is not made yet has not
+ * been caught as an object. */
 static void fire_raise(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
 {
     struct pyusdt_pyvm_event event = {
@@ -156,11 +162,12 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
 
 /* ---- in which threads ---- */
 
-struct others { /* tools that have a function of theirs where ours should be */
+struct others { /* tools that have their function in the place of ours */
     int profilers, tracers;
 };
 
-/* The ids of threads that have had functions of ours: where one is gone, another tool has come and gone since. */
+/* The ids of threads that have had our functions: if ours is missing there, another tool has come
+ * and gone since. */
 static struct {
     uint64_t profiled, traced; /* and 1; 0: none */
 } had_functions[64];
@@ -219,7 +226,8 @@ static struct others set_threads(void)
     return others;
 }
 
-/* The hook does not come back in the middle: a frame that has begun and has not told of it yet would be seen by neither. */
+/* The hook does not return in between: a frame that has begun and is not reported yet would be seen
+ * by neither. */
 void pyusdt_vm_fall_back_to_profile(void)
 {
     by_frames = 0;
@@ -269,7 +277,7 @@ int pyusdt_vm_code_must_check(void)
     return (now_wanted & BY_TRACE) != 0 || are_profiled();
 }
 
-/* One that came and went between two looks has left the place empty. */
+/* A tool that came and went between two checks has left the place empty. */
 void pyusdt_vm_code_end(void)
 {
     const PyThreadState *thread = PyThreadState_Get();

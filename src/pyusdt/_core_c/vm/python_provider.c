@@ -1,9 +1,12 @@
-/* The provider `python`: its probes, and when which of its parts are on.  See _core_c/vm/python_provider.h.
+/*
+ * The provider `python`: its probes, and which of its parts are on (see python_provider.h).
  *
- * The core's watcher calls when somebody begins or ends to trace; its thread takes the GIL then, and sets what is wanted.  It
- * stands still around os.fork() (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
- * ends before the interpreter does.  A child of a fork() in C starts it again when its main thread runs
- * Python code. */
+ * - The core's watcher calls when tracing begins or ends. Its thread then takes the GIL and
+ *   switches the parts.
+ * - The watcher's thread stops around os.fork(), because a forked child begins with one thread, and
+ *   CPython warns about more in the parent from 3.12 on. It ends before the interpreter does.
+ * - After a fork() in C, the child starts the thread again when its main thread runs Python code.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
@@ -19,7 +22,7 @@
 #define SITES \
     "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
 
-/* file, function, line, and what comes behind */
+/* file, function, line, and everything behind */
 #define LOCATION (TEXT(0) | TEXT(1))
 
 /* since: the minor version of CPython that it is there from */
@@ -54,17 +57,17 @@ static const struct {
 unsigned pyusdt_vm_indexes[PYUSDT_VM_PROBES];
 static unsigned first, published;
 static struct pyusdt_probe_site sites[PYUSDT_VM_PROBES]; /* in the table's order */
-static char sites_path[4096];                            /* of their object; "": there is none */
+static char sites_path[4096];                            /* of their object; "": none */
 uint32_t pyusdt_vm_attached;
 
 /* Of the main interpreter. */
-static const char *reasons[PYUSDT_VM_REASONS]; /* what can not be had now, for a person; or NULL */
+static const char *reasons[PYUSDT_VM_REASONS]; /* the unavailable parts, for a person; or NULL */
 static struct pyusdt_watch watch;
 static int enabled; /* by the program, which forks may interrupt */
 static int watching;
 static unsigned pauses; /* blocks, forks among them, that no thread of pyusdt's may run in */
-static unsigned
-    filtered; /* of them those that do not end: the program has set seccomp filters for one thread */
+/* of them those that do not end: the program has set seccomp filters for one thread */
+static unsigned filtered;
 static int is_pending; /* restart_watch() */
 static __thread int is_forking, has_gil_mutex;
 
@@ -98,7 +101,8 @@ static struct pyusdt_probe_def define_probe(enum pyusdt_pyvm_probe probe)
     return def;
 }
 
-/* Where there can be none (no cache for the object, no USDT on this system), the embedded engine has the probes all the same. */
+/* Where there can be none (no cache for the object, no USDT on this system), the embedded engine
+ * has the probes all the same. */
 static void make_sites(const struct pyusdt_probe_def *defs)
 {
     static const uint16_t nobody;
@@ -204,7 +208,8 @@ static void join_names(uint32_t set, char *names, size_t size)
                                      probes[probe].name);
 }
 
-/* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
+/* Sessions get the process's remarks. USDT tracers have none: for them the text is written once to
+ * the program's standard error. */
 void pyusdt_vm_set_reason(enum pyusdt_remark_slot part, uint32_t set, const char *why)
 {
     static uint32_t unreported; /* parts whose remark could not be set */
@@ -232,7 +237,8 @@ static int has_sub_interpreters(void)
     return PyInterpreterState_Head() != PyInterpreterState_Main();
 }
 
-/* One that has come stays reported while the probes are on, since what it ran was not seen. */
+/* A tool that has come stays reported while the probes are on, since the code that it ran was not
+ * seen. */
 static void report_sub_interpreters(void)
 {
     if ((applied & CODE_PROBES) == 0)
@@ -271,10 +277,12 @@ static void apply_demand(uint32_t wanted, uint32_t attached)
 
 /* ---- the watcher's thread ---- */
 
-/* The thread keeps one PyThreadState from its first call to its end.  PyGILState_Ensure() allocates a new one, and PyGILState_Release()
- * frees it, without the GIL.  While the main thread begins or ends the interpreter it puts another raw allocator in place for a moment
- * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one allocator frees what the other allocated.
- * So both are done while the thread that starts or stops the watcher waits. */
+/* The thread keeps one PyThreadState from its first call to its end. PyGILState_Ensure()
+ * allocates a new one, and PyGILState_Release() frees it, without the GIL. While the main thread
+ * begins or ends the interpreter it puts another raw allocator in place for a moment
+ * (_PyPathConfig_UpdateGlobal() after `site`), and with -X dev the process aborts when one
+ * allocator frees what the other allocated. So both are done while the thread that starts or
+ * stops the watcher waits. */
 static PyThreadState *watcher_state; /* of the watcher's thread */
 static _Atomic uint32_t has_begun;   /* it has its state */
 
@@ -311,7 +319,7 @@ static void on_ended(void)
         return;
     pthread_mutex_lock(&gil_mutex);
     state = PyGILState_Ensure();
-    PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has kept */
+    PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has stored */
     watcher_state = NULL;
     PyGILState_Release(state);
     pthread_mutex_unlock(&gil_mutex);
@@ -362,10 +370,12 @@ static int restart_watch(void *unused)
 
 /* ---- fork() in C ---- */
 
-/* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child().  The child has the watcher's PyThreadState,
- * but not its thread.  A pending call starts another; it runs with the first Python code of the child's main thread.  The parent adds
- * it before the fork, because another thread may hold the lock of the pending calls at the fork, and nobody would release it in the
- * child.  The same is true of the GIL's lock while the watcher waits for the GIL; so the fork takes `gil_mutex` first. */
+/* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child(). The
+ * child has the watcher's PyThreadState, but not its thread. A pending call starts another; it runs
+ * with the first Python code of the child's main thread. The parent adds it before the fork,
+ * because another thread may hold the lock of the pending calls at the fork, and no thread would
+ * release it in the child. The same is true of the GIL's lock while the watcher waits for the GIL;
+ * so the fork takes `gil_mutex` first. */
 static void before_fork(void)
 {
     PyThreadState *holder;
@@ -403,8 +413,9 @@ static void after_fork_in_child(void)
     if (!is_forking)
         return;
     pthread_mutex_init(&gil_mutex, NULL);
-    watcher_state =
-        NULL; /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState, too */
+    /* left as it is: from 3.12 on PyThreadState_Delete() takes the calling thread's PyGILState,
+     * too */
+    watcher_state = NULL;
     watching = 0;
 }
 
@@ -460,7 +471,8 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
         r = start_watch();
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
-    apply_demand(read_wanted(), read_attached()); /* who traces already sees the next call */
+    apply_demand(read_wanted(),
+                 read_attached()); /* a session that already traces sees the next call */
     if (filtered != 0)
         set_reason_of_all(has_filter);
     Py_RETURN_NONE;
@@ -491,7 +503,8 @@ static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
-/* Before the program sets a seccomp filter for one thread.  After it nothing is called, since the filter may kill the program. */
+/* Before the program sets a seccomp filter for one thread. After it nothing is called, since the
+ * filter may kill the program. */
 static PyObject *vm_leave(PyObject *self, PyObject *unused)
 {
     filtered++;

@@ -1,22 +1,26 @@
-/* The provider `python`: what CPython itself does, as probes of every Python program.
+/*
+ * The provider `python`: what CPython itself does, as probes of every Python program.
  *
- * In:      which of its probes somebody wants (the core's watcher tells), and what the interpreter calls.
- * Out:     events, those of code at their places: module, qualified name, file, line; for USDT tracers sites of a provider of another
- *          name (a distribution's build of CPython has notes of a provider python), where the module is the last argument.
- * Always:  what nobody wants is not set in the interpreter at all; nothing is raised into the program, no code of the program's
- *          is run for an event, and what another tool has set stays as it is.
+ * Events of code have a code location: module, qualified name, file, line. For USDT tracers there
+ * are sites of a provider of another name (a distribution's build of CPython has notes of a
+ * provider python), with the module as the last argument.
  *
- * python_provider.c          the probes, and switching: which of the parts below are on
- * code_entries.c     where the place of a code object is kept
- * code_interest.c    code objects as places: who wants an event there, remembered with the code
- * safe_text.c    texts of exceptions and names of functions of C
- * monitoring.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
+ * - Nothing is set in the interpreter for a probe that no tracer wants.
+ * - No exception is raised into the program, none of its code is run for an event, and settings of
+ *   other tools stay.
+ *
+ * The files:
+ * python_provider.c  the probes, and which of the parts below are on
+ * code_entries.c     an entry for each code object
+ * code_interest.c    which sessions want an event at a code object
+ * safe_text.c        texts of exceptions and names of C functions
+ * monitoring.c       functions, lines, calls of C functions and exceptions by sys.monitoring (from 3.12 on)
  * profile_trace.c    the same by profile and trace functions of C (before 3.12)
- * frame_hook.c   functions alone by a frame hook, which costs less (before 3.12)
- * runtime_events.c    the collector, imports, threads, audit events
- * asyncio_steps.c    asyncio's tasks
- * object_events.c   objects that begin and end
- * child_programs.c other programs that this one starts, or becomes
+ * frame_hook.c       functions only, by a frame hook, which costs less (before 3.12)
+ * runtime_events.c   the collector, imports, threads, audit events
+ * asyncio_steps.c    asyncio tasks
+ * object_events.c    object creation and destruction
+ * child_programs.c   other programs that this program starts, or becomes
  */
 #ifndef PYUSDT_CORE_PYTHON_PROVIDER_H
 #define PYUSDT_CORE_PYTHON_PROVIDER_H
@@ -63,7 +67,8 @@ enum pyusdt_vm_exit { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 #define PYUSDT_VM_C_FUNCTIONS \
     (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
 
-/* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it would be every call. */
+/* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it
+ * would be every call. */
 #define PYUSDT_VM_TRACERS ((1ull << PYUSDT_MAX_SESSIONS) - 1)
 
 /* The number of each probe in the process's table; 0: it is not there. */
@@ -93,7 +98,8 @@ void pyusdt_vm_hit_site(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe pro
 extern const char pyusdt_vm_code_names[] __attribute__((
     visibility("hidden"))); /* of the probes that have places, with blanks between them */
 
-/* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
+/* Sets the remark that explains why one of these probes does not fire, or not always; why: a static
+ * text, NULL: it does fire. */
 void pyusdt_vm_set_reason(enum pyusdt_remark_slot part, uint32_t probes, const char *why);
 
 /* ---- code_entries.c ---- */
@@ -104,7 +110,7 @@ struct pyusdt_vm_text {
 };
 
 struct pyusdt_vm_texts {
-    struct pyusdt_vm_text function, file, module; /* whose characters stand behind */
+    struct pyusdt_vm_text function, file, module; /* whose characters follow */
 };
 
 /* code_interest.c's, but that a new one is all zeros. */
@@ -112,12 +118,13 @@ struct pyusdt_vm_place {
     uint32_t generation;
     uint32_t number; /* the core's; 0: not asked for yet, or its table is full */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
-    struct pyusdt_vm_texts *
-        texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
+    /* one block of memory, freed with the entry; NULL until a session wants an event here */
+    struct pyusdt_vm_texts *texts;
     char is_storing; /* a thread changes generation and sessions */
     char has_lines;  /* monitoring.c has set LINE for this code alone */
-    PyObject *
-        module; /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
+    /* its name, from 3.12 on; a reference of the entry's; NULL until a session wants an event
+     * here */
+    PyObject *module;
     void *stack; /* python_stack.c's: one block of memory, too */
 };
 
@@ -193,7 +200,7 @@ struct pyusdt_pyvm_event {
     PyCodeObject *code;
     struct pyusdt_vm_place
         *place;          /* NULL: it is looked up. Set by pyusdt_vm_is_wanted_at(), as is */
-    uint64_t sessions;   /* who wants it, bit s: session s */
+    uint64_t sessions;   /* the sessions that want it, bit s: session s */
     int line, offset;    /* offset: of the instruction, where line is 0 and is to be found out */
     PyObject *at;        /* the same as an int object, in the place of offset; or NULL */
     uint64_t how;        /* function-entry, function-return */
@@ -209,15 +216,18 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
 
 enum pyusdt_pyvm_line { PYUSDT_VM_LINE_FIRST, PYUSDT_VM_LINE_GIVEN, PYUSDT_VM_LINE_OF_OFFSET };
 
-/* A kind of event of sys.monitoring's, without an exception: of what probe, how the function was entered or left, and what its line is. */
+/* A kind of event of sys.monitoring's, without an exception: of what probe, how the function was
+ * entered or left, and what its line is. */
 struct pyusdt_pyvm_kind {
     enum pyusdt_pyvm_probe probe;
     uint64_t how;
-    enum pyusdt_pyvm_line
-        line; /* that of the function, or given by the second argument: itself, or as an instruction's offset */
+    /* that of the function, or given by the second argument: itself, or as an instruction's
+     * offset */
+    enum pyusdt_pyvm_line line;
 };
 
-/* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or where nobody wants it `nobody`. */
+/* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or
+ * where nobody wants it `nobody`. */
 PyObject *pyusdt_vm_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
                                    PyObject *nobody);
 
@@ -230,13 +240,14 @@ int pyusdt_vm_read_offset(PyObject *offset);
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
                          int offset, uint64_t left);
 
-/* Whether an exception, seen in a frame of this code at this instruction, was raised there and does not just pass. */
+/* Whether an exception, seen in a frame of this code at this instruction, was raised there and
+ * does not just pass. */
 int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset);
 
 /* ---- safe_text.c ---- */
 
-/* What str() of it gives; where that would run the program's code, its first argument if that is a text.  A new reference, or
- * NULL. */
+/* What str() of it gives; where that would run the program's code, its first argument if that is
+ * a text. A new reference, or NULL. */
 PyObject *pyusdt_vm_exception_text(PyObject *exception);
 
 /* __module__ and __qualname__ of a function or method of C; new references, or NULL. */
@@ -244,10 +255,12 @@ void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **
 
 /* ---- monitoring.c or profile_trace.c ---- */
 
-/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh: patterns have changed. */
+/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh:
+ * patterns have changed. */
 void pyusdt_vm_code_set(uint32_t wanted, int refresh);
 
-/* Whether another tool may take what is set for them without telling us, so that it has to be looked for. Without the GIL. */
+/* Whether another tool may remove our settings for them without notice, so that they must be
+ * checked. Without the GIL. */
 int pyusdt_vm_code_must_check(void);
 
 /* The interpreter ends: has another tool taken it? */
@@ -258,10 +271,11 @@ void pyusdt_vm_code_set_thread(void);
 
 /* ---- frame_hook.c, and what it needs of profile_trace.c ---- */
 
-/* Whether functions' events come by a frame hook from here on. */
+/* Switches to the frame hook for functions' events. */
 int pyusdt_vm_frame_hook_set(int wanted);
 
-/* From here on, and until nobody wants functions, they come by profile functions. */
+/* From here on, and until functions are no longer wanted, their events come by profile functions.
+ */
 void pyusdt_vm_fall_back_to_profile(void);
 
 static inline int pyusdt_vm_is_generator(const PyCodeObject *code)
@@ -276,7 +290,7 @@ void pyusdt_vm_hooks_set(uint32_t wanted);
 
 /* ---- object_events.c ---- */
 
-/* The interpreter tells of objects that begin and end, while one of the wanted probes needs it. */
+/* Reports object creation and destruction while one of the wanted probes needs it. */
 void pyusdt_vm_memory_set(uint32_t wanted);
 
 /* ---- child_programs.c ---- */

@@ -1,9 +1,15 @@
-/* What is no code: the collector, imports, threads, audit events.  See _core_c/vm/python_provider.h.
+/*
+ * Events that do not belong to code: the collector, imports, threads, audit events (see
+ * python_provider.h).
  *
- * A hook is one function of C in the place of, or beside, what the interpreter calls: an entry of gc.callbacks,
- * importlib's _find_and_load, Thread._bootstrap_inner.  It is there while one of its probes is wanted, adds no frame to a traceback,
- * and is taken out only where it still is what it was: another tool may have put its own around it.  Audit hooks can not be taken
- * out: theirs is set when the probe is first wanted, and only in a process that has asked for the probe. */
+ * A hook is a C function that replaces, or is added to, what the interpreter calls: an entry of
+ * gc.callbacks, importlib's _find_and_load, Thread._bootstrap_inner.
+ *
+ * - A hook exists only while one of its probes is wanted. It adds no frame to a traceback.
+ * - A hook is removed only if it is still in place, since another tool may have wrapped it.
+ * - An audit hook cannot be removed. It is set when the probe is first wanted, in a process that
+ *   has asked for the probe.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
@@ -69,7 +75,7 @@ static PyObject *on_collection(PyObject *self, PyObject *const *args, Py_ssize_t
     Py_RETURN_NONE;
 }
 
-/* ---- imports and threads: something of the interpreter's, called by ours in its place ---- */
+/* ---- imports and threads: our function in the place of one of the interpreter's ---- */
 
 /* (name, import function) -> module */
 static PyObject *call_find_and_load(PyObject *before, PyObject *const *args, Py_ssize_t n)
@@ -179,8 +185,9 @@ static void install_patch(struct pyusdt_vm_patch *hook, PyObject *holder)
 
 static void remove_patch(struct pyusdt_vm_patch *hook, PyObject *holder)
 {
+    /* another tool's wrapper is around it, and may call it: ours only calls the original */
     if (find_attribute(holder, hook->name) != hook->replacement)
-        return; /* another's stands around it, and may call it: ours does nothing but call on */
+        return;
     if (PyObject_SetAttrString(holder, hook->name, hook->before) < 0)
         return;
     Py_CLEAR(hook->replacement);
@@ -251,7 +258,7 @@ void pyusdt_vm_hooks_set(uint32_t wanted)
     set_collector((wanted & GC_PROBES) != 0);
     pyusdt_vm_patch_set(&import_hook,
                         (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_needs_import_hook());
-    /* before 3.12 a thread has to be told, when it begins, that its code is traced */
+    /* before 3.12 a new thread must be set up when its code is traced */
     pyusdt_vm_patch_set(&thread_hook,
                         (wanted & THREAD_PROBES) != 0 ||
                             (PY_VERSION_HEX < 0x030c0000 &&

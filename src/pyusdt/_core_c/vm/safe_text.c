@@ -1,14 +1,18 @@
-/* The text of an exception and the names of a function of C, as Python would give them, without running any of the program's
- * code: see _core_c/vm/python_provider.h.
+/*
+ * The text of an exception and the names of a C function, without running code of the program (see
+ * python_provider.h).
  *
- * str() and getattr() call methods, properties and metaclasses of the program's.  So what is asked here is only what C answers
- * out of objects whose classes are Python's own; where that is not enough there is less of a text, or no name. */
+ * str() and getattr() call methods, properties and metaclasses of the program. So only C code of
+ * Python's own classes is asked here. If that is not enough, the text is shorter, or there is no
+ * name.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
 
 #include <string.h>
 
-/* Longer arguments are not put together into one text: it would cost the program as much as they are long. */
+/* Longer arguments are not put together into one text: it would cost the program as much as they
+ * are long. */
 #define LARGEST_ARGUMENT 1024
 
 /* ---- exceptions ---- */
@@ -41,8 +45,8 @@ static int all_plain(PyObject *arguments)
     return 1;
 }
 
-/* Whether what str() reads of it beside its arguments is plain.  A class with a method of its own (one in Python, or one in C
- * that is not known here) is not. */
+/* Whether everything that str() reads of it besides its arguments is plain. A class with a method
+ * of its own (one in Python, or one in C that is not known here) is not. */
 static int is_str_plain(PyObject *exception)
 {
     reprfunc text = Py_TYPE(exception)->tp_str;
@@ -71,7 +75,7 @@ PyObject *pyusdt_vm_exception_text(PyObject *exception)
     if (arguments == NULL || !PyTuple_CheckExact(arguments))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > 0 && PyUnicode_CheckExact(PyTuple_GET_ITEM(arguments, 0)))
-        text = PyTuple_GET_ITEM(arguments, 0); /* what there is where str() can not be had */
+        text = PyTuple_GET_ITEM(arguments, 0); /* the available text if str() cannot be called */
     if (is_str_plain(exception) && all_plain(arguments))
         text = PyObject_Str(exception);
     else
@@ -91,7 +95,8 @@ static int has_method(const PyTypeObject *type, const PyMethodDef *method)
     return 0;
 }
 
-/* The class among a class and its bases that has defined the method: every subclass's object calls it under the same name. */
+/* The class among a class and its bases that has defined the method: every subclass's object
+ * calls it under the same name. */
 static PyTypeObject *find_defining_class(PyTypeObject *type, const PyMethodDef *method)
 {
     for (Py_ssize_t i = 0; type->tp_mro != NULL && i < PyTuple_GET_SIZE(type->tp_mro); i++)
@@ -114,8 +119,8 @@ static PyTypeObject *find_class(PyObject *callable)
                                ((PyCFunctionObject *)callable)->m_ml);
 }
 
-/* The module and the qualified name of a class made at run time, as the class statement has left them; new references, or
- * NULL. */
+/* The module and the qualified name of a class made at run time, as the class statement has left
+ * them; new references, or NULL. */
 static void read_heap_class_names(PyTypeObject *type, PyObject **module, PyObject **name)
 {
     PyObject *own = PyDict_GetItemString(type->tp_dict, "__module__");
