@@ -143,7 +143,11 @@ def generate() -> None:
     """Everything that is made before a compiler runs; see c/generators/."""
     for script in sorted(glob("c/generators/generate*.py")):
         options = (
-            ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/guide/probes.md"]
+            [
+                *("--stub", "src/pyusdt/_core.pyi"),
+                *("--python", "src/pydtrace/program/user_trace.py"),
+                *("--docs", "docs/guide/probes.md"),
+            ]
             if script == "c/generators/generate_user_trace.py"
             else []
         )

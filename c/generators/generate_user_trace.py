@@ -1,12 +1,16 @@
-"""Make everything that is made from a provider file.
+"""Generates everything that depends on a provider file.
 
-In:      a D provider file (include/user_trace.d), read through the C preprocessor.
-Out:     c/generated/<file>.inc: one PYUSDT_PROBE(...) line a probe, which c/target/sites.c includes wherever it
-         needs all of them; c/generated/<file>.h: their number, their places and the provider's name;
-         c/generated/<file>_dtrace.d and .inc: what the system's dtrace(1) makes sites from, where it does;
-         with --stub the Python type stub, with --docs the reference page.
-Always:  runs at build time with the standard library only, and writes a file only when it changes, so
-         that nothing is compiled again in vain.  What it makes says so in its first line.
+The source is a D provider file (include/user_trace.d), read through the C preprocessor.  The files:
+
+- c/generated/<file>.inc: one PYUSDT_PROBE(...) line for each probe, which c/target/sites.c includes
+  for each use.
+- c/generated/<file>.h: the number of probes, their indices, and the provider's name.
+- c/generated/<file>_dtrace.d and .inc: the input for sites by the system's dtrace(1).
+- With --stub the Python type stub, with --python the probes and arguments for pydtrace, with --docs
+  the reference page.
+
+It needs only the standard library.  A file is written only if it changes, so that nothing is
+compiled again without need, and its first line names this script.
 """
 
 from __future__ import annotations
@@ -226,14 +230,14 @@ def c_header(provider: Provider) -> str:
             f"#ifndef PYUSDT_GENERATED_{stem}_H",
             f"#define PYUSDT_GENERATED_{stem}_H",
             "",
-            "#ifndef PYUSDT_PROVIDER /* who builds it for another language names it himself */",
+            "#ifndef PYUSDT_PROVIDER /* a build for another language defines its own name */",
             f'#define PYUSDT_PROVIDER "{provider.name}"',
             "#endif",
             f"#define PYUSDT_PROBE_COUNT {len(provider.probes)}",
             f"#define PYUSDT_NUMBERED {numbered} /* members of the largest family */",
             *indices,
             "",
-            "/* What pyusdt_publish() takes: struct pyusdt_probe_desc, one a family. */",
+            "/* For pyusdt_publish(): one struct pyusdt_probe_desc for each family. */",
             f"#define PYUSDT_{stem}_FAMILIES(module) \\",
             " \\\n".join(rows),
             "",
@@ -262,6 +266,31 @@ def python_stub(provider: Provider) -> str:
     for key, value in replaced.items():
         template = template.replace(key, value)
     return template
+
+
+def python_module(provider: Provider) -> str:
+    """The module of pydtrace that knows the probes and the names of their arguments."""
+    lines = [
+        f"# {provider.made_from}",
+        '"""The probes of the built-in provider, which every process with pyusdt or its NIF has."""',
+        "",
+        "PROBE_ARGUMENTS: dict[str, tuple[str, ...]] = {",
+    ]
+    for family in families(provider):
+        first = family[0]
+        names = [f'"{argument.name}"' for argument in first.arguments]
+        arguments = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+        if len(family) == 1:
+            lines.append(f'    "{first.d_name}": {arguments},')
+        else:
+            stem = first.d_name[: -len("0")]
+            lines += [
+                "    **dict.fromkeys(",
+                f'        (f"{stem}{{n}}" for n in range({len(family)})),',
+                f"        {arguments},",
+                "    ),",
+            ]
+    return "\n".join([*lines, "}", ""])
 
 
 def docs_page(provider: Provider) -> str:
@@ -328,6 +357,7 @@ def generate(
     stub: Path | None = None,
     docs: Path | None = None,
     check: bool = False,
+    python: Path | None = None,
 ) -> list[Path]:
     """Make the files; returns those that were (checking: would be) changed."""
     provider = read_provider(source, provider_name)
@@ -341,6 +371,8 @@ def generate(
         made[stub] = python_stub(provider)
     if docs is not None:
         made[docs] = docs_page(provider)
+    if python is not None:
+        made[python] = python_module(provider)
     return [path for path, text in made.items() if write(path, text, check)]
 
 
@@ -354,13 +386,20 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--stub", type=Path, help="write the Python type stub there")
     parser.add_argument("--docs", type=Path, help="write the reference page there")
+    parser.add_argument("--python", type=Path, help="write pydtrace's module of the probes there")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail if something would change"
     )
     parser.add_argument("source", type=Path, nargs="?", default=ROOT / "include" / "user_trace.d")
     options = parser.parse_args(arguments)
     changed = generate(
-        options.source, options.out, options.provider, options.stub, options.docs, options.check
+        options.source,
+        options.out,
+        options.provider,
+        options.stub,
+        options.docs,
+        options.check,
+        options.python,
     )
     for path in changed:
         print(("out of date: " if options.check else "made ") + str(path))

@@ -1,4 +1,4 @@
-"""The generator: what is committed of its work is up to date, and what it can not do it says."""
+"""The generator: its committed files are up to date, and it reports what it cannot do."""
 
 import importlib.util
 import os
@@ -6,7 +6,9 @@ import os
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SPEC = importlib.util.spec_from_file_location("generate", os.path.join(ROOT, "c", "generate.py"))
+SPEC = importlib.util.spec_from_file_location(
+    "generate", os.path.join(ROOT, "c", "generators", "generate_user_trace.py")
+)
 generate = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(generate)
 
@@ -24,7 +26,10 @@ def test_committed_files_are_up_to_date(tmp_path):
         generate.Path(ROOT, "docs", "guide", "probes.md"),
         generate.Path(ROOT, "src", "pyusdt", "_core.pyi"),
     )
-    changed = generate.generate(USER_TRACE, tmp_path, stub=stub, docs=docs, check=True)
+    python = generate.Path(ROOT, "src", "pydtrace", "program", "user_trace.py")
+    changed = generate.generate(
+        USER_TRACE, tmp_path, stub=stub, docs=docs, check=True, python=python
+    )
     assert [path.name for path in changed] == [
         "user_trace.inc",
         "user_trace.h",

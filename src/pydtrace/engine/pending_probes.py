@@ -8,6 +8,7 @@ refuses others, for which a misspelt name would be waited for as well, and so do
 from __future__ import annotations
 
 from pydtrace._tracer import glob, other_builds
+from pydtrace.program.user_trace import PROBE_ARGUMENTS
 
 from . import OWN_PROVIDERS
 
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import Engine, Targets
-
-_NAMES = (
-    "user_trace-s1",
-    "user_trace-i4s4",
-    *(f"user_trace-n{n}" for n in range(951)),
-)  # include/user_trace.d
 
 
 def note_awaited(engine: Engine, targets: Targets) -> None:
@@ -50,5 +45,5 @@ def _is_of_all(desc: Any) -> bool:
     return (
         of_any
         and not (desc.module or desc.function)
-        and any(glob(desc.name, name) for name in _NAMES)
+        and any(glob(desc.name, name) for name in PROBE_ARGUMENTS)
     )

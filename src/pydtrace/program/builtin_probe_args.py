@@ -1,12 +1,14 @@
-"""What the arguments of probes are called, where that is known: control files and notes tell types alone.
+"""The names of probe arguments, for probes whose arguments have known names.
 
-In: a provider's name without its process id, a probe's name.  Out: names in the order of arg0, arg1 …  Always: those of
-include/user_trace.d and of docs/guide/python-vm.md: tests/unit/test_cli_pyusdt.py compares.
+Control files and notes have only the types of arguments.  The names are those of
+include/user_trace.d and of docs/guide/python-vm.md; tests/unit/test_cli_pyusdt.py compares them.
 """
 
 from __future__ import annotations
 
-USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
+from .user_trace import PROBE_ARGUMENTS
+
+USER_TRACE = PROBE_ARGUMENTS["user_trace-i4s4"]
 _CODE = ("file", "function", "line")
 _TASK = ("task", "name", "coroutine")
 _OBJECT = ("type", "bytes", "address")
@@ -38,5 +40,5 @@ def of(provider: str, name: str) -> tuple[str, ...]:
     if provider == "python":
         return _PYTHON.get(name, ())
     if provider in ("pyusdt", "erlang") and name.startswith("user_trace-"):
-        return ("message",) if name == "user_trace-s1" else USER_TRACE
+        return PROBE_ARGUMENTS.get(name, USER_TRACE)
     return ()
