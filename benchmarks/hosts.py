@@ -20,10 +20,10 @@ from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.action_runner import Actions
 from pydtrace.driver.sink import Info
 from pydtrace.engine.embedded.engine import EmbeddedEngine
-from pydtrace.hosts.connection import Broken
+from pydtrace.hosts.connection import HostError
 from pydtrace.hosts.engine import RemoteEngine
-from pydtrace.hosts.host_messages import GONE, OPENED, Host
-from pydtrace.hosts.merged_aggregations import words_of
+from pydtrace.hosts.host_messages import GIVEN_UP, OPENED, Host
+from pydtrace.hosts.merged_aggregations import value_merger
 from pydtrace.hosts.request import Request
 from pydtrace.options import Options
 from pydtrace.results import aggregation_values
@@ -42,7 +42,7 @@ BUDGET = 10  # % of a core, for 50 hosts, 1,000 keys each, once a second, count(
 class Fed:
     """A Link whose lines are here already."""
 
-    over = drips = False
+    has_ended = got_fragment = False
 
     def __init__(self):
         self.lines = []
@@ -51,7 +51,7 @@ class Fed:
         lines, self.lines = self.lines, []
         yield from lines
 
-    def said(self):
+    def read_stderr(self):
         return []
 
     def send(self, type, **what):
@@ -63,8 +63,8 @@ def line(type, **what):
 
 
 def dense(definition, words):
-    of_lines = words_of(definition.row, ())
-    return of_lines.dense(of_lines.check(words))
+    of_lines = value_merger(definition.row, ())
+    return of_lines.encode_words(of_lines.check_words(words))
 
 
 def epoch_of(definition, number, keys, words):
@@ -100,7 +100,7 @@ class Coordinator:
             host.link.lines = [
                 line("hello", schema=2, aggregations=[{"name": self.definition.name}])
             ]
-            host.take()
+            host.take_lines()
         self.whole = 0  # epochs that must count
 
     def feed(self, number, lines):
@@ -113,15 +113,15 @@ class Coordinator:
                 host.link.lines *= 2
         begun = time.process_time()
         for i, host in enumerate(self.hosts):
-            if host.state != GONE:
+            if host.state != GIVEN_UP:
                 try:
-                    host.take()
+                    host.take_lines()
                     self.whole += not (number == 5 and i % 10 == 1)
-                except Broken:
-                    host.state = GONE
+                except HostError:
+                    host.state = GIVEN_UP
                     self.whole += number == 6
             if number == 5 and i % 10 == 1:
-                host.state = GONE
+                host.state = GIVEN_UP
         self.engine.items(self.definition.map)
         return time.process_time() - begun
 
@@ -172,7 +172,7 @@ def of_a_host(function, words, keys, epochs):
     value, taken = dense(definition, words), []
     for _ in range(epochs):
         for key in range(keys):
-            engine._machines.vms[0].update(
+            engine._vm_group.vms[0].update(
                 definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value
             )
         begun = time.process_time()
@@ -201,7 +201,7 @@ def of_a_relay(function, words, hosts, keys, epochs):
             host.link.lines = epoch_of(definition, number, keys, words)
         begun = time.process_time()
         for host in coordinator.hosts:
-            host.take()
+            host.take_lines()
         merged = time.process_time()
         sink.epoch()
         sending.append(time.process_time() - merged)

@@ -6,60 +6,82 @@ In: a compiled program, options, targets.  Out: an opened engine, and why it is 
 Always: an engine that was named is the one that runs or fails; no other takes its place.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import sys
 
-from . import _tracer
-from .engine import OWN_PROVIDERS, EngineError, NoPyusdt, NotAllowed, TooLarge, gone
-from .engine.bufpolicy import with_policy
-from .engine.embedded.young_processes import await_python, is_of_python
-from .engine.pending_probes import note_awaited
-from .engine.probe_kinds import (
+from pydtrace import _tracer
+from pydtrace.engine import (
+    BUILTIN_PROVIDERS,
+    EngineError,
+    NoPyusdt,
+    NotAllowed,
+    TooLarge,
+    no_such_process,
+)
+from pydtrace.engine.bufpolicy import wrap_with_policy
+from pydtrace.engine.embedded.young_processes import await_python_provider, is_python_probe
+from pydtrace.engine.pending_probes import note_pending_probes
+from pydtrace.engine.probe_kinds import (
     KERNEL,
     OTHER,
-    PYUSDT_TO_COME,
+    PENDING,
+    PYUSDT_PENDING,
     REFUSED,
-    TO_COME,
     engine_for,
-    kind,
-    loads_pyusdt,
+    may_load_pyusdt,
+    probe_kind,
 )
-from .engine.scope import add_children
-from .program import program as p
+from pydtrace.engine.scope import add_children
+from pydtrace.program import program as p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from pydtrace.engine import Engine, ProbeDesc, Targets
+    from pydtrace.engine.embedded.engine import EmbeddedEngine
+
+    E = TypeVar("E", bound=Engine)
+    Options = Mapping[str, Any]
+    Probe = tuple[str, ...]  # provider, module, function, name
+    Row = tuple[Any, ...]  # of _tracer.list_probes()
 
 
-def _embedded(program, options):
-    from .engine.embedded.engine import EmbeddedEngine
+def _make_embedded(program: p.Program, options: Options) -> EmbeddedEngine:
+    from pydtrace.engine.embedded.engine import EmbeddedEngine
 
     return EmbeddedEngine(program, options)
 
 
-def _kernel(program, options):
-    from .engine.kernel.engine import KernelEngine
+def _make_kernel(program: p.Program, options: Options) -> Engine:
+    from pydtrace.engine.kernel.engine import KernelEngine
 
     return KernelEngine(program, options)
 
 
-def _dtrace(program, options):
-    from .engine.dtrace.engine import DtraceEngine
+def _make_dtrace(program: p.Program, options: Options) -> Engine:
+    from pydtrace.engine.dtrace.engine import DtraceEngine
 
     return DtraceEngine(program, options)
 
 
-_LANGUAGES = {"language"}
-ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
+_LANGUAGE_STACKS = {"language"}
+ENGINES = {"embedded": _make_embedded, "kernel": _make_kernel, "dtrace": _make_dtrace}
 
 
-def open_engine(program, options, targets):
+def open_engine(program: p.Program, options: Options, targets: Targets) -> tuple[Engine, str]:
     """(engine, reason); raises EngineError."""
     targets = add_children(program, options, targets)
-    engine, reason = _chosen(program, options, targets)
-    note_awaited(engine, targets)
-    return with_policy(engine, program, options), reason
+    engine, reason = _select_engine(program, options, targets)
+    note_pending_probes(engine, targets)
+    return wrap_with_policy(engine, program, options), reason
 
 
-def _chosen(program, options, targets):
+def _select_engine(program: p.Program, options: Options, targets: Targets) -> tuple[Engine, str]:
     name = options.get("engine")
     if "hosts" in options:
         if options["hosts"].forward:
@@ -68,11 +90,11 @@ def _chosen(program, options, targets):
             from .hosts.central_engine import CentralEngine as Chosen
         else:
             from .hosts.engine import RemoteEngine as Chosen
-        return _opened(Chosen(program, options), targets), f"it traces {options['hosts']}"
+        return _open_or_close(Chosen(program, options), targets), f"it traces {options['hosts']}"
     if "send" in options:
-        from .hosts.event_forwarding import SendingEngine
+        from .hosts.event_forwarding import ForwardingEngine
 
-        return _opened(SendingEngine(program, options), targets), "its events are sent"
+        return _open_or_close(ForwardingEngine(program, options), targets), "its events are sent"
     asked = [desc for clause in program.clauses for desc in clause.probes]
     for option in ("replay", "record", "keep"):
         if option in options:
@@ -82,16 +104,16 @@ def _chosen(program, options, targets):
                 _check_embedded(asked, option, options, targets)
             name = "embedded"
     if "replay" in options:
-        from .engine.embedded.replay import ReplayEngine
+        from pydtrace.engine.embedded.replay import ReplayEngine
 
-        return _opened(ReplayEngine(program, options), targets), "it is a replay"
+        return _open_or_close(ReplayEngine(program, options), targets), "it is a replay"
     if "file" in options or any(desc.module.startswith("/") for desc in asked):
         if name not in (None, "kernel"):
             what = "-x file" if "file" in options else "a module that is a file's path"
             raise EngineError(f"{what} is not possible with the {name} engine")
         name = "kernel"
     if name:
-        return _opened(ENGINES[name](program, options), targets), "as -x engine says"
+        return _open_or_close(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):
         return _embedded_or_dtrace(program, options, targets)
     awaits = bool(options.get("zdefs") or "wait" in options)
@@ -99,7 +121,7 @@ def _chosen(program, options, targets):
     later = {}  # {description: the engine for it where nobody has it yet}
     if awaits:
         later = {
-            desc: engine_for(kind(desc), root, PYUSDT_TO_COME if ours else TO_COME)
+            desc: engine_for(probe_kind(desc), root, PYUSDT_PENDING if ours else PENDING)
             for desc in asked
         }
         for desc in [desc for desc in asked if later[desc] == REFUSED]:
@@ -107,48 +129,50 @@ def _chosen(program, options, targets):
                 f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it"
             )
         if "wait" in options and KERNEL not in later.values():
-            return _opened(
-                _embedded(program, options), targets
+            return _open_or_close(
+                _make_embedded(program, options), targets
             ), "--wait, and pyusdt brings such probes"
     engine = None
     try:
-        engine = _embedded(program, options)
-        _opened(engine, targets)
+        engine = _make_embedded(program, options)
+        _open_or_close(engine, targets)
     except EngineError as error:
         if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
             raise
-        embedded, why, better, failed = None, error.why, None, engine and error
+        embedded, why, better, failed = None, error.reason, None, engine and error
         lack = str(error) if isinstance(error, NoPyusdt) else None
     else:
         lack = failed = None
         knows = all(count for _, count in engine.matched)
-        better = _better_in_kernel(program, options, targets) if os.geteuid() == 0 else None
+        better = _kernel_advantage(program, options, targets) if os.geteuid() == 0 else None
         if os.geteuid() != 0 or (knows and not better):
             return engine, "it needs no privilege and knows the probes"
         embedded, why = engine, better or "pyusdt's own probes do not match"
     try:
-        engine = _opened(_kernel(program, options), targets)
+        engine = _open_or_close(_make_kernel(program, options), targets)
     except EngineError as error:
         if embedded is None:
             raise
         if isinstance(error, NotAllowed):
             embedded.close()
             raise
-        embedded.kernel = f"such probes need another engine, which can not be used: {error}"
+        embedded.kernel_refusal = f"such probes need another engine, which can not be used: {error}"
         return embedded, "the kernel can not be used"
-    engine.lack = lack
-    if failed and not lack and _wants_own(program):
-        engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
+    engine.no_probe_reason = lack
+    if failed and not lack and _uses_builtin_providers(program):
+        engine.startup_notices.append(
+            f"the kernel engine traces, since the embedded one can not: {failed}"
+        )
     if embedded and any(
         not count and later.get(desc) == KERNEL for desc, count in embedded.matched
     ):
         embedded.close()
         return engine, "nobody has such probes yet, and any program may come with them"
-    if embedded and why != better and not _knows_more(engine, embedded, targets):
+    if embedded and why != better and not _kernel_matches_more(engine, embedded, targets):
         engine.close()
         embedded.function_sizes = engine.function_sizes
         return embedded, "the kernel's engine knows no more of the probes"
-    if embedded and _lacks_python(engine, embedded):
+    if embedded and _kernel_lacks_python(engine, embedded):
         engine.close()
         return embedded, "the kernel's engine does not know the provider python of this program"
     if embedded:
@@ -156,17 +180,17 @@ def _chosen(program, options, targets):
     return engine, why
 
 
-def _has_pyusdt(targets, options):
+def _has_pyusdt(targets: Targets, options: Options) -> bool:
     """Whether the processes that are named have pyusdt in them, or may load it: then providers that they make are the embedded engine's."""
     if targets.command:
-        return loads_pyusdt(targets.command.argv)
+        return may_load_pyusdt(targets.command.argv)
     waits = options.get("wait")
     if isinstance(waits, str):
-        return loads_pyusdt([waits])
-    return any(_listable(pid) for pid in targets.pids)
+        return may_load_pyusdt([waits])
+    return any(_has_published_probes(pid) for pid in targets.pids)
 
 
-def _listable(pid):
+def _has_published_probes(pid: int) -> bool:
     """Whether a process has published probes of pyusdt's."""
     try:
         return bool(_tracer.list_probes(None, pid))
@@ -174,14 +198,16 @@ def _listable(pid):
         return False
 
 
-def _check_embedded(asked, option, options, targets):
+def _check_embedded(
+    asked: list[ProbeDesc], option: str, options: Options, targets: Targets
+) -> None:
     """--record and --keep are the embedded engine's.  Raises EngineError for a description that it cannot have."""
     for desc in asked:
-        if kind(desc) == KERNEL or (
-            kind(desc) == OTHER
+        if probe_kind(desc) == KERNEL or (
+            probe_kind(desc) == OTHER
             and os.geteuid() == 0
-            and not _has_own(desc, targets)
-            and _is_foreign(desc, options, targets)
+            and not _has_application_probe(desc, targets)
+            and _is_third_party(desc, options, targets)
         ):
             raise EngineError(
                 f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
@@ -189,7 +215,7 @@ def _check_embedded(asked, option, options, targets):
             )
 
 
-def _has_own(desc, targets):
+def _has_application_probe(desc: ProbeDesc, targets: Targets) -> bool:
     """Whether a process with pyusdt has such a probe."""
     try:
         rows = (
@@ -204,9 +230,9 @@ def _has_own(desc, targets):
     )
 
 
-def _is_foreign(desc, options, targets):
+def _is_third_party(desc: ProbeDesc, options: Options, targets: Targets) -> bool:
     """Whether a file of a process has such a probe."""
-    from .engine.kernel.probes import list_kernel_probes
+    from pydtrace.engine.kernel.probes import list_kernel_probes
 
     try:
         found = list_kernel_probes.known(
@@ -219,29 +245,29 @@ def _is_foreign(desc, options, targets):
     )
 
 
-def _wants_languages_alone(program):
+def _needs_only_language_stacks(program: p.Program) -> bool:
     """Stacks of functions of Python, which the embedded engine has, and no other stack."""
-    return bool(program.stacks) and program.stacks.keys() <= _LANGUAGES
+    return bool(program.stacks) and program.stacks.keys() <= _LANGUAGE_STACKS
 
 
-def _wants_own(program):
+def _uses_builtin_providers(program: p.Program) -> bool:
     return any(
-        desc.provider.startswith(OWN_PROVIDERS)
+        desc.provider.startswith(BUILTIN_PROVIDERS)
         for clause in program.clauses
         for desc in clause.probes
     )
 
 
-def _better_in_kernel(program, options, targets):
+def _kernel_advantage(program: p.Program, options: Options, targets: Targets) -> str | None:
     """Why the kernel's engine does more for a program whose probes the embedded one knows, or None."""
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     named = targets.pids or targets.command
-    if not named and _wants_own(program):
+    if not named and _uses_builtin_providers(program):
         return None
     elsewhere = (
         options.get("profilewall")
         or p.SAMPLED_TASK in program.uses
-        or (named and _wants_languages_alone(program))
+        or (named and _needs_only_language_stacks(program))
     )
     if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
         return "profile-n fires on every CPU there"
@@ -249,7 +275,7 @@ def _better_in_kernel(program, options, targets):
         return None
     own = ("BEGIN", "END", "ERROR", "tick-")
     if any(
-        not clause.stacks <= _LANGUAGES
+        not clause.stacks <= _LANGUAGE_STACKS
         and not all(desc.name.startswith(own) for desc in clause.probes)
         for clause in program.clauses
     ):
@@ -257,7 +283,7 @@ def _better_in_kernel(program, options, targets):
     return None
 
 
-def _knows_more(kernel, embedded, targets):
+def _kernel_matches_more(kernel: Engine, embedded: Engine, targets: Targets) -> bool:
     """Whether the kernel's engine finds probes for a description that the embedded one has none for.
 
     Where no process is named, our own providers do not count: the embedded engine has such a process from its first
@@ -265,50 +291,57 @@ def _knows_more(kernel, embedded, targets):
     """
     named = targets.pids or targets.command
     return any(
-        there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
+        there and not here and (named or not desc.provider.startswith(BUILTIN_PROVIDERS))
         for (desc, there), (_, here) in zip(kernel.matched, embedded.matched)
     )
 
 
-def _lacks_python(kernel, embedded):
+def _kernel_lacks_python(kernel: Engine, embedded: Engine) -> bool:
     """Whether it has no probe for a description of the provider python that the embedded engine has some for."""
     return any(
-        here and not there and is_of_python(desc)
+        here and not there and is_python_probe(desc)
         for (desc, there), (_, here) in zip(kernel.matched, embedded.matched)
     )
 
 
-def _embedded_or_dtrace(program, options, targets):
+def _embedded_or_dtrace(
+    program: p.Program, options: Options, targets: Targets
+) -> tuple[Engine, str]:
     """The embedded engine where it knows all the probes, else the system's dtrace."""
     try:
-        engine = _opened(_embedded(program, options), targets)
+        engine = _open_or_close(_make_embedded(program, options), targets)
     except EngineError as error:
-        why = error.why
+        why = error.reason
     else:
         if all(count for _, count in engine.matched):
             return engine, "it needs no privilege and knows the probes"
         engine.close()
         why = "pyusdt's own probes do not match"
     try:
-        return _opened(_dtrace(program, options), targets), why
+        return _open_or_close(_make_dtrace(program, options), targets), why
     except EngineError as error:
         raise EngineError(f"{why}, and {error}") from None
 
 
-def list_probes(options, targets, descriptions, tell=lambda text: None):
+def list_probes(
+    options: Mapping[str, Any],
+    targets: Targets,
+    descriptions: Sequence[ProbeDesc] | None,
+    warn: Callable[[str], object] = lambda text: None,
+) -> list[Probe]:
     """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
     may be used.  tell(text): of what is left out.  Raises EngineError, OSError."""
     name, pids = options.get("engine"), targets.pids
     found = (
         []
         if name == "kernel"
-        else _listed_embedded(
+        else _list_embedded(
             targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0
         )
     )
     if name == "kernel" or (name is None and os.geteuid() == 0):
-        from .engine.kernel.probes import list_kernel_probes
-        from .engine.kernel.probes.finder import files_of
+        from pydtrace.engine.kernel.probes import list_kernel_probes
+        from pydtrace.engine.kernel.probes.finder import files_of
 
         known = set(found)
         there = list_kernel_probes.known(
@@ -316,17 +349,19 @@ def list_probes(options, targets, descriptions, tell=lambda text: None):
             descriptions,
             files_of(options, descriptions),
             targets.command,
-            tell,
+            warn,
             options.get("demangle", True),
         )
         found += [probe for probe in there if probe not in known]
     return found
 
 
-def _listed_embedded(targets, descriptions, may_fail):
+def _list_embedded(
+    targets: Targets, descriptions: Sequence[ProbeDesc] | None, may_fail: bool
+) -> list[Probe]:
     pids = targets.pids
-    if descriptions and any(is_of_python(desc) for desc in descriptions):
-        await_python(pids)
+    if descriptions and any(is_python_probe(desc) for desc in descriptions):
+        await_python_provider(pids)
     try:
         found = (
             [probe for pid in pids for probe in _tracer.list_probes(None, pid)]
@@ -336,16 +371,22 @@ def _listed_embedded(targets, descriptions, may_fail):
     except OSError as error:
         if may_fail:
             return []
-        raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
+        raise (
+            no_such_process(pids) if error.errno == errno.ESRCH else EngineError(error.strerror)
+        ) from None
     found.sort(
         key=lambda probe: probe[7] == _tracer.AT_PLACE
     )  # those get their ids with their first events
-    return [tuple(probe[1:5]) for probe in [*found, *_to_come(targets, descriptions)]]
+    return [
+        tuple(probe[1:5]) for probe in [*found, *_list_pending_python_probes(targets, descriptions)]
+    ]
 
 
-def _to_come(targets, descriptions):
+def _list_pending_python_probes(
+    targets: Targets, descriptions: Sequence[ProbeDesc] | None
+) -> list[Row]:
     """What a command that has not started will have of the provider python, where it is asked for."""
-    wanted = [desc for desc in descriptions or () if is_of_python(desc)]
+    wanted = [desc for desc in descriptions or () if is_python_probe(desc)]
     if not (targets.command and wanted):
         return []
     from pydtrace.engine.embedded.provider_injection import into_command
@@ -356,7 +397,7 @@ def _to_come(targets, descriptions):
     return rows
 
 
-def _opened(engine, targets):
+def _open_or_close(engine: E, targets: Targets) -> E:
     try:
         engine.open(targets)
     except BaseException:

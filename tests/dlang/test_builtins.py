@@ -195,6 +195,6 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     assert rows(definition, [(packed([1]), one)], None) == [("spread", [1], 7)]
     cpus = kernel_maps._merge_of(program, definition.map)
     assert cpus(one + bytes(24) + other, 24, 24) == packed([3, -3, 11])
-    assert framing._words(definition, b"9") == [-1, 0, 9]
+    assert framing._value_words(definition, b"9") == [-1, 0, 9]
     with pytest.raises(MergeError):
-        unpack(definition, packed(framing._words(definition, b"9"))).merge(value)
+        unpack(definition, packed(framing._value_words(definition, b"9"))).merge(value)

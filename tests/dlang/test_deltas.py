@@ -21,7 +21,7 @@ from pydtrace.driver.aggregation_deltas import Deltas
 from pydtrace.driver.aggregation_state import Aggregates
 from pydtrace.dtrace_text.address_text import Addresses
 from pydtrace.hosts import host_protocol
-from pydtrace.hosts.merged_aggregations import words_of
+from pydtrace.hosts.merged_aggregations import value_merger
 from pydtrace.options import Options
 
 FUNCTIONS = [
@@ -85,7 +85,7 @@ class Host:
     """A made-up engine: an interpreter."""
 
     def __init__(self, program, stands_still):
-        self.program, self.stands_still = program, stands_still
+        self.program, self.changes_only_when_polled = program, stands_still
         self.machine = Machine(program)
         self.deltas = Deltas(Aggregates(program, self, {}, Addresses({})))
 
@@ -126,10 +126,10 @@ def merged(lines):
     """{(name, key): words} of what all hosts sent."""
     several = {}
     for each, text in lines:
-        key_of, of_lines = host_protocol.reader(each.keys), words_of(each.row, each.params)
+        key_of, of_lines = host_protocol.reader(each.keys), value_merger(each.row, each.params)
         for key, words in json.loads(text):
             several.setdefault((each, key_of(key)), []).append(
-                unpacked(of_lines.dense(of_lines.check(words)))
+                unpacked(of_lines.encode_words(of_lines.check_words(words)))
             )
     return {
         (each.name, key): merge_values.together(each.row, words)
@@ -180,7 +180,7 @@ def test_deviations_of_floats_merge_as_far_as_sums_do():
 )
 def test_a_strangers_words_of_a_number(wrong):
     with pytest.raises(ValueError, match="2 words of 64 bits are wanted"):
-        words_of(AGGREGATIONS["sum"], ()).check(wrong)
+        value_merger(AGGREGATIONS["sum"], ()).check_words(wrong)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_strangers_words_of_a_distribution(wrong):
     with pytest.raises(
         ValueError, match="1 words are wanted, and pairs of the number of a bucket and its count"
     ):
-        words_of(AGGREGATIONS["quantize"], ()).check(wrong)
+        value_merger(AGGREGATIONS["quantize"], ()).check_words(wrong)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pydtrace
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import TAGS, CompileError
 from pydtrace.dlang.front.probe_descriptions import unmatched
-from pydtrace.engine.probe_hints import wider
+from pydtrace.engine.probe_hints import widen_description
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {
@@ -155,7 +155,7 @@ def test_a_probe_that_nothing_matches_is_told_with_its_line():
 def test_what_is_called_nearly_so_is_not_looked_for_among_all_instructions(description):
     """Of all functions those would be hundreds of thousands, and most of a minute."""
     wanted = compile_program(f"{description} {{ }}").clauses[0].probes[0]
-    assert [(each.function, each.name) for each in wider(wanted)] == [
+    assert [(each.function, each.name) for each in widen_description(wanted)] == [
         ("", "entry"),
         (wanted.function, ""),
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.engine.probe_hints import unmatched_probe
+from pydtrace.engine.probe_hints import explain_unmatched
 
 MISTAKES = [
     ('BEGIN { printf("%s\\n", arg0); }', "copyinstr(arg)"),
@@ -132,5 +132,5 @@ def test_the_hint_names_the_way_out(text, hint):
 )
 def test_the_hint_for_a_probe_that_is_not_there(text, engine, hint):
     program = compile_program(text, "x.d", macros={"target": os.getpid()}, arguments=["x.d"])
-    told = unmatched_probe(program.clauses[0].probes[0], engine)
+    told = explain_unmatched(program.clauses[0].probes[0], engine)
     assert hint in told if hint else told is None

@@ -18,7 +18,7 @@ import time
 
 from pydtrace.driver.address_symbolizer import Symbols
 from pydtrace.engine.dtrace import output_parser
-from pydtrace.engine.dtrace.framing import Frames
+from pydtrace.engine.dtrace.framing import FrameReader
 from pydtrace.engine.dtrace.output_parser import Parser
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import Decoder
@@ -281,13 +281,13 @@ def check_text(data, pieces, kinds, flush):
 
 def read_frames(program, pieces):
     """(Records, rows of aggregations, texts)"""
-    frames = Frames(program, MARK)
+    frames = FrameReader(program, MARK)
     records, text = b"", b""
     for piece in pieces:
         records += frames.feed(piece)
         text += frames.text
         frames.text = b""
-    symbols = Symbols(name_of=lambda pid, word: frames.shown.name(word))
+    symbols = Symbols(name_of=lambda pid, word: frames.display_names.name(word))
     decoder = Decoder(program, frames.names.__getitem__, str, lambda action, record: None, symbols)
     for definition, items in zip(program.aggregations, frames.items):
         Aggregation.from_items(definition, items.items(), program.strsize, symbols)

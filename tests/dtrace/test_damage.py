@@ -83,12 +83,12 @@ def test_a_snapshot_with_something_damaged_in_it_is_none(said):
     frames.feed(whole)
     before = [dict(items) for items in frames.items]
     frames.feed(said)
-    assert (frames.items, frames.stale()) == (before, ["abcd"[index]])
+    assert (frames.items, frames.stale_names()) == (before, ["abcd"[index]])
     frames.feed(frame("S0") + frame("A0", b"1\0066"))  # the end is missing
     frames.feed(frame("S1") + frame("T1") + frame("T0"))
-    assert frames.items == before and "a" in frames.stale()
+    assert frames.items == before and "a" in frames.stale_names()
     frames.feed(whole)
-    assert "a" not in frames.stale()
+    assert "a" not in frames.stale_names()
 
 
 def test_the_least_of_all_numbers_is_an_average():

@@ -12,9 +12,9 @@ import pytest
 
 import pyusdt
 from pydtrace.driver.address_symbolizer import Symbols
-from pydtrace.engine.dtrace.framing import Frames, unescape
-from pydtrace.engine.dtrace.script_rewriter import rewrite
-from pydtrace.process.identity import alive
+from pydtrace.engine.dtrace.framing import FrameReader, unescape
+from pydtrace.engine.dtrace.script_rewriter import rewrite_script
+from pydtrace.process.identity import is_alive
 from pydtrace.results.aggregation_values import MergeError
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import Decoder, arguments
@@ -221,7 +221,7 @@ def test_no_string_can_forge_a_record():
 def rewritten(script, pids=()):
     from pydtrace.dlang.compile import compile_program
 
-    return rewrite(compile_program(script), pids)[0]
+    return rewrite_script(compile_program(script), pids)[0]
 
 
 def test_what_the_user_wrote_stays():
@@ -398,7 +398,7 @@ def frames_of(script):
     """Frames of a script, and the marks around what dtrace shows for people."""
     from pydtrace.dlang.compile import compile_program
 
-    return Frames(compile_program(script), "M"), b"\2M"
+    return FrameReader(compile_program(script), "M"), b"\2M"
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def frames_of(script):
 def test_what_dtrace_shows_stands_between_marks(script, said):
     from pydtrace.dlang.compile import compile_program
 
-    assert said in rewrite(compile_program(script), (), mark="M")[0]
+    assert said in rewrite_script(compile_program(script), (), mark="M")[0]
 
 
 HEAD = b"\1R0\0031\0030\003123\0034\0035\003dtrace\3\3\3BEGIN"
@@ -455,7 +455,7 @@ def test_no_name_can_forge_a_record():
             frames.names.get,
             pytest.fail,
             pytest.fail,
-            Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)),
+            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         ).decode(records)
         assert [record.values for record in found] == [
             (("a`main+0x1", harmless(forged.decode())), 7)
@@ -527,7 +527,7 @@ def test_keys_that_are_names(dtrace):
     script = (
         "BEGIN { @s[ustack(2), 3] = sum(1); @u[usym(1), 2] = quantize(3); @m[umod(1)] = avg(3); }"
     )
-    trailer = rewrite(compile_program(script), (), mark="M")[1]
+    trailer = rewrite_script(compile_program(script), (), mark="M")[1]
     assert r'printa("\001A0\003\002M%k\002M\003%d\006%@d\004", @s)' in trailer
     assert r'printf("\001P1\003\002M"); printa(@u); printf("\002M\004");' in trailer
     frames, mark = frames_of(script)
@@ -565,7 +565,7 @@ def test_keys_that_are_names(dtrace):
             definition,
             items.items(),
             256,
-            Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)),
+            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         )
         for definition, items in zip(frames._program.aggregations, frames.items)
     ]
@@ -581,7 +581,9 @@ def test_strings_beside_names_come_first_and_exactly():
     from pydtrace.dlang.compile import compile_program
 
     script = """BEGIN { printf("@a[usym(1), 2]"); @a[usym(1), f[1, "]"], 2, strjoin("b, ]", "")] = sum(1); @q[umod(1), "x"] = quantize(3); }"""
-    text, trailer = rewrite(compile_program("string f[int, string]; " + script), (), mark="M")
+    text, trailer = rewrite_script(
+        compile_program("string f[int, string]; " + script), (), mark="M"
+    )
     assert (
         """@a[f[1, "]"], strjoin("b, ]", ""), usym(1), 2] = sum(1); @q["x", umod(1)] = quantize(3);"""
         in text
@@ -626,7 +628,7 @@ def test_strings_beside_names_come_first_and_exactly():
             definition,
             items.items(),
             256,
-            Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)),
+            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         )
         for definition, items in zip(frames._program.aggregations, frames.items)
     ]
@@ -651,7 +653,7 @@ def test_strings_beside_names_come_first_and_exactly():
         frames._program.aggregations[1],
         frames.items[1].items(),
         256,
-        Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)),
+        Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
     )
     assert {key: value.buckets for key, value in histograms.items()} == {
         ("lib", "a"): [(2, 3, 5)],
@@ -667,9 +669,9 @@ def test_strings_beside_names_come_first_and_exactly():
         assert frames.items[1] == before, (
             "something came between the strings and the table: another snapshot will tell"
         )
-        assert frames.stale() == ["q"]
+        assert frames.stale_names() == ["q"]
     frames.feed(frame("S1") + said + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
-    assert frames.stale() == []
+    assert frames.stale_names() == []
 
 
 def test_a_table_that_is_not_understood_is_told(dtrace):
@@ -740,7 +742,7 @@ def test_target_stays_what_only_dtrace_knows():
 
     compiler = Compiler({}, default_macros(4711))
     compiler.add("pyusdt$target:::x,pid4711::f:entry { n = $target; }", None)
-    (text, trailer) = rewrite(compiler.finish(), ("$target",), 4711)
+    (text, trailer) = rewrite_script(compiler.finish(), ("$target",), 4711)
     assert text == "pyusdt$target:::x,pid$target::f:entry { n = $target; }"
     assert r'printf("\001B%d\004", $target)' in trailer
 
@@ -751,7 +753,7 @@ def test_dtrace_learns_that_we_are_gone(script):
     from pydtrace.dlang.compile import compile_program
 
     assert re.search(
-        r'profile:::tick-\w+ \{ printf\("\\001[HS]', rewrite(compile_program(script), ())[-1]
+        r'profile:::tick-\w+ \{ printf\("\\001[HS]', rewrite_script(compile_program(script), ())[-1]
     )
 
 
@@ -771,6 +773,6 @@ def test_a_killed_pydtrace_leaves_no_dtrace(dtrace, tmp_path):
             time.sleep(0.05)
         process.kill()
     pid, deadline = int((tmp_path / "pid").read_text()), time.monotonic() + 20
-    while alive(pid):
+    while is_alive(pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)

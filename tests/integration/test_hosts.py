@@ -25,7 +25,7 @@ import harness
 import pytest
 from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole, options
 
-from pydtrace.hosts.request import release
+from pydtrace.hosts.request import build_version
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
@@ -745,7 +745,7 @@ def test_a_name_that_is_no_name_is_not_compiled():
     request = {
         "type": "trace",
         "schema": 2,
-        "release": release(),
+        "release": build_version(),
         "host": 'a"; user_trace-n1 { x = 1; } inline string y = "',
         "requests": [],
         "operands": [],

@@ -153,11 +153,11 @@ def test_event_after_the_last_tick(traced):
 
 
 def portions(engine):
-    """The records of end() and more(), as they come."""
+    """The records of end() and drain_end(), as they come."""
     records = engine.end()
     while records:
         yield records
-        records = engine.more()
+        records = engine.drain_end()
 
 
 def test_more_records_than_there_is_memory_for_at_once(traced):

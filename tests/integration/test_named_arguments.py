@@ -243,8 +243,8 @@ sys.stdin.read()"""
     for provider, probes in framework_probes.TABLE.items():
         for name in probes:
             description = ProbeDesc(None, provider + "*", "", "", name)
-            assert probe_signatures.nothing_told()(description) == [
-                probe_signatures.of(rows[provider, name])
+            assert probe_signatures.default_signatures()(description) == [
+                probe_signatures.row_signature(rows[provider, name])
             ]
 
 

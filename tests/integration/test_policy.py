@@ -26,9 +26,9 @@ from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.engine.kernel.engine import KernelEngine
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
-from pydtrace.hosts.request import release
+from pydtrace.hosts.request import build_version
 from pydtrace.options import Options
-from pydtrace.process.identity import ticks
+from pydtrace.process.identity import start_ticks
 
 # fires a probe, makes a system call, and works: what it shows is its second argument, its name the first
 BUSY = """
@@ -106,7 +106,7 @@ def serve(tmp_path):
         asked = {
             "type": "trace",
             "schema": 2,
-            "release": release(),
+            "release": build_version(),
             "host": "h",
             "interval": 0.1,
             "width": 9,
@@ -269,7 +269,9 @@ def opened(make, script, targets, options=()):
     engine = make(compiler.finish(), compiler.options)
     try:
         engine.open(targets)
-        engine.interpreters = Interpreters(engine.knows_threads) if engine.walks else None
+        engine.interpreters = (
+            Interpreters(engine.has_pthread_ids) if engine.needs_interpreters else None
+        )
         engine.begin()
         yield engine
     finally:
@@ -286,7 +288,7 @@ def keys_of(script, targets):
 def test_a_process_is_its_id_and_when_it_began(root, neighbours):
     """Another one that has the id is not read, on either engine."""
     pid = neighbours[0]
-    began = ticks(pid)
+    began = start_ticks(pid)
     counts = [
         len(keys_of("syscall::write:entry { @ = count(); }", Targets((pid,), allowed={pid: when})))
         for when in (began, began - 1)
@@ -308,7 +310,7 @@ def test_probes_of_the_tracer_read_nothing_of_it(root, neighbours):
     pid, text = neighbours[0], ctypes.create_string_buffer(b"of the tracer")
     script = f"BEGIN {{ trace(copyinstr({ctypes.addressof(text)})); }} BEGIN {{ trace(execargs); }} BEGIN {{ @[ustack()] = count(); }}"
     found = []
-    for allowed in (None, {pid: ticks(pid)}):
+    for allowed in (None, {pid: start_ticks(pid)}):
         with opened(KernelEngine, script, Targets((pid,), allowed=allowed)) as engine:
             (key, _), *_ = engine.items(engine.program.aggregations[0].map)
             records = engine.poll(0.1)
@@ -466,7 +468,7 @@ def test_a_coordinator_that_does_not_read(tmp_path, neighbours):
     asked = {
         "type": "trace",
         "schema": 2,
-        "release": release(),
+        "release": build_version(),
         "host": "h",
         "interval": 0.1,
         "width": 9,

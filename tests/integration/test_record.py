@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pydtrace.dlang.compile import Compiler
 from pydtrace.engine import Targets
-from pydtrace.engine.tick_timers import OWED
+from pydtrace.engine.tick_timers import MAX_OWED
 from pydtrace.select_engine import open_engine
 
 SCRIPT = """
@@ -218,7 +218,7 @@ def test_what_is_no_recording(recording, tmp_path, spoil, status, message):
 
 
 @pytest.mark.parametrize(
-    "quiet, ticks, all_ticks", [(10, 1 + 10 + 1 + OWED + 1, 10**8), (3000, 2000, 2000)]
+    "quiet, ticks, all_ticks", [(10, 1 + 10 + 1 + MAX_OWED + 1, 10**8), (3000, 2000, 2000)]
 )
 def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ticks, all_ticks):
     """Where the times of a file say that nothing happened for long, its ticks have an end."""
@@ -232,7 +232,7 @@ def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ti
     struct.pack_into("=Q", data, last + 8 + 8 + 8, begun + all_ticks * 10**10 + 10**9)
     path = tmp_path / "late"
     path.write_bytes(data)
-    monkeypatch.setattr("pydtrace.engine.embedded.replay._QUIET", quiet)
+    monkeypatch.setattr("pydtrace.engine.embedded.replay._MAX_QUIET_TICKS", quiet)
     compiler = Compiler()
     compiler.add('tick-10s { printf("tick"); }')
     engine, _ = open_engine(compiler.finish(), {"replay": str(path)}, Targets())

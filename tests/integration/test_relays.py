@@ -18,7 +18,7 @@ import harness
 import pytest
 from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole, serving
 
-from pydtrace.hosts.request import release
+from pydtrace.hosts.request import build_version
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"
@@ -212,7 +212,7 @@ def test_a_request_to_relay_that_is_none():
         request = {
             "type": "trace",
             "schema": 2,
-            "release": release(),
+            "release": build_version(),
             "host": "gw",
             "requests": [],
             "operands": [],

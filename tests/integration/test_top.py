@@ -147,14 +147,15 @@ def test_on_a_terminal(size, program, tmp_path):
             "Enter",
         )
         assert re.search(
-            r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s", terminal.until(rf"{program.pid}")
+            r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s",
+            terminal.complete_until(rf"{program.pid}"),
         )
         terminal.type("s")
-        terminal.until("by LOST")
+        terminal.complete_until("by LOST")
         terminal.type("p", "+")
-        terminal.until("every 1 s, by LOST  paused")
+        terminal.complete_until("every 1 s, by LOST  paused")
         terminal.type("q")
-        terminal.until("status 0")
+        terminal.complete_until("status 0")
     finally:
         terminal.end()
 

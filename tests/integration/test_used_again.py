@@ -124,14 +124,14 @@ def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
 # The stacks of --alert and -x alertstacks are read later than the event: by then the process may have ended, before or while they are.
 DUMPED = """
 import os, subprocess, sys, time
-from pydtrace.process.identity import ask, ticks
+from pydtrace.process.identity import query_process, start_ticks
 from pydtrace.sinks.alerts.alert_receivers import Dump
 waits = [sys.executable, "-c", "def secret(): print(flush=True); input()\\nsecret()"]
 
 def start():
     process = subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()
-    return process, ticks(process.pid)
+    return process, start_ticks(process.pid)
 
 def end(process):
     process.communicate()
@@ -153,7 +153,7 @@ def replaced():
     second, _ = start()
     return "secret of another"
 
-print(ask(second.pid, ticks(second.pid), replaced))
+print(query_process(second.pid, start_ticks(second.pid), replaced))
 second.kill()
 """
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from kernel_harness import compile_c, pydtrace
 
-from pydtrace.symbols.elf import EXECUTES, WRITES, File, Segment, linked
+from pydtrace.symbols.elf import EXECUTES, WRITES, ElfFile, Segment, linked_address
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 STACK = """#include <unistd.h>
@@ -130,13 +130,15 @@ def test_one_page_of_a_file_with_parts_of_several_segments():
         Segment(0x2770, 0x770, 0x190, 4 | WRITES),
         Segment(0x3900, 0x900, 0x30, 4 | WRITES),
     ]
-    assert linked(segments, "r-xp", 0x5C0) == 0x15C0 == linked(segments, "", 0x5C0)
+    assert linked_address(segments, "r-xp", 0x5C0) == 0x15C0 == linked_address(segments, "", 0x5C0)
     assert (
-        linked(segments, "r--p", 0x10) == 0x10
-        and linked(segments, "r-xp", 0) == 0x1000
-        and linked(segments, "rw-p", 0x910) == 0x3910
+        linked_address(segments, "r--p", 0x10) == 0x10
+        and linked_address(segments, "r-xp", 0) == 0x1000
+        and linked_address(segments, "rw-p", 0x910) == 0x3910
     )
-    assert linked(segments, "r--p", 0x780) == 0x2780 and linked([], "r-xp", 0) is None
+    assert (
+        linked_address(segments, "r--p", 0x780) == 0x2780 and linked_address([], "r-xp", 0) is None
+    )
 
 
 GO = """.text
@@ -190,6 +192,6 @@ def test_of_versions_of_a_function_the_default_is_meant(tmp_path):
     for stripped in (False, True):
         if stripped:
             subprocess.run(["strip", tmp_path / "two.so"], check=True)
-        file = File(str(tmp_path / "two.so"))
-        [(address, size, _)] = [row for row in file.functions() if row[2] == "both"]
-        assert b"\xb8\x02" in file.read(file.offset(address), size)
+        file = ElfFile(str(tmp_path / "two.so"))
+        [(address, size, _)] = [row for row in file.read_functions() if row[2] == "both"]
+        assert b"\xb8\x02" in file.read(file.file_offset(address), size)

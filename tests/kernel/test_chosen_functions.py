@@ -85,15 +85,15 @@ def test_of_a_command_that_has_not_chosen_yet(compiled):
 def test_what_a_process_says_is_no_place_for_a_probe(monkeypatch, off):
     """But where a function begins by the file's own tables."""
     path = next(iter(glob.glob("/lib/*/libc.so.6")))
-    file, word = elf.File(path), ifunc_targets._word
-    monkeypatch.setattr(ifunc_targets, "_word", lambda pid, address: word(pid, address) + off)
-    found = ifunc_targets.chosen_functions(file, os.stat(path).st_ino, [])
+    file, word = elf.ElfFile(path), ifunc_targets._read_word
+    monkeypatch.setattr(ifunc_targets, "_read_word", lambda pid, address: word(pid, address) + off)
+    found = ifunc_targets.find_ifunc_targets(file, os.stat(path).st_ino, [])
     assert ("strlen" in {name for _, _, name in found}) == (off == 0), found
-    assert all(file.frame(address) == (address, address + size) for address, size, _ in found)
+    assert all(file.find_frame(address) == (address, address + size) for address, size, _ in found)
 
 
 def test_a_default_version_that_is_chosen():
     """glibc's memcpy() has an older version that is an ordinary function, which no program calls."""
-    file = elf.File(next(path for path in glob.glob("/lib/*/libc.so.6")))
-    names = {name for _, _, name in file.functions()}
-    assert "memcpy" not in names and "memcpy" in file.chosen_functions() and "malloc" in names
+    file = elf.ElfFile(next(path for path in glob.glob("/lib/*/libc.so.6")))
+    names = {name for _, _, name in file.read_functions()}
+    assert "memcpy" not in names and "memcpy" in file.ifunc_resolvers() and "malloc" in names

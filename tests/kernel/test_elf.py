@@ -26,7 +26,7 @@ def test_notes_are_those_of_a_second_reader(target):
     for path in (pyusdt._core.__file__, target):
         ours = [
             (n.provider, n.name, n.address, n.semaphore, n.arguments)
-            for n in elf.File(path).notes()
+            for n in elf.ElfFile(path).read_notes()
         ]
         theirs = [
             (n.provider, n.name.replace("__", "-"), n.location, n.semaphore, " ".join(n.operands))
@@ -38,7 +38,7 @@ def test_notes_are_those_of_a_second_reader(target):
 @pytest.mark.parametrize("path", FILES)
 def test_offsets_are_readelfs(path):
     path = os.path.realpath(path)
-    file = elf.File(path)
+    file = elf.ElfFile(path)
     text = subprocess.run(
         ["readelf", "-lW", path], capture_output=True, text=True, check=True
     ).stdout
@@ -47,14 +47,14 @@ def test_offsets_are_readelfs(path):
     for _, offset, address, _, size, *_ in loads:
         start, length = int(address, 16), int(size, 16)
         assert (
-            file.offset(start) == int(offset, 16)
-            and file.offset(start + length - 1) == int(offset, 16) + length - 1
+            file.file_offset(start) == int(offset, 16)
+            and file.file_offset(start + length - 1) == int(offset, 16) + length - 1
         )
-    assert file.offset(1 << 60) is None
+    assert file.file_offset(1 << 60) is None
 
 
 def test_functions_are_nms(target):
-    file = elf.File(target)
+    file = elf.ElfFile(target)
     text = subprocess.run(["nm", "-S", target], capture_output=True, text=True, check=True).stdout
     sized = [
         line.split()
@@ -64,25 +64,28 @@ def test_functions_are_nms(target):
     assert len(sized) >= 3
     for address, size, _, name in sized:
         start, length = int(address, 16), int(size, 16)
-        assert file.function(start) == name and file.function(start + length - 1) == name
-        assert file.symbol(name) == start
-    assert file.function(1 << 60) == "" and file.symbol("no_such_symbol") is None
+        assert (
+            file.find_function_name(start) == name
+            and file.find_function_name(start + length - 1) == name
+        )
+        assert file.find_symbol(name) == start
+    assert file.find_function_name(1 << 60) == "" and file.find_symbol("no_such_symbol") is None
 
 
 def test_a_stripped_file_has_its_dynamic_symbols(tmp_path):
     source = os.path.join(DATA, "target_plain.c")
     library = compile_c(source, tmp_path / "plain.so", "-shared", "-fPIC", "-s")
-    file = elf.File(library)
-    assert file.function(file.notes()[0].address) == "fire_plain"
+    file = elf.ElfFile(library)
+    assert file.find_function_name(file.read_notes()[0].address) == "fire_plain"
 
 
 def look_at_everything(path):
     try:
-        file = elf.File(path)
-        for note in file.notes():
-            file.offset(note.address)
-            file.function(note.address)
-        file.symbol("main")
+        file = elf.ElfFile(path)
+        for note in file.read_notes():
+            file.file_offset(note.address)
+            file.find_function_name(note.address)
+        file.find_symbol("main")
     except elf.BadFile:
         pass
 
@@ -120,24 +123,25 @@ def test_names_that_a_stripped_file_has_elsewhere(where, tmp_path, monkeypatch):
     )
     library, names = tmp_path / "two.so", tmp_path / "names"
     compile_c(tmp_path / "two.c", library, "-shared", "-fPIC", "-Wl,--build-id")
-    whole = elf.File(str(library))
-    [address] = [row[0] for row in whole.functions() if row[2] == "hidden"]
+    whole = elf.ElfFile(str(library))
+    [address] = [row[0] for row in whole.read_functions() if row[2] == "hidden"]
     subprocess.run(["objcopy", "--only-keep-debug", library, names], check=True)
     subprocess.run(["strip", library], check=True)
-    assert file_symbols.read(str(library)).table.find(address + 1) is None
+    assert file_symbols.read_file_symbols(str(library)).table.find(address + 1) is None
     if where == "packed":
         subprocess.run(["xz", "-k", names], check=True)
         subprocess.run(
             ["objcopy", "--add-section", f".gnu_debugdata={names}.xz", library], check=True
         )
     else:
-        stripped = elf.File(str(library))
+        stripped = elf.ElfFile(str(library))
         _, _, offset, bytes_, _ = stripped.sections[".note.gnu.build-id"]
         number = stripped.read(offset, bytes_)[16:].hex()
         (tmp_path / number[:2]).mkdir()
         shutil.copy(names, tmp_path / number[:2] / f"{number[2:]}.debug")
         monkeypatch.setattr(elf, "DEBUG_FILES", str(tmp_path))
-    table = file_symbols.read(str(library)).table
+    table = file_symbols.read_file_symbols(str(library)).table
     assert table.find(address + 1) == (address, "hidden") and any(
-        table.find(row[0]) == (row[0], "shown") for row in elf.File(str(library)).functions()
+        table.find(row[0]) == (row[0], "shown")
+        for row in elf.ElfFile(str(library)).read_functions()
     )

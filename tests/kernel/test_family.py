@@ -122,7 +122,7 @@ from pydtrace.engine.kernel.command_hold import Hold
 guard.LIMIT = float(sys.argv[1])
 command = Command(["/usr/bin/sleep", "60"])
 hold = Hold(Attacher(), "/usr/bin/sleep", command.pid)
-command.go()
+command.start()
 while not hold.is_held():
     pass
 print(command.pid, flush=True)

@@ -9,7 +9,7 @@ from pydtrace.engine.kernel.engine import KernelEngine
 def test_the_kernel_engine_tells_how_far_it_is(bpf, monkeypatch):
     told = []
     monkeypatch.setattr(
-        KernelEngine, "attaching", lambda self, done, total: told.append((done, total))
+        KernelEngine, "report_attach_progress", lambda self, done, total: told.append((done, total))
     )
     with pyusdt.trace(
         "pyusdt$target:::user_trace-n1* { @ = count(); }", pid=os.getpid(), engine="kernel"

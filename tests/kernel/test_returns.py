@@ -159,13 +159,13 @@ def test_go_never_has_uretprobes(tmp_path):
     (tmp_path / "go.c").write_text(
         f'asm("{GO.replace(chr(34), chr(92) + chr(34))}"); int main(void) {{ return 0; }}'
     )
-    file = elf.File(compile_c(tmp_path / "go.c", tmp_path / "go"))
+    file = elf.ElfFile(compile_c(tmp_path / "go.c", tmp_path / "go"))
     assert forbids_uretprobe(file, set()) == "Go moves its stacks"
 
 
 @X86
 def test_what_unwinds_beside_a_file(enders):
-    file = elf.File(enders)
+    file = elf.ElfFile(enders)
     assert forbids_uretprobe(file, {"libc.so.6"}) is None
     assert "libstdc++.so.6" in forbids_uretprobe(file, {"libc.so.6", "libstdc++.so.6"})
 
@@ -178,7 +178,7 @@ def test_parts_of_functions_do_not_return(tmp_path):
         __attribute__((noinline)) int work(int a) { char room[50]; sprintf(room, "%d", a); if (a > 2) complain(room); return room[0]; }
         int main(void) { for (int i = 0; i < 5; i++) work(i); return 0; }""")
     program = compile_c(tmp_path / "cold.c", tmp_path / "cold", "-freorder-blocks-and-partition")
-    names = [name for _, _, name in elf.File(program).functions()]
+    names = [name for _, _, name in elf.ElfFile(program).read_functions()]
     assert "work.cold" in names
     out, err, status = pydtrace(
         "-qn", "pid$target:a.out:work*:return { @[probefunc] = count(); }", "-c", program
@@ -214,7 +214,7 @@ def test_all_functions_of_the_c_library():
     found = rows(out)
     [returned] = found.pop("all")
     assert status == 0 and returned > 100, err
-    chosen = elf.File(next(iter(glob.glob("/lib/*/libc.so.6")))).chosen_functions()
+    chosen = elf.ElfFile(next(iter(glob.glob("/lib/*/libc.so.6")))).ifunc_resolvers()
     left = {name: values for name, values in found.items() if values != (0,) and name not in chosen}
     assert set(left) <= {
         "_Exit",
@@ -235,7 +235,7 @@ def test_all_functions_of_the_c_library():
 @pytest.mark.parametrize("path", [_core.__file__, sys.executable])
 def test_exits_are_the_returns_that_objdump_shows(path):
     """Of functions without jumps out of them."""
-    file = elf.File(os.path.realpath(path))
+    file = elf.ElfFile(os.path.realpath(path))
     out = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", file.path],
         check=True,
@@ -249,7 +249,7 @@ def test_exits_are_the_returns_that_objdump_shows(path):
         if line.split(":", 1)[-1].split()[-1:] == ["ret"]
     }
     found, whole = Returns(file), 0
-    for address, size, name in file.functions()[:800]:
+    for address, size, name in file.read_functions()[:800]:
         try:
             exits = found.exits(address, size) if size else []
         except NotFound:
@@ -312,11 +312,11 @@ def test_chains_have_bounds(tmp_path):
             [*lines, ".globl main", "main: ret", '.section .note.GNU-stack, "", @progbits', ""]
         )
     )
-    file = elf.File(compile_c(tmp_path / "chains.s", tmp_path / "chains"))
+    file = elf.ElfFile(compile_c(tmp_path / "chains.s", tmp_path / "chains"))
     found, begun = Returns(file), time.thread_time()
     points = {
         name: found.points(address, size, name)
-        for address, size, name in file.functions()
+        for address, size, name in file.read_functions()
         if size and name.startswith("f")
     }
     assert (

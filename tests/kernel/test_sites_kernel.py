@@ -34,7 +34,7 @@ def firing():
 def site(process):
     """The 16 bytes of user_trace-i4s4's site in a process."""
     path = pyusdt._core.__file__
-    note = next(note for note in elf.File(path).notes() if note.name == "user_trace-i4s4")
+    note = next(note for note in elf.ElfFile(path).read_notes() if note.name == "user_trace-i4s4")
     with open(f"/proc/{process.pid}/maps") as maps:
         start = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path))
     with open(f"/proc/{process.pid}/mem", "rb") as memory:

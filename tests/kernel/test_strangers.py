@@ -74,9 +74,9 @@ def test_the_file_that_was_looked_at_is_the_one_that_is_probed(method, tmp_path,
     processes = [running(program=path) for path in (mine, victim)]
     for process in processes:
         fire(process)
-    file = elf.File(str(victim))
-    note = next(note for note in file.notes() if note.name == "guarded-one")
-    places = [(file.offset(note.address), 16), (file.offset(note.semaphore), 2)]
+    file = elf.ElfFile(str(victim))
+    note = next(note for note in file.read_notes() if note.name == "guarded-one")
+    places = [(file.file_offset(note.address), 16), (file.file_offset(note.semaphore), 2)]
     before, mine_before = (
         [code(process, path, *place) for place in places]
         for process, path in zip(processes[::-1], (victim, mine))
@@ -122,7 +122,7 @@ def stranger(tmp_path):
 def cut_symbols(path):
     """A file whose table of symbols lies outside of it."""
     data = bytearray(Path(path).read_bytes())
-    file = elf.File(path)
+    file = elf.ElfFile(path)
     numbers = [i for i, name in enumerate(file.sections) if name in (".symtab", ".dynsym")]
     for number in numbers:
         at = file._table + 64 * number + 24
@@ -186,7 +186,7 @@ def openings(path, look):
 
 def refused(path):
     with pytest.raises((OSError, elf.BadFile)):
-        elf.File(str(path))
+        elf.ElfFile(str(path))
 
 
 def test_what_is_no_file_is_not_opened(tmp_path):
@@ -223,7 +223,7 @@ def test_nobody_is_waited_for(tmp_path, target):
     try:
         assert holder.stdout.readline() == "leased\n"
         with pytest.raises(BlockingIOError):
-            elf.File(str(path))
+            elf.ElfFile(str(path))
     finally:
         end(holder)
 
@@ -232,7 +232,7 @@ CUT = """
 import os, sys
 from pydtrace.symbols import elf
 for look in ("notes", "functions", "symbols"):
-    file = elf.File(sys.argv[1])
+    file = elf.ElfFile(sys.argv[1])
     whole = open(sys.argv[1], "rb").read()
     file.sections
     os.truncate(sys.argv[1], 4096)
@@ -258,16 +258,16 @@ def test_a_file_that_says_that_it_is_huge(tmp_path, target):
     """Holes cost their owner nothing: no more is read of them than of a file that there can be."""
     path = tmp_path / "huge"
     data = bytearray(Path(target).read_bytes())
-    file = elf.File(target)
+    file = elf.ElfFile(target)
     for number, name in enumerate(file.sections):
         if name in (".symtab", ".dynsym", ".note.stapsdt"):
             at = file._table + 64 * number + 24
             data[at : at + 16] = len(data).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little")
     path.write_bytes(data)
     os.truncate(path, 1 << 42)
-    for look in (elf.File.notes, elf.File.functions):
+    for look in (elf.ElfFile.read_notes, elf.ElfFile.read_functions):
         with pytest.raises(elf.BadFile, match="too large"):
-            look(elf.File(str(path)))
+            look(elf.ElfFile(str(path)))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
@@ -297,7 +297,7 @@ def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypa
     def wanted_of(file, pids):
         return lambda name, size, offsets: ["entry"] if name == "fire_plain" else []
 
-    size = elf.File(str(target)).symbols_size
+    size = elf.ElfFile(str(target)).symbols_size
     monkeypatch.setattr(probes, "_SYMBOLS", 2 * size)
     copies = [shutil.copy(target, tmp_path / f"copy{number}") for number in range(4)]
     told = []

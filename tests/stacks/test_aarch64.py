@@ -61,11 +61,11 @@ class Debugged:
 class OneFile:
     """The code of a program that is linked to one place."""
 
-    def __init__(self, file: elf.File):
+    def __init__(self, file: elf.ElfFile):
         self._file, self._tables = file, dwarf_cfi.Tables(file)
 
     def look(self, pc, called):
-        name = self._file.function(pc - called)
+        name = self._file.find_function_name(pc - called)
         return (
             native_unwinder.NativeFrame(name, "", pc, pc),
             self._tables.row(pc - called),
@@ -125,7 +125,7 @@ def walked(program, server):
         try:
             stopped = Debugged(server)
             assert stopped.ask("c").startswith("T"), "it stops in leaf()"
-            file = elf.File(program)
+            file = elf.ElfFile(program)
             registers = stopped.registers()
             frames, why = native_unwinder.Unwinder(OneFile(file)).frames(
                 SimpleNamespace(registers=registers, word=stopped.word)

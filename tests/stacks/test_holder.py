@@ -232,7 +232,7 @@ def test_a_holder_keeps_nothing_of_its_tracer(spins):
 def test_the_end_of_a_command_is_its_parent_s():
     """A thread that was stopped ends: who waits for the command hears of it, though a holder is its ptracer."""
     command = Command([sys.executable, os.path.join(harness.HERE, "programs", "moves.py")])
-    command.go()
+    command.start()
     until(lambda: runs(command.pid))
     capture = Capture(_tracer.Memory(command.pid), child=True)
     capture.still([command.pid], lambda: os.kill(command.pid, signal.SIGKILL))

@@ -41,10 +41,11 @@ def is_name(frame: native_unwinder.NativeFrame, name: str | None) -> bool:
         name is None or name.partition(".")[0] == frame.name.partition(".")[0]
     ):  # of a part, or a copy, of the function
         return name is not None or frame.name.startswith("0x")
-    file = elf.File(frame.file)
+    file = elf.ElfFile(frame.file)
     debug = file._debug_path()
     starts = [
-        {each.symbol(wanted) for each in (file, *([elf.File(debug)] if debug else []))} - {None}
+        {each.find_symbol(wanted) for each in (file, *([elf.ElfFile(debug)] if debug else []))}
+        - {None}
         for wanted in (frame.name, name)
     ]
     return bool(starts[0] & starts[1])
@@ -275,7 +276,7 @@ class Mutated:
     """A file of which a few bytes are others."""
 
     def __init__(self, path: str, choose: random.Random):
-        file = elf.File(path)
+        file = elf.ElfFile(path)
         self.sections = file.sections
         with open(path, "rb") as data:
             self._data = bytearray(data.read())
@@ -292,7 +293,7 @@ class Mutated:
 
 def test_tables_that_make_no_sense(notices):
     """They raise what is expected of them, and nothing else; and no walk by them is endless."""
-    functions = [address for address, _, _ in elf.File(notices).functions()]
+    functions = [address for address, _, _ in elf.ElfFile(notices).read_functions()]
     for seed in range(400):
         choose = random.Random(seed)
         try:

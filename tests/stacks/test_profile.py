@@ -247,7 +247,7 @@ def test_a_thread_that_stops_late(monkeypatch):
     """It is let go by the next look, or by close(); and who waits for the end of the command takes no stop for it."""
     command = Command([sys.executable, SHARES, "60"])
     try:
-        command.go()
+        command.start()
         memory = _tracer.Memory(command.pid)
         capture, real = Capture(memory, child=True), _tracer.stop
 

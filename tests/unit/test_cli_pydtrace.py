@@ -14,7 +14,7 @@ from pydtrace.cli.parsing.options_table import DTRACE, OURS
 from pydtrace.cli.pydtrace.main import command_words
 from pydtrace.cli.pydtrace.usage import usage
 from pydtrace.dlang.ast import ProbeDesc
-from pydtrace.engine.probe_hints import similar_name, similar_provider
+from pydtrace.engine.probe_hints import suggest_name, suggest_provider
 from pydtrace.process import process_names
 
 pytestmark = pytest.mark.own_processes
@@ -280,7 +280,7 @@ def test_what_is_called_nearly_so(wanted, found):
     probes = [("syscall", "vmlinux", "read", "entry"), ("syscall", "vmlinux", "write", "return"), ("sched", "", "", "on-cpu"),
               ("shop7", "m", "", "paid"), ("shop70", "m", "", "paid"), ("erlang9", "", "", "message-send-remote"), ("erlang9", "", "", "user_trace-s1")]  # fmt: skip
     description = ProbeDesc(None, *wanted)
-    hint = similar_name(description, probes) or similar_provider(description, probes)
+    hint = suggest_name(description, probes) or suggest_provider(description, probes)
     assert hint == (found and f"did you mean {found}?")
 
 

@@ -272,10 +272,10 @@ def set_semaphore(pid, provider, value):
         path, start, offset = next(
             (match[3], int(match[1], 16), int(match[2], 16)) for match in matches if match
         )
-    file = elf.File(path)
-    (note,) = file.notes()
+    file = elf.ElfFile(path)
+    (note,) = file.read_notes()
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
-        memory.seek(start + file.offset(note.semaphore) - offset)
+        memory.seek(start + file.file_offset(note.semaphore) - offset)
         memory.write(value.to_bytes(2, "little"))
     file.close()
 

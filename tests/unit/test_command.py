@@ -1,4 +1,4 @@
-"""engine.command: the traced command waits for go(), and never outlives what it was told."""
+"""engine.command: the traced command waits for start(), and never outlives what it was told."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from pydtrace.process.command import Command
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 
 PYTHONS = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
@@ -28,7 +28,7 @@ def test_nothing_runs_before_go(tmp_path):
     time.sleep(0.1)
     assert not proof.exists()
     assert not command.poll()
-    command.go()
+    command.start()
     command.wait()
     assert proof.exists()
     assert command.status == 0
@@ -37,7 +37,7 @@ def test_nothing_runs_before_go(tmp_path):
 def test_the_command_keeps_its_pid(tmp_path):
     out = tmp_path / "pid"
     command = Command(["sh", "-c", f"echo $$ > {out}"])
-    command.go()
+    command.start()
     command.wait()
     assert int(out.read_text()) == command.pid
 
@@ -45,7 +45,7 @@ def test_the_command_keeps_its_pid(tmp_path):
 def test_it_ignores_no_signal_that_python_ignores_for_itself(tmp_path):
     out = tmp_path / "status"
     command = Command(["sh", "-c", f"grep SigIgn /proc/self/status > {out}"])
-    command.go()
+    command.start()
     command.wait()
     assert ignored(out.read_text()) & PYTHONS == 0
 
@@ -53,7 +53,7 @@ def test_it_ignores_no_signal_that_python_ignores_for_itself(tmp_path):
 def test_what_can_not_be_started_says_why():
     command = Command(["/proc/nonexistent/command"])
     with pytest.raises(OSError) as error:
-        command.go()
+        command.start()
     assert error.value.errno == errno.ENOENT
 
 
@@ -68,7 +68,7 @@ def test_stop_before_go_runs_nothing(tmp_path):
 
 def test_stop_ends_a_command_that_ignores_sigterm():
     command = Command(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"])
-    command.go()
+    command.start()
     time.sleep(0.1)
     command.stop(SimpleNamespace(interrupted=False, hurry=False, patience=0.1))
     assert os.WTERMSIG(command.status) == 9
@@ -105,8 +105,8 @@ def test_alive_without_its_first_thread():
         deadline = time.monotonic() + 10
         while "State:\tZ" not in status.read_text() and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert alive(process.pid)
+        assert is_alive(process.pid)
         process.stdin.close()
-        while alive(process.pid) and time.monotonic() < deadline:
+        while is_alive(process.pid) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert "State:\tZ" in status.read_text() and not alive(process.pid)
+        assert "State:\tZ" in status.read_text() and not is_alive(process.pid)

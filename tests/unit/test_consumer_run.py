@@ -105,7 +105,7 @@ class FakeCommand:
     def __init__(self, error=None):
         self.argv, self.error, self.started = ["nosuch"], error, False
 
-    def go(self):
+    def start(self):
         if self.error:
             raise self.error
         self.started = True
@@ -303,7 +303,7 @@ def test_close_closes_all_whatever_fails(error):
             SimpleNamespace(
                 watch_group=lambda: None,
                 stop=lambda user=None: closed.append("command"),
-                go=lambda: None,
+                start=lambda: None,
             ),
         ),
     )
@@ -445,7 +445,10 @@ def test_what_the_core_tells_obeys_nobody(tmp_path):
     """Paths in its messages are where a process says that its files are; who passes them on escapes them."""
     with pytest.raises(OSError) as raised:
         _tracer.list_probes(str(tmp_path / EVIL))
-    for told in (EmbeddedEngine._explain(None, raised.value), NotFound(raised.value.strerror)):
+    for told in (
+        EmbeddedEngine._explain_error(None, raised.value),
+        NotFound(raised.value.strerror),
+    ):
         assert SHOWN in str(told) and "\x1b" not in str(told)
 
 

@@ -22,7 +22,7 @@ from pydtrace.program import d_types as t
 from pydtrace.program.program import Data
 from pydtrace.symbols import file_symbols
 from pydtrace.symbols import perf_map as perf_map_module
-from pydtrace.symbols.elf import BadFile, File
+from pydtrace.symbols.elf import BadFile, ElfFile
 from pydtrace.symbols.symbol_table import Table
 from pydtrace.untrusted import cpu_time_budget
 
@@ -117,9 +117,9 @@ def test_buffers_that_are_too_small_are_told(options, text, fits):
 def test_the_object_of_G_is_an_object_without_symbols(tmp_path):
     path = tmp_path / "prov.o"
     path.write_bytes(empty_object())
-    file = File(str(path))
+    file = ElfFile(str(path))
     assert ".note.GNU-stack" in file.sections
-    assert file.notes() == [] and file.functions() == []
+    assert file.read_notes() == [] and file.read_functions() == []
     file.close()
 
 
@@ -214,9 +214,9 @@ def test_a_table_finds_what_lies_there():
 
 def test_names_that_are_elsewhere_are_none(tmp_path):
     path = elf_file(tmp_path / "x.so", b"\0.symtab\0f\0", 1)
-    assert file_symbols.read(path).table.find(4096) == (4096, "f")
+    assert file_symbols.read_file_symbols(path).table.find(4096) == (4096, "f")
     path = elf_file(tmp_path / "y.so", b"\0.symtab\0f\0", 1, link=3)  # at the end of all addresses
-    assert file_symbols.read(path).table.find(4096) is None
+    assert file_symbols.read_file_symbols(path).table.find(4096) is None
 
 
 @pytest.mark.parametrize("length", [60_000, 10_000_000])
@@ -224,13 +224,13 @@ def test_names_that_are_parts_of_one_long_text_take_no_long(tmp_path, length):
     """20,000 names of 60 kB each are 1.2 GB; the file has 0.5 MB."""
     texts = b"\0.symtab\0" + b"A" * length + b"\0"
     started = time.process_time()
-    table = file_symbols.read(elf_file(tmp_path / "symbols", texts, 20_000)).table
+    table = file_symbols.read_file_symbols(elf_file(tmp_path / "symbols", texts, 20_000)).table
     assert (len(table), table.size) == (20_000, 16 * 20_000 + len(texts))
     assert table.find(4100) == (4100, "A" * 1024)
     with pytest.raises(BadFile):
-        File(elf_file(tmp_path / "symbols", texts, 20_000)).functions()
+        ElfFile(elf_file(tmp_path / "symbols", texts, 20_000)).read_functions()
     with pytest.raises(BadFile):
-        File(elf_file(tmp_path / "sections", texts, 0, sections=20_000)).notes()
+        ElfFile(elf_file(tmp_path / "sections", texts, 0, sections=20_000)).read_notes()
     assert time.process_time() - started < 2
 
 
@@ -319,7 +319,7 @@ def test_what_is_only_said_to_be_mapped_is_opened_where_everybody_may(tmp_path, 
         "open",
         lambda path, flags, *more, real=os.open: opened.append(flags) or real(path, flags, *more),
     )
-    start = File(path).functions()[0]
+    start = ElfFile(path).read_functions()[0]
     named = f"lib.so`{start[2]}"
     with holding("first", sys.executable, "-c", LOADING, path) as (pid, _):
         del opened[:]
@@ -331,7 +331,7 @@ def test_what_is_only_said_to_be_mapped_is_opened_where_everybody_may(tmp_path, 
     path = library(tmp_path / "other" / "lib.so", "first")
     assert told(path, start[0]) == named
     with pytest.raises(PermissionError):  # between the look and the opening it can become another
-        File(path, mode=0o002)
+        ElfFile(path, mode=0o002)
 
 
 def test_a_file_of_no_folder_is_nowhere(tmp_path, monkeypatch):
@@ -339,22 +339,25 @@ def test_a_file_of_no_folder_is_nowhere(tmp_path, monkeypatch):
     path = library(tmp_path / "lib.so", "first")
     monkeypatch.chdir(tmp_path)
     status = os.stat(path)
-    assert maps.find(ME, maps.Mapping("", "", "0", "00:00", str(status.st_ino), "lib.so")) is None
+    assert (
+        maps.find_mapped_file(ME, maps.Mapping("", "", "0", "00:00", str(status.st_ino), "lib.so"))
+        is None
+    )
 
 
 def test_tables_of_symbols_have_room_together(tmp_path, monkeypatch):
     """What was not asked for longest goes, and is read again."""
-    monkeypatch.setattr(file_symbols, "_ROOM", 1 << 20)
-    files, time = file_symbols.Files(), cpu_time_budget.Allowance(100.0, 1)
+    monkeypatch.setattr(file_symbols, "_CACHE_LIMIT", 1 << 20)
+    files, time = file_symbols.SymbolCache(), cpu_time_budget.Allowance(100.0, 1)
     paths = [elf_file(tmp_path / f"x{i}.so", b"\0.symtab\0f\0", 10_000) for i in range(10)]
     for path in [*paths, *paths]:
-        assert files.get(path, os.stat(path), time).table.find(4096) == (4096, "f")
-        assert files._taken <= 1 << 20
-    assert sum(files.known(os.stat(path)) is not None for path in paths) == (1 << 20) // (
+        assert files.find_or_read(path, os.stat(path), time).table.find(4096) == (4096, "f")
+        assert files._used_bytes <= 1 << 20
+    assert sum(files.find_cached(os.stat(path)) is not None for path in paths) == (1 << 20) // (
         160_000 + 4096 + 12
     )
     large = elf_file(tmp_path / "large.so", b"\0.symtab\0f\0", 40_000)
-    assert len(files.get(large, os.stat(large), time).table) == 0
+    assert len(files.find_or_read(large, os.stat(large), time).table) == 0
 
 
 def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
@@ -366,7 +369,7 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         clock[0] += 0.5
         return ["1000-2000 r-xp 00000000 00:00 7 /nowhere\n"]
 
-    monkeypatch.setattr(maps, "lines", lines)
+    monkeypatch.setattr(maps, "read_maps", lines)
     monkeypatch.setattr(
         cpu_time_budget,
         "time",
@@ -389,7 +392,7 @@ def test_maps_of_many_processes_have_room_together(monkeypatch):
     text = "".join(
         f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000)
     )
-    monkeypatch.setattr(maps, "lines", lambda pid: text.splitlines(keepends=True))
+    monkeypatch.setattr(maps, "read_maps", lambda pid: text.splitlines(keepends=True))
     symbols = Symbols()
     for pid in range(100):
         assert symbols.name(pid + 1, 0x1010) == "nowhere`0x1010"

@@ -80,8 +80,8 @@ def test_of_libraries(name):
     path = f"/usr/lib/{os.uname().machine}-linux-gnu/{name}"
     if not os.path.exists(path) or not shutil.which("c++filt"):
         pytest.skip(f"host: no {name}, or no c++filt")
-    file = elf.File(path)
-    symbols = [symbol for _, _, symbol in file.functions() if symbol.startswith("_Z")]
+    file = elf.ElfFile(path)
+    symbols = [symbol for _, _, symbol in file.read_functions() if symbol.startswith("_Z")]
     symbols = random.Random(7).sample(symbols, min(len(symbols), 1500))
     wanted = subprocess.run(
         ["c++filt", "-i"], input="\n".join(symbols), check=True, capture_output=True, text=True

@@ -81,7 +81,7 @@ def ours(row, column):
 def test_each_row(path):
     if not os.path.exists(path):
         pytest.skip(f"host: no {path}")
-    file, compared, theirs = elf.File(path), 0, of_readelf(path)
+    file, compared, theirs = elf.ElfFile(path), 0, of_readelf(path)
     try:
         for function in dwarf_cfi.Tables(file).functions():
             for begin, _, row in function:

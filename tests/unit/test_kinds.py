@@ -9,25 +9,25 @@ import pytest
 
 from pydtrace.engine import probe_kinds
 from pydtrace.engine.probe_kinds import (
+    ABSENT,
+    BUILTIN,
     EMBEDDED,
     KERNEL,
-    NOBODY,
-    NOW,
     OTHER,
-    OWN,
-    PYUSDT_TO_COME,
+    PENDING,
+    PRESENT,
+    PYUSDT_PENDING,
     REFUSED,
-    TO_COME,
     TRACER,
 )
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COLUMNS = [NOW, TO_COME, PYUSDT_TO_COME, NOBODY]
+COLUMNS = [PRESENT, PENDING, PYUSDT_PENDING, ABSENT]
 
 
 def kind(text: str) -> str:
     provider, module, function, name = text.split(":")
-    return probe_kinds.kind(
+    return probe_kinds.probe_kind(
         SimpleNamespace(provider=provider, module=module, function=function, name=name)
     )
 
@@ -37,7 +37,7 @@ def kind(text: str) -> str:
     [
         (TRACER, [":::BEGIN", "dtrace:::END", ":::tick-1s", "profile:::profile-99"]),
         (
-            OWN,
+            BUILTIN,
             [
                 "pyusdt*:::user_trace-i4s4",
                 "pyusdt12:::user_trace-n1",
@@ -101,7 +101,11 @@ def test_the_page_and_the_code_have_one_table():
             row
             if cells[0].startswith("the same")
             else {
-                "what": OWN if "pyusdt*" in cells[0] else KERNEL if "syscall" in cells[0] else OTHER
+                "what": BUILTIN
+                if "pyusdt*" in cells[0]
+                else KERNEL
+                if "syscall" in cells[0]
+                else OTHER
             }
         )
         users = (True, False) if ";" not in cells[0] else (cells[0].endswith("root"),)
@@ -128,27 +132,27 @@ def test_the_page_and_the_code_have_one_table():
     ],
 )
 def test_commands_that_load_pyusdt(line, loads):
-    assert probe_kinds.loads_pyusdt(line.split()) == loads
+    assert probe_kinds.may_load_pyusdt(line.split()) == loads
 
 
 def test_a_shell_line_with_a_python_in_it():
-    assert probe_kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec python3 app.py"])
-    assert not probe_kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec php app.php"])
+    assert probe_kinds.may_load_pyusdt(["sh", "-c", "sleep 1; exec python3 app.py"])
+    assert not probe_kinds.may_load_pyusdt(["sh", "-c", "sleep 1; exec php app.php"])
 
 
 def test_a_script_of_python(tmp_path):
     path = tmp_path / "tool"
     path.write_text("#!/usr/bin/env python3\n")
     path.chmod(0o755)
-    assert probe_kinds.loads_pyusdt([str(path)])
-    assert probe_kinds.loads_pyusdt(["timeout", "5", str(path)])
+    assert probe_kinds.may_load_pyusdt([str(path)])
+    assert probe_kinds.may_load_pyusdt(["timeout", "5", str(path)])
 
 
 def test_a_program_with_the_core(tmp_path):
     """The core's strings are in every program that is linked with it: its extension for Python stands for one here."""
     from pyusdt import _core
 
-    assert probe_kinds.loads_pyusdt([_core.__file__])
-    assert not probe_kinds.loads_pyusdt(["/bin/true"])
+    assert probe_kinds.may_load_pyusdt([_core.__file__])
+    assert not probe_kinds.may_load_pyusdt(["/bin/true"])
     (tmp_path / "text").write_bytes(b"\0PYUSDT_RUNDIR\0")
-    assert not probe_kinds.loads_pyusdt([str(tmp_path / "text")])
+    assert not probe_kinds.may_load_pyusdt([str(tmp_path / "text")])

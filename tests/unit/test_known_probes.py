@@ -25,12 +25,12 @@ def test_many_clauses_and_many_processes_take_few_comparisons(monkeypatch):
         for provider, name in [("dtrace", "BEGIN")] * CLAUSES
         + [("pyusdt*", "user_trace-n7"), ("pyusdt1*", "*-n94?")]
     ]
-    engine._descriptions = lambda: descriptions
+    engine._all_descriptions = lambda: descriptions
     compared, glob = [], _tracer.glob
     monkeypatch.setattr(
         _tracer, "glob", lambda pattern, text: compared.append(text) or glob(pattern, text)
     )
-    counted = engine._counted(known)
+    counted = engine._count_matches(known)
     assert [desc for desc, _ in counted] == descriptions
     assert {count for _, count in counted[:CLAUSES]} == {1}
     assert [count for _, count in counted[CLAUSES:]] == [

@@ -22,7 +22,7 @@ from pydtrace.dlang.compile import Compiler
 from pydtrace.hosts import central_engine, placement
 from pydtrace.hosts import engine as remote
 from pydtrace.hosts.central_engine import CentralEngine
-from pydtrace.hosts.connection import Broken
+from pydtrace.hosts.connection import HostError
 from pydtrace.hosts.host_messages import RUNNING, Host
 from pydtrace.hosts.request import Request
 from pydtrace.options import Options
@@ -66,19 +66,19 @@ class World:
         many.declare(compiler, "", 9, "test")
         compiler.add(script)
         names = [f"h{i}" for i in range(len(shifts))]
-        self.program = many.finish(compiler, placement.of_clause, placement.THERE)
+        self.program = many.finish(compiler, placement.clause_placement, placement.HOSTS)
         self.engine = CentralEngine(
             self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})}
         )
         self.hosts = [Host(name, i, self.engine, None) for i, name in enumerate(names)]
         self.engine._hosts += self.hosts
-        self.engine._texts = []
+        self.engine._messages = []
         for host, shift in zip(self.hosts, shifts):
             now = time.monotonic_ns()
-            host.offset.sample(now - error, now - error // 2 - shift, now + error)
-            self.engine.began(host)
+            host.offset.add_sample(now - error, now - error // 2 - shift, now + error)
+            self.engine.host_began(host)
             host.state = RUNNING
-            host.until = 1 << 62
+            host.complete_until = 1 << 62
 
     def rows(self, clause=0):
         """(host, n, number, timestamp, whether it is uncertain) of the records that come now; of another clause: what it records."""
@@ -95,7 +95,9 @@ class World:
                 bool(int.from_bytes(record[place], sys.byteorder) & p.RECORD_UNSURE),
             )
         )
-        return [(*read(record), *mark(record)) for record, *_ in split(self.engine._run(1 << 62))]
+        return [
+            (*read(record), *mark(record)) for record, *_ in split(self.engine._run_events(1 << 62))
+        ]
 
 
 def test_portions_of_any_size(recorded):
@@ -124,7 +126,7 @@ def test_hosts_whose_clocks_differ(recorded):
     assert times == sorted(times) and times[EVENTS] - times[0] == pytest.approx(
         100 * SECOND, abs=5000
     ), times
-    assert not any(unsure for *_, unsure in rows) and world.engine._lost() == (0, 0)
+    assert not any(unsure for *_, unsure in rows) and world.engine._count_drops() == (0, 0)
     assert {
         key.split(b"\0")[0]: int.from_bytes(value[:8], sys.byteorder)
         for key, value in world.engine.items(world.program.aggregations[0].map)
@@ -146,7 +148,7 @@ def test_what_could_be_the_other_way_round_is_marked(recorded):
 def test_what_is_damaged_costs_its_host(recorded):
     """What was whole before it counts."""
     world = World([0, 0])
-    world.engine._hang_up = lambda host, state: setattr(host, "state", state)
+    world.engine._disconnect = lambda host, state: setattr(host, "state", state)
     world.engine.take_events(world.hosts[0], recorded)
     broken, at, events = bytearray(recorded), 128, 0
     while events < EVENTS // 2:
@@ -159,23 +161,23 @@ def test_what_is_damaged_costs_its_host(recorded):
     of = {host: [number for name, _, number, _, _ in rows if name == host] for host in ("h0", "h1")}
     assert of["h0"] == list(range(EVENTS)) and of["h1"] == list(range(EVENTS // 2))
     assert (
-        "h1 is given up" in world.engine._texts[-1]
-        and "its events can not be read" in world.engine._texts[-1]
+        "h1 is given up" in world.engine._messages[-1]
+        and "its events can not be read" in world.engine._messages[-1]
     )
 
 
 def test_events_of_a_time_to_come(recorded):
     """A host that says so would hold them back for ever."""
     world = World([0, 10_000 * SECOND])
-    world.engine._hang_up = lambda host, state: setattr(host, "state", state)
+    world.engine._disconnect = lambda host, state: setattr(host, "state", state)
     for host in world.hosts:
         world.engine.take_events(host, recorded)
-    world.engine._released()
-    world.engine._released()  # now it is first
+    world.engine._release_records()
+    world.engine._release_records()  # now it is first
     assert [host.state == RUNNING for host in world.hosts] == [True, False]
     assert (
-        "h1 is given up" in world.engine._texts[-1]
-        and "of a time to come" in world.engine._texts[-1]
+        "h1 is given up" in world.engine._messages[-1]
+        and "of a time to come" in world.engine._messages[-1]
     )
 
 
@@ -184,30 +186,30 @@ def test_a_host_that_comes_back(recorded):
     world = World([0])
     host, engine = world.hosts[0], world.engine
     engine.take_events(host, recorded[:-100])
-    engine.began(host)
+    engine.host_began(host)
     engine.take_events(host, recorded)
-    assert engine._many.waits(0) > 0
+    assert engine._merged_replay.waits(0) > 0
     assert [n for _, n, *_ in world.rows()] == list(
         range(1, 2 * EVENTS)
     )  # the last one of the first line was cut off
-    assert engine._many.waits(0) == engine._many.waits(1) == 0
-    with pytest.raises(Broken, match="come back too often"):
+    assert engine._merged_replay.waits(0) == engine._merged_replay.waits(1) == 0
+    with pytest.raises(HostError, match="come back too often"):
         for _ in range(1000):
-            engine.began(host)
+            engine.host_began(host)
     assert 50 < len(engine._sources) < 200
 
 
 def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     world = World([0])
-    monkeypatch.setattr(central_engine, "_KEPT", world.engine._many.kept(0) + 100)
-    with pytest.raises(Broken, match="more probes and places than there is room for"):
+    monkeypatch.setattr(central_engine, "_KEPT_LIMIT", world.engine._merged_replay.kept(0) + 100)
+    with pytest.raises(HostError, match="more probes and places than there is room for"):
         world.engine.take_events(world.hosts[0], recorded)
 
 
 class Flood:
     """The line to a host that sends an event whenever it is read, and never ends."""
 
-    out, over, drips = 0, False, False
+    out, has_ended, got_fragment = 0, False, False
 
     def __init__(self, engine, host):
         self.most, self._engine, self._host, self._parts = (
@@ -223,10 +225,10 @@ class Flood:
     def receive(self):
         for event in itertools.islice(self._parts, 20):
             self._engine.take_events(self._host, event)
-        self.most = max(self.most, self._engine._held())
+        self.most = max(self.most, self._engine._held_bytes())
         return ()
 
-    def said(self):
+    def read_stderr(self):
         return ()
 
     def send(self, *_, **what):
@@ -239,21 +241,21 @@ class Flood:
 def test_a_host_that_sends_without_end_when_it_is_to_end(action, monkeypatch):
     """What waits has a bound meanwhile: it is run, or after exit() not kept.  The host is given up."""
     for module in (central_engine, remote):
-        monkeypatch.setattr(module, "_HELD", 10_000)
+        monkeypatch.setattr(module, "_HELD_LIMIT", 10_000)
     world = World([0], script=f"made*:::fired {{ {action}; }}")
     engine, host = world.engine, world.hosts[0]
     begun(world, 0)
     send(world, 0, made.place(0, 1, "f"), made.event(0, 100, at=1))
     run(world)
     host.link = engine._selector = flood = Flood(engine, host)
-    engine._patience, engine._ping = SECOND // 2, lambda: None
+    engine._host_timeout, engine._ping_hosts = SECOND // 2, lambda: None
     engine.end()
-    while engine.more():
+    while engine.drain_end():
         pass
     assert (
         flood.most < 3 * 10_000
-        and "h0 is given up" in engine._texts[-1]
-        and "does not end" in engine._texts[-1]
+        and "h0 is given up" in engine._messages[-1]
+        and "does not end" in engine._messages[-1]
     )
 
 
@@ -283,7 +285,7 @@ def send(world, host, *blocks):
 
 
 def run(world):
-    return world.engine._run(1 << 62)
+    return world.engine._run_events(1 << 62)
 
 
 def begun(world, host, processes=1, name="fired"):
@@ -322,7 +324,7 @@ def test_no_host_takes_the_names_of_others():
         **{("h1", f"true{i} (lie.py:7)"): 1 for i in range(3)},
     }
     assert (
-        world.engine._many.place(_tracer.FRAME_TARGETS // 16, 1)[1] == "true0"
+        world.engine._merged_replay.place(_tracer.FRAME_TARGETS // 16, 1)[1] == "true0"
     )  # behind the share of h0
 
 
@@ -370,7 +372,7 @@ def test_frames_without_end():
         if line == 0:
             send(world, 0, made.event(0, 1, stack=[1 << 32 | 1]))
             run(world)
-    assert len(texts) == 200_000 and len(world.engine._names._known) <= 2 << 16
+    assert len(texts) == 200_000 and len(world.engine._names._names_by_word) <= 2 << 16
 
 
 def test_probes_at_places_without_end():
@@ -401,10 +403,10 @@ def test_what_places_take_is_counted():
     """A host that has one place in each of many processes takes more than the bytes that it sends."""
     world = World([0], script=STACKS)
     begun(world, 0, processes=1000)
-    before = world.engine._many.kept(0)
+    before = world.engine._merged_replay.kept(0)
     send(world, 0, *(made.place(i, 1, "f") for i in range(1000)), made.event(0, 1))
     run(world)
-    assert world.engine._many.kept(0) - before > 1000 * 1500
+    assert world.engine._merged_replay.kept(0) - before > 1000 * 1500
 
 
 SAMPLED = """made*:::fired { self->n++; n++; } profile-97 { printf("%s %d %d %d %s", host, n, self->n, arg1 != 0, execname); @[host, jstack()] = count(); }"""
@@ -417,7 +419,7 @@ def sample(when, frames, tid=1, pid=100, name="profile-97", comm="python"):
 def test_samples_among_events():
     """In the order of their times; self-> is the thread's that both are of."""
     world = World([0, 0], script=SAMPLED)
-    world.hosts[0].heard = world.hosts[1].heard = 1000
+    world.hosts[0].heard_at = world.hosts[1].heard_at = 1000
     begun(world, 0)
     send(world, 0, *(made.event(0, when) for when in (10, 20, 40)))
     world.engine.take_samples(
@@ -443,7 +445,7 @@ def test_samples_among_events():
 def test_a_sample_says_who_works_there():
     """It may be anything that a host says; one that says nothing is nobody's."""
     world = World([0], script="""profile-97 { printf("%s", arg2 ? copyinstr(arg2) : "nobody"); }""")
-    world.hosts[0].heard = 1000
+    world.hosts[0].heard_at = 1000
     begun(world, 0)
     rows = [
         [*sample(when, []), who] for when, who in ((5, "<1.2.3.Task-1>"), (6, "\ud800"), (7, ""))
@@ -458,22 +460,22 @@ def test_a_host_without_samples_is_waited_for():
     """Whether it has none or they are on their way is known when it has come so far."""
     world = World([0, 0], error=0, script=SAMPLED)
     for host in world.hosts:
-        host.heard = time.monotonic_ns() + SECOND
-        host.until = 0
+        host.heard_at = time.monotonic_ns() + SECOND
+        host.complete_until = 0
     begun(world, 0)
     begun(world, 1)
     now = time.monotonic_ns()
     send(world, 0, made.event(0, now - 50))
     send(world, 1, made.event(0, now - 40))
-    world.engine._released()
-    assert world.engine._last == 0  # of host 1's samples nothing is known
+    world.engine._release_records()
+    assert world.engine._last_time == 0  # of host 1's samples nothing is known
     world.engine.take_samples(world.hosts[0], [], [sample(now - 45, [])])
-    world.hosts[0].until, world.hosts[1].until = now - 43, now - 42
-    world.engine._released()
-    assert world.engine._last == now - 45
-    world.hosts[0].until = world.hosts[1].until = now
-    world.engine._released()
-    assert world.engine._last == now - 40 and world.engine._lost() == (0, 0)
+    world.hosts[0].complete_until, world.hosts[1].complete_until = now - 43, now - 42
+    world.engine._release_records()
+    assert world.engine._last_time == now - 45
+    world.hosts[0].complete_until = world.hosts[1].complete_until = now
+    world.engine._release_records()
+    assert world.engine._last_time == now - 40 and world.engine._count_drops() == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -511,7 +513,7 @@ def test_samples_that_nobody_has_asked_for():
 def test_names_of_samples_have_a_bound():
     """Of all incarnations of a host together; another host has its own."""
     world = World([0, 0], script=SAMPLED)
-    world.hosts[0].heard = world.hosts[1].heard = 1000
+    world.hosts[0].heard_at = world.hosts[1].heard_at = 1000
     for incarnation in range(3):
         world.engine.take_samples(
             world.hosts[0],
@@ -519,7 +521,7 @@ def test_names_of_samples_have_a_bound():
             [sample(1 + incarnation, [14_999])],
         )
         run(world)
-        world.engine.began(world.hosts[0])
+        world.engine.host_began(world.hosts[0])
     world.engine.take_samples(world.hosts[1], ["true"], [sample(9, [0], comm="é" * 15)])
     run(world)
     assert frames_of(world) == {("h0", "f0 14999"): 1, ("h0", "?"): 2, ("h1", "true"): 1}

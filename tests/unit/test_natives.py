@@ -83,7 +83,7 @@ def world(monkeypatch):
     for room in (io_worker, unwind_table_loader):
         monkeypatch.setattr(room, "user_of", made.user_of)
     monkeypatch.setattr(unwind_table_loader, "mapped_code", made.mapped_code)
-    monkeypatch.setattr(unwind_table_loader.maps, "find", made.find)
+    monkeypatch.setattr(unwind_table_loader.maps, "find_mapped_file", made.find)
     monkeypatch.setattr(unwind_table_loader, "_table", made.table)
     monkeypatch.setattr(unwind_table_loader.elf, "load_bias", lambda known, mapping: 0)
     monkeypatch.setattr(

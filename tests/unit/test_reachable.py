@@ -18,7 +18,7 @@ from pydtrace.driver.address_symbolizer import Symbols
 from pydtrace.process import maps
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.untrusted import responsive_fs
-from pydtrace.untrusted.responsive_fs import Reachable
+from pydtrace.untrusted.responsive_fs import ResponsiveFs
 
 ME = os.getpid()
 DETACHED = 2
@@ -47,11 +47,11 @@ def asks(monkeypatch):
     """A Reachable, as if this were a new tracer; with little patience."""
     if os.geteuid() != 0:
         pytest.skip("host: not root")
-    made = Reachable()
-    monkeypatch.setattr(responsive_fs, "PATIENCE", 0.5)
-    monkeypatch.setattr(responsive_fs, "_AGAIN", 0.0)
+    made = ResponsiveFs()
+    monkeypatch.setattr(responsive_fs, "LOOK_TIMEOUT", 0.5)
+    monkeypatch.setattr(responsive_fs, "_MOUNTS_INTERVAL", 0.0)
     for module in ("pydtrace.driver.address_symbolizer", "pydtrace.symbols.perf_map"):
-        monkeypatch.setattr(f"{module}.REACHABLE", made)
+        monkeypatch.setattr(f"{module}.RESPONSIVE_FS", made)
     return made
 
 
@@ -66,10 +66,10 @@ def test_what_does_not_answer_is_left(asks, tmp_path):
         assert asks(str(other), ME) and asks(str(tmp_path / "missing"), ME)
         assert not asks(f"{there}/other.so", ME)  # nobody is asked again in that folder
         assert time.monotonic() - began < 10
-        assert asks.news() == [
+        assert asks.drain_messages() == [
             f"{there}/lib.so: its file system does not answer: nothing is looked up there"
         ]
-        assert asks.news() == []
+        assert asks.drain_messages() == []
     assert asks._helper is not None
 
 
@@ -82,31 +82,31 @@ def test_a_root_of_its_own(asks, tmp_path):
             os.chroot(tmp_path)
             signal.pause()
         try:
-            while responsive_fs._view("self") == responsive_fs._view(str(child)):
+            while responsive_fs._mount_view("self") == responsive_fs._mount_view(str(child)):
                 time.sleep(0.01)
             assert not asks(f"/proc/{child}/root/there/lib.so", child)
-            assert "" in responsive_fs._mounted(str(child)) and "" not in responsive_fs._mounted(
-                "self"
-            )
+            assert "" in responsive_fs._mounted_types(
+                str(child)
+            ) and "" not in responsive_fs._mounted_types("self")
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-    assert responsive_fs._mounted(str(child)) == [""]
+    assert responsive_fs._mounted_types(str(child)) == [""]
 
 
 def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):
-    monkeypatch.setattr(responsive_fs, "_MOST", 2)
+    monkeypatch.setattr(responsive_fs, "_MAX_HUNG", 2)
     with contextlib.ExitStack() as mounted:
         for name in "abc":
             (tmp_path / name).mkdir()
             mounted.enter_context(silent(tmp_path / name))
         assert [asks(f"{tmp_path}/{name}/x", ME) for name in "abc"] == [False] * 3
-        assert len(asks.news()) == 3 and asks.news() == []
+        assert len(asks.drain_messages()) == 3 and asks.drain_messages() == []
 
 
 def test_without_a_helper_the_tracer_looks_itself(asks, monkeypatch):
     """One that was killed is made anew, and where none can be nothing fails."""
-    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["nfs4"]))
+    monkeypatch.setattr(responsive_fs, "_mounted_types", lambda pid: iter(["nfs4"]))
     assert asks("/nowhere", ME)
     asks._helper.kill()
     asks._helper.wait()
@@ -115,7 +115,7 @@ def test_without_a_helper_the_tracer_looks_itself(asks, monkeypatch):
     asks._helper.kill()
     asks._helper.wait()
     assert asks("/nowhere", ME) and asks("/nowhere", ME) and asks._helper is None
-    assert asks.news() == []
+    assert asks.drain_messages() == []
 
 
 def test_names_of_such_files_are_addresses(asks, tmp_path):
@@ -132,16 +132,18 @@ def test_names_of_such_files_are_addresses(asks, tmp_path):
 
 
 def test_nobody_is_asked_where_all_answer(asks, monkeypatch):
-    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["ext4", "proc", "tmpfs"]))
+    monkeypatch.setattr(
+        responsive_fs, "_mounted_types", lambda pid: iter(["ext4", "proc", "tmpfs"])
+    )
     assert asks("/nowhere", ME) and asks._helper is None
-    monkeypatch.setattr(responsive_fs, "_mounted", lambda pid: iter(["ext4", "nfs4"]))
+    monkeypatch.setattr(responsive_fs, "_mounted_types", lambda pid: iter(["ext4", "nfs4"]))
     assert asks("/nowhere", ME) and asks._helper is not None
 
 
 def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
     monkeypatch.setattr("pydtrace.symbols.perf_map._AT_ONCE", -1.0)
     monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [PerfMaps])
-    monkeypatch.setattr(maps, "lines", lambda pid: [])
+    monkeypatch.setattr(maps, "read_maps", lambda pid: [])
     symbols = Symbols()
     assert symbols.name(ME, 0x5000) == "0x5000"
     [told] = symbols.warnings()
@@ -201,5 +203,5 @@ def test_who_may_not_answer_is_asked():
             "virtiofs",
             "",
         }
-        & responsive_fs._ANSWERING
+        & responsive_fs._LOCAL_FILE_SYSTEMS
     )

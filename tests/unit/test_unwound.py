@@ -28,20 +28,20 @@ def path_of(name):
 @pytest.fixture(scope="module", params=["/ld-", pytest.param("/libc.so", marks=pytest.mark.long)])
 def file(request):
     ctypes.CDLL(None)
-    found = elf.File(path_of(request.param))
+    found = elf.ElfFile(path_of(request.param))
     yield found
     found.close()
 
 
 @contextlib.contextmanager
 def assembled(folder, text, *options):
-    """An elf.File of a library of these lines."""
+    """An elf.ElfFile of a library of these lines."""
     source, library = folder / "made.s", folder / "made.so"
     source.write_text(text + '\n.section .note.GNU-stack,"",@progbits\n')
     subprocess.run(
         ["gcc", "-shared", "-nostdlib", *options, "-o", str(library), str(source)], check=True
     )
-    with contextlib.closing(elf.File(str(library))) as file:
+    with contextlib.closing(elf.ElfFile(str(library))) as file:
         yield file
 
 

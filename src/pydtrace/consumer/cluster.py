@@ -24,7 +24,7 @@ from pydtrace.untrusted.isolated_python import own_python
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pydtrace.hosts.connection import Link
+    from pydtrace.hosts.connection import HostConnection
     from pydtrace.hosts.request import Request
 
     from .tracing import Tracing
@@ -130,10 +130,10 @@ def _request(made: Request, cluster: Cluster) -> Request:
     class OfCluster(Request):
         """The hosts of a cluster."""
 
-        def link(self, name: str) -> Link:
+        def connect(self, name: str) -> HostConnection:
             return _carried(cluster, name)
 
-        def come(self) -> list[str]:
+        def new_names(self) -> list[str]:
             """The cluster is asked by a thread: it may not answer."""
             new = [name for name in looker.hosts if name not in known and len(name) <= _WIDTH]
             known.update(new)
@@ -166,9 +166,9 @@ class _Looker:
             self._known = self._cluster.hosts()
 
 
-def _carried(cluster: Cluster, host: str) -> Link:
+def _carried(cluster: Cluster, host: str) -> HostConnection:
     """A line to a tracer that is started there, carried by the carriers of that host."""
-    from pydtrace.hosts.connection import Link
+    from pydtrace.hosts.connection import HostConnection
 
     (there, to), (out, here_out), (err, here_err) = os.pipe(), os.pipe(), os.pipe()
     thread = threading.Thread(
@@ -178,7 +178,7 @@ def _carried(cluster: Cluster, host: str) -> Link:
         daemon=True,
     )
 
-    class Carried(Link):
+    class Carried(HostConnection):
         def close(self) -> None:
             """The tracer is told, while there is a cluster to do it by."""
             super().close()

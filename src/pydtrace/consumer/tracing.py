@@ -26,10 +26,10 @@ from pydtrace.dlang import host_placement as many
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.driver.driver import Driver
-from pydtrace.engine import EngineError, Targets, gone, probe_signatures
+from pydtrace.engine import EngineError, Targets, no_such_process, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.hosts import placement, request
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.program.builtin_probe_args import USER_TRACE
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import record_layout
@@ -327,13 +327,13 @@ class Tracing(Block):
             many.declare(
                 compiler,
                 "",
-                self._wanted.get("width") or request.width_of(self._wanted["hosts"]),
+                self._wanted.get("width") or request.name_width(self._wanted["hosts"]),
                 "hosts=",
             )
         compiler.names.told = (
-            probe_signatures.nothing_told()
+            probe_signatures.default_signatures()
             if unknown
-            else probe_signatures.told(self._options, self._wanted["pids"])
+            else probe_signatures.signatures_of_processes(self._options, self._wanted["pids"])
         )
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
@@ -347,7 +347,7 @@ class Tracing(Block):
             text, name
         )  # where it has no name a clause may be a description alone, as after -n
         program = (
-            many.finish(compiler, placement.of_clause, placement.THERE)
+            many.finish(compiler, placement.clause_placement, placement.HOSTS)
             if self._hosts
             else compiler.finish()
         )
@@ -358,11 +358,11 @@ class Tracing(Block):
 
     def _request_of(self, program: Any, text: str) -> request.Request:
         """What the hosts are asked.  ValueError."""
-        if lacking := [name for name in request.NOT_THERE if name in self._options]:
+        if lacking := [name for name in request.LOCAL_OPTIONS if name in self._options]:
             raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
         texts = [{"text": text, "script": None, "level": "name"}]
         command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
-        made = request.make(
+        made = request.make_request(
             self._wanted["hosts"],
             self._wanted["via"],
             program,
@@ -403,13 +403,13 @@ class Tracing(Block):
         return driver
 
     def _open_driver(self, driver: Driver) -> None:
-        driver.open(self._compile((driver.targets.named() or (self._recorded_target(),))[0]))
+        driver.open(self._compile((driver.targets.named_pids() or (self._recorded_target(),))[0]))
         if is_patched() and driver.engine.name != "embedded":
             raise EngineError(
                 f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only"
             )
         driver.check_matches()
-        for note in driver.engine.notes if self._hosts else ():
+        for note in driver.engine.startup_notices if self._hosts else ():
             self._notes.fault(note)
 
     def _recorded_target(self) -> int:
@@ -424,8 +424,8 @@ class Tracing(Block):
             return Targets()  # those that were named are there
         if "cmd" not in self._wanted:
             for pid in self._wanted["pids"]:
-                if not alive(pid):
-                    raise gone([pid])
+                if not is_alive(pid):
+                    raise no_such_process([pid])
                 if pid == os.getpid():
                     publish_forked()
             return Targets(self._wanted["pids"], only=True, children=True)
@@ -433,7 +433,9 @@ class Tracing(Block):
             raise EngineError(f"cmd: {_PATCHED}: start the command with subprocess, and give pid=")
         from pydtrace.process.command import Command
 
-        return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True, children=True)
+        return Targets(
+            (), Command(self._wanted["cmd"], outlives_tracer=False), only=True, children=True
+        )
 
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():

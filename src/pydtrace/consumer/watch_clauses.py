@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydtrace._tracer import glob, list_probes
-from pydtrace.engine import OWN_PROVIDERS, probe_signatures
+from pydtrace.engine import BUILTIN_PROVIDERS, probe_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ def _rows(pids: Iterable[int]) -> list[Any]:
             found += [row for row in list_probes(None, pid) if not row[7]]
         except OSError:  # whoever opens the engine says why
             continue
-    return [row for row in found if not _provider(row).startswith((*OWN_PROVIDERS, "python"))]
+    return [row for row in found if not _provider(row).startswith((*BUILTIN_PROVIDERS, "python"))]
 
 
 def _provider(row: Any) -> str:
@@ -62,7 +62,7 @@ def _of(probe: str, rows: list[Any]) -> list[Clause]:
         named = []
     told: dict[tuple[str, str], list[Any]] = {}
     for row in named:
-        told.setdefault((_provider(row), row[4]), []).append(probe_signatures.of(row))
+        told.setdefault((_provider(row), row[4]), []).append(probe_signatures.row_signature(row))
     if not told or any(len(set(each)) > 1 for each in told.values()):
         return _own(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
     return [

@@ -11,7 +11,7 @@ import os
 import struct
 
 from pydtrace.options import OptionError
-from pydtrace.process.identity import send
+from pydtrace.process.identity import send_signal
 from pydtrace.program import program as p
 from pydtrace.untrusted.terminal_escape import harmless
 
@@ -101,7 +101,7 @@ class Actions:
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
         when = struct.unpack_from("=Q", record, p.RECORD_TIME)[0]
         try:
-            send(pid, number, lambda: self.engine.fired(pid, when))
+            send_signal(pid, number, lambda: self.engine.existed_at(pid, when))
         except (OSError, ValueError) as error:
             self.complain(record, f"couldn't send signal {number} to {pid}: {error}")
 

@@ -19,12 +19,12 @@ from pydtrace.process import maps
 from pydtrace.program.d_types import PLACE
 from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
-from pydtrace.symbols.file_symbols import FILES, NOTHING, Known
+from pydtrace.symbols.file_symbols import NO_SYMBOLS, SYMBOL_CACHE, FileSymbols
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.symbols.symbol_table import Table
 from pydtrace.untrusted.cpu_time_budget import Allowance
 from pydtrace.untrusted.io_worker import user_of
-from pydtrace.untrusted.responsive_fs import REACHABLE
+from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.terminal_escape import harmless
 from pydtrace.untrusted.user_quota import ROOT, one
 from pydtrace.unwind import python_frame_words
@@ -68,7 +68,7 @@ class _Process:
     def put(self, lines: Sequence[str]) -> None:
         """What its maps say now."""
         self.size = _PROCESS + sum(map(len, lines))
-        self._maps = [each for each in map(maps.mapping, lines) if each]
+        self._maps = [each for each in map(maps.parse_mapping, lines) if each]
         self._starts = [each.start for each in self._maps]
         self._of_files = {(each.device, each.inode): each for each in self._maps}
 
@@ -101,7 +101,7 @@ class Symbols(Addresses):
         super().__init__(options or {})
         self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
-        self._files: dict[tuple[bool, tuple[str, int, str]], Known] = {}
+        self._files: dict[tuple[bool, tuple[str, int, str]], FileSymbols] = {}
         self._processes: OrderedDict[int, _Process] = OrderedDict()
         self._mapped = 0  # bytes of all their maps
         self._time: dict[int, Allowance] = {}  # by user
@@ -125,7 +125,7 @@ class Symbols(Addresses):
 
     def _lines(self, pid: int) -> Sequence[str]:
         try:
-            found = maps.lines(pid)
+            found = maps.read_maps(pid)
         except OSError:
             found = []
         return found or self._maps_of(pid)
@@ -147,7 +147,7 @@ class Symbols(Addresses):
         ]
         for late in (self._late, *(getattr(each, "late", set()) for each in self._resolvers)):
             late.clear()
-        told += REACHABLE.news()
+        told += RESPONSIVE_FS.drain_messages()
         return told
 
     def _allowance(self, user: int) -> Allowance:
@@ -178,23 +178,23 @@ class Symbols(Addresses):
                 self._keep(process, before)
             return process.find(address)
 
-    def _known(self, pid: int, where: maps.Mapping) -> Known:
+    def _known(self, pid: int, where: maps.Mapping) -> FileSymbols:
         """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
         path."""
         process = self._process(pid)
-        real = where if where.where else process.has(where)
-        key = real is None, (real or where).file
+        real = where if where.address_range else process.has(where)
+        key = real is None, (real or where).file_key
         if key in self._files:
             return self._files[key]
-        place = maps.find(pid, real or where, REACHABLE)
+        place = maps.find_mapped_file(pid, real or where, RESPONSIVE_FS)
         found = (
-            FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD)
+            SYMBOL_CACHE.find_or_read(*place, self._allowance(process.user), 0 if real else _TOLD)
             if place
-            else NOTHING
+            else NO_SYMBOLS
         )
         if found is None:
             self._late.add(process.user)
-            return NOTHING
+            return NO_SYMBOLS
         if len(self._files) >= _FILES:
             self._files.clear()
         self._files[key] = found
@@ -209,7 +209,7 @@ class Symbols(Addresses):
         if where is None:
             return None, None, offset
         file = self._known(pid, where)
-        linked = elf.linked(file.segments, where.access, offset)
+        linked = elf.linked_address(file.segments, where.access, offset)
         linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
         if (
@@ -220,9 +220,9 @@ class Symbols(Addresses):
         ):
             symbol = file.table.find(linked - 1) or symbol
         if symbol is None:
-            return where.name, None, linked
+            return where.module_name, None, linked
         return (
-            where.name,
+            where.module_name,
             demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1],
             linked - symbol[0],
         )

@@ -34,7 +34,7 @@ class Deltas:
             key: value.words
             for key, value in self._aggregates.of_entries(definition, entries).items()
         }
-        if engine.stands_still:
+        if engine.changes_only_when_polled:
             engine.remove(definition.map, [key for key, _ in entries])
             return held
         before = self._seen.get(definition.ident, {})

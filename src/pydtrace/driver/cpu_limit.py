@@ -15,13 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Work = dict[int, tuple[int, float]]  # as Engine.users_work() says
+    Work = dict[int, tuple[int, float]]  # as Engine.work_by_user() says
 
 WINDOW = 5.0  # s
 
 
 class Cost:
-    """most: percent of one processor; elsewhere(): seconds that are taken outside of this process; users_work(), cut_off(uid): as
+    """most: percent of one processor; elsewhere(): seconds that are taken outside of this process; work_by_user(), stop_tracing_user(uid): as
     Engine has them; tell(text): of who is cut off."""
 
     def __init__(self, most: int, elsewhere: Callable[[], float] = float, users_work: Callable[[], Work] = dict,

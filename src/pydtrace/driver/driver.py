@@ -19,13 +19,13 @@ from pydtrace.dlang.front.probe_descriptions import OWN, unmatched
 from pydtrace.dtrace_text.runtime_errors import cut_line, drop_line, long_line
 from pydtrace.engine import EngineError
 from pydtrace.engine.probe_hints import (
-    chosen_function,
-    similar_name,
-    similar_provider,
-    unmatched_probe,
-    wider,
+    explain_ifunc,
+    explain_unmatched,
+    suggest_name,
+    suggest_provider,
+    widen_description,
 )
-from pydtrace.engine.provider_search import file_with_provider
+from pydtrace.engine.provider_search import find_file_with_provider
 from pydtrace.untrusted.terminal_escape import harmless
 
 from .action_runner import Actions
@@ -96,7 +96,7 @@ class Driver:
         if self.options.get("zdefs"):
             return
         for description, count in self.engine.matched:
-            if count == 0 and description not in self.engine.awaited:
+            if count == 0 and description not in self.engine.pending_descriptions:
                 raise unmatched(
                     description, self._hint(description) or self._listed, self.engine.function_sizes
                 )
@@ -105,12 +105,12 @@ class Driver:
         """What is called nearly so, or why there is no such probe."""
         engine, probes = self.engine, self._near(description)
         hint: str | None = (
-            chosen_function(description, self.targets.command)
-            or similar_name(description, probes)
-            or unmatched_probe(description, engine.name, engine.kernel)
-            or engine.hint(description)
-            or file_with_provider(description, self.targets.command)
-            or similar_provider(description, probes)
+            explain_ifunc(description, self.targets.command)
+            or suggest_name(description, probes)
+            or explain_unmatched(description, engine.name, engine.kernel_refusal)
+            or engine.find_hint(description)
+            or find_file_with_provider(description, self.targets.command)
+            or suggest_provider(description, probes)
         )
         return hint
 
@@ -123,7 +123,7 @@ class Driver:
         if "replay" in self.options:
             return []
         try:
-            return [*OWN, *list_probes(self.options, Targets(), wider(description))]
+            return [*OWN, *list_probes(self.options, Targets(), widen_description(description))]
         except (EngineError, OSError):  # what is wrong is told as it is
             return []
 
@@ -131,7 +131,7 @@ class Driver:
         """Refuse what must not, or can not, be traced."""
         if not (
             self.options.get("zdefs")
-            or self.engine.awaited
+            or self.engine.pending_descriptions
             or any(count for _, count in self.engine.matched)
         ):
             raise EngineError("no probes matched")
@@ -157,32 +157,32 @@ class Driver:
             engine.probe,
             engine.name,
             self.reason,
-            engine.has_places,
+            engine.has_fault_locations,
             engine,
-            engine.fired,
+            engine.existed_at,
         )
         sink.begin(self._info)
         if sink.formatter and not self._held:
-            engine.print_by(sink.formatter)
+            engine.set_formatter(sink.formatter)
         if engine.name != "dtrace":  # which says it by itself
             for text in buffer_limits.changes(
                 self.program.options, "_DTRACE_TESTING" in os.environ
             ):
                 sink.notice(text)
         self._say_what_no_node_has(sink)
-        if engine.samples:
+        if engine.needs_sampler:
             from .profile_samples import Samples
 
             engine.sampler = Samples(
-                engine.frame_word,
-                engine.frames_wanted,
+                engine.intern_frame,
+                engine.sampled_frames,
                 bool(self.options.get("profilewall")),
-                engine.procs_wanted,
+                engine.needs_tasks,
             )
-        if engine.walks:
+        if engine.needs_interpreters:
             from .python_frame_names import Interpreters
 
-            engine.interpreters = Interpreters(engine.knows_threads)
+            engine.interpreters = Interpreters(engine.has_pthread_ids)
         if self.targets.command:
             self.targets.command.watch_group()  # before there are probes, which would see it start
         engine.begin()
@@ -194,8 +194,8 @@ class Driver:
                 lambda: (
                     engine.programs_time() - sink.others_time()
                 ),  # from now on: compiling is over
-                engine.users_work,
-                engine.cut_off,
+                engine.work_by_user,
+                engine.stop_tracing_user,
                 sink.notice,
             )
         if (
@@ -206,16 +206,16 @@ class Driver:
     def _say_what_no_node_has(self, sink: Sink) -> None:
         unmatched = [description for description, count in self.engine.matched if count == 0]
         if unmatched:
-            from pydtrace.engine.erlang_vm_hints import missing
+            from pydtrace.engine.erlang_vm_hints import explain_missing
 
-            for text in dict.fromkeys(map(missing, unmatched)):
+            for text in dict.fromkeys(map(explain_missing, unmatched)):
                 if text:
                     sink.notice(text)
 
     @staticmethod
     def _start(command: Any) -> None:
         try:
-            command.go()
+            command.start()
         except OSError as error:
             raise EngineError(f"failed to start {command.argv[0]}: {error.strerror}") from None
 
@@ -257,7 +257,7 @@ class Driver:
     def end(self) -> None:
         """Probes off, END, all that was recorded, the aggregations."""
         self._take(self.engine.end())
-        while not self.hurry and (records := self.engine.more()):
+        while not self.hurry and (records := self.engine.drain_end()):
             self._feed(records)
         self._tell_warnings()
         self._tell_drops()
@@ -329,7 +329,7 @@ class Driver:
 
     def _warn_of_cut_strings(self) -> None:
         """The script's output is dtrace's, which does not mark them."""
-        cut, long = self.engine.cut_strings()
+        cut, long = self.engine.count_truncated_strings()
         if "_DTRACE_TESTING" in os.environ:
             return
         if cut:
@@ -346,6 +346,6 @@ class Driver:
                     kind,
                     new,
                     drop_line(
-                        kind, new, bool(self.options.get("droptags")), self.engine.lost_on(kind)
+                        kind, new, bool(self.options.get("droptags")), self.engine.drop_cpu(kind)
                     ),
                 )

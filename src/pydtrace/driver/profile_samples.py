@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.profile.sampler import Threads
 from pydtrace.profile.stack_profile import Place, marked
 from pydtrace.remote_python import python_threads
@@ -69,7 +69,7 @@ class _Process:
 
 
 class Samples:
-    """word: frames.Names.word; frames: of a stack; everywhere: threads that wait count, too; tasks: who works in each is wanted."""
+    """word: frames.Names.intern_text; frames: of a stack; everywhere: threads that wait count, too; tasks: who works in each is wanted."""
 
     def __init__(self, word: Any, frames: int, everywhere: bool, tasks: bool = False) -> None:
         self._word, self._frames, self._everywhere, self._tasks = word, frames, everywhere, tasks
@@ -115,7 +115,10 @@ class Samples:
         first, why = pid not in self._again, str(error)
         self._again[pid] = time.monotonic() + _AGAIN
         if (
-            not isinstance(error, NoProcess) and alive(pid) and not first and why not in self._told
+            not isinstance(error, NoProcess)
+            and is_alive(pid)
+            and not first
+            and why not in self._told
         ):  # else it ends, or begins
             self._told.add(why)
             self.troubles.append(f"profile-n has no samples: {why}")

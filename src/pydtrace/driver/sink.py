@@ -20,7 +20,7 @@ from __future__ import annotations
 import errno
 
 from pydtrace.dtrace_text.runtime_errors import Teller
-from pydtrace.process.identity import was_there
+from pydtrace.process.identity import existed_at
 from pydtrace.program.trace_clock import Clock
 
 TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
@@ -78,7 +78,7 @@ class Info:
         reason: str = "",
         has_places: bool = False,
         clock: Clock | None = None,
-        fired: Callable[[int, int], bool] = was_there,
+        fired: Callable[[int, int], bool] = existed_at,
     ) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places

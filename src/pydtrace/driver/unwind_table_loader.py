@@ -160,7 +160,10 @@ class Natives(Looks):
     def _look(self, pid: int, stamp: int) -> None:
         parts = mapped_code(pid)
         before = self._processes.pop(pid, (stamp, 0, None))
-        same = before[2] == [(each.where, each.file) for each, _ in parts] and before[0] == stamp
+        same = (
+            before[2] == [(each.address_range, each.file_key) for each, _ in parts]
+            and before[0] == stamp
+        )
         delay = min(2 * before[1], _LONGEST) if same else _FIRST
         is_whole = all(of_file or mapping.path.startswith("[") for mapping, of_file in parts)
         if not is_whole:
@@ -172,7 +175,11 @@ class Natives(Looks):
             found = sorted(sorted(found, key=lambda each: not each[3])[: unwind_rows.MOST])
         if len(self._processes) >= self.room:
             self.forget(self._processes.popitem(last=False)[0])
-        self._processes[pid] = stamp, delay, [(each.where, each.file) for each, _ in parts]
+        self._processes[pid] = (
+            stamp,
+            delay,
+            [(each.address_range, each.file_key) for each, _ in parts],
+        )
         self.answer(
             pid,
             unwind_rows.parts(
@@ -189,7 +196,7 @@ class Natives(Looks):
         """A part of its code, with the table if there is one."""
         start, size = mapping.start, mapping.end - mapping.start
         known = self._known(pid, mapping) if of_file else None
-        if known is None and of_file and self._mapped.get(mapping.file) in self._waits:
+        if known is None and of_file and self._mapped.get(mapping.file_key) in self._waits:
             return start, 0, size, unwind_rows.LATER, 0
         if known is not None and known.number != unwind_rows.NONE:
             try:
@@ -206,16 +213,16 @@ class Natives(Looks):
 
     def _known(self, pid: int, mapping: maps.Mapping) -> _Known | None:
         """Of a mapping's file; None where it is not read yet, or can not be."""
-        if mapping.file not in self._mapped:
+        if mapping.file_key not in self._mapped:
             self._beat()
-            found = maps.find(pid, mapping)
+            found = maps.find_mapped_file(pid, mapping)
             self._beat()
-            key = self._await(pid, *found, mapping.name) if found else None
+            key = self._await(pid, *found, mapping.module_name) if found else None
             if len(self._mapped) >= _FILES:
                 self._mapped.clear()
             if key is not None or not found:  # else it may be another time, or by another process
-                self._mapped[mapping.file] = key
-        key = self._mapped.get(mapping.file)
+                self._mapped[mapping.file_key] = key
+        key = self._mapped.get(mapping.file_key)
         if key is None:
             return None
         known = self._files.get(key)
@@ -329,7 +336,7 @@ def _table(file: _File, most: int, beat: Callable[[], None]) -> unwind_table.Tab
     try:
         if _key(os.fstat(fd)) != file.key:
             raise FileNotFoundError(errno.ENOENT, "another file is in its place")
-        program = elf.File(f"/proc/self/fd/{fd}")
+        program = elf.ElfFile(f"/proc/self/fd/{fd}")
         try:
             return unwind_table.compiled(program, most, beat)
         finally:

@@ -117,7 +117,7 @@ class Addresses:
 
 
 class Shown(Addresses):
-    """Of numbers that stand for names.  name_of(number) -> the name (names.Names.name), None where it stands for none."""
+    """Of numbers that stand for names.  name_of(number) -> the name (names.Names.find_name), None where it stands for none."""
 
     def __init__(self, name_of: Callable[[int], str | None]) -> None:
         super().__init__({})

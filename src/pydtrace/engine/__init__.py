@@ -17,24 +17,39 @@ from __future__ import annotations
 
 import time
 
-from pydtrace.process.identity import alive, was_there
-from pydtrace.process.identity import ticks as begun_at  # a module of this package is called ticks
+from pydtrace.process.identity import existed_at, is_alive
+from pydtrace.process.identity import (
+    start_ticks as begun_at,  # a module of this package is called ticks
+)
 from pydtrace.program.trace_clock import Clock
 from pydtrace.untrusted.terminal_escape import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from pydtrace.process import maps
     from pydtrace.process.command import Command
     from pydtrace.program.program import Program
 
+    class ProbeDesc(Protocol):
+        """A probe description, as dlang.ast has it; the engines do not import the compiler."""
+
+        provider: str
+        module: str
+        function: str
+        name: str
+        loc: Any
+
+
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
 BEGIN, END, ERROR = 1, 2, 3  # their ids
-_A_MOMENT = 0.05  # s in which what was fired has come
-OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
+_QUIET_TIME = 0.05  # s in which what was fired has come
+BUILTIN_PROVIDERS = (
+    "pyusdt",
+    "erlang",
+)  # of the Python module and of the NIF; the process id follows
 
 
 class EngineError(Exception):
@@ -44,7 +59,7 @@ class EngineError(Exception):
         super().__init__(harmless(message))
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """The same without advice, for who goes on in another way."""
         return str(self)
 
@@ -52,14 +67,14 @@ class EngineError(Exception):
 class NoSuchProcess(EngineError):
     """Of the processes that were named, this one is not there; the words are dtrace's, which names no process."""
 
-    WORDS = "No such process"
+    MESSAGE = "No such process"
 
     def __init__(self, pid: int) -> None:
         Exception.__init__(self, pid)  # what pickle makes another one of
         self.pid = pid
 
     def __str__(self) -> str:
-        return f"{self.WORDS}: {self.pid}"
+        return f"{self.MESSAGE}: {self.pid}"
 
 
 class TooLarge(EngineError):
@@ -70,9 +85,9 @@ class NotAllowed(EngineError):
     """A policy does not allow what the script reads; no other engine is tried."""
 
 
-def gone(pids: Sequence[int]) -> NoSuchProcess:
+def no_such_process(pids: Sequence[int]) -> NoSuchProcess:
     """The error for processes of which one is not there: it names the first."""
-    return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
+    return NoSuchProcess(next((pid for pid in pids if not is_alive(pid)), pids[0]))
 
 
 class NoPyusdt(EngineError):
@@ -83,30 +98,30 @@ class NoPyusdt(EngineError):
         "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)"
     )
 
-    OF_PYTHON = (
+    PYTHON_ADVICE = (
         "the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
         "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
         "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)"
     )
 
-    def __init__(self, why: str, of_python: object = False) -> None:
-        super().__init__(why)
-        self._why = why
-        self._advice = self.OF_PYTHON if of_python else self.ADVICE
+    def __init__(self, reason: str, wants_python: object = False) -> None:
+        super().__init__(reason)
+        self._reason = reason
+        self._advice = self.PYTHON_ADVICE if wants_python else self.ADVICE
 
     def __str__(self) -> str:
-        return f"{self._why}: {self._advice}"
+        return f"{self._reason}: {self._advice}"
 
     @property
-    def why(self) -> str:
-        return self._why
+    def reason(self) -> str:
+        return self._reason
 
 
 class Targets:
     """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
     probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
-    allowed: {pid: when it began, as identity.ticks() says} of these processes where a policy bounds what is read: no
+    allowed: {pid: when it began, as identity.start_ticks() says} of these processes where a policy bounds what is read: no
     probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy.
     children: with `only`, the descendants of those that were named are traced, too."""
 
@@ -136,20 +151,22 @@ class Targets:
                     f"process {pid}, which a policy allows, has ended, and another process has its id"
                 )
 
-    def named(self) -> tuple[int, ...]:
+    def named_pids(self) -> tuple[int, ...]:
         """The pids of the processes that were named."""
         return (*self.pids, self.command.pid) if self.command else self.pids
 
-    def are_everyone(self, providers: Iterable[str]) -> bool:
+    def include_unnamed(self, providers: Iterable[str]) -> bool:
         """Whether processes that nobody named are traced: none was named, or one of the providers stands for others' as well."""
-        return not self.named() or (not self.only and not all(map(self.are_all_of, providers)))
+        return not self.named_pids() or (
+            not self.only and not all(map(self.cover_provider, providers))
+        )
 
-    def are_all_of(self, provider: str) -> bool:
+    def cover_provider(self, provider: str) -> bool:
         """Whether no other process can have a provider that matches: it ends with the pid of one of these."""
         digits = provider[len(provider.rstrip("0123456789")) :]
         return (
             bool(digits)
-            and int(digits) in self.named()
+            and int(digits) in self.named_pids()
             and not any(glob in provider for glob in "*?[")
         )
 
@@ -159,9 +176,13 @@ class Engine(Clock):
     units of options.py."""
 
     name = ""
-    tells_strangers_at_once = False  # messages about other users' processes do not wait for the end
-    has_places = True  # a fault's record says which instruction of which clause it was
-    stands_still = False  # nothing is added to an aggregation but in poll(), end() and more()
+    reports_other_users_at_once = (
+        False  # messages about other users' processes do not wait for the end
+    )
+    has_fault_locations = True  # a fault's record says which instruction of which clause it was
+    changes_only_when_polled = (
+        False  # nothing is added to an aggregation but in poll(), end() and drain_end()
+    )
     cpu: int | None = None  # the one that runs the clauses, where it is one
     has_parts = False  # an aggregation has a part for each CPU
 
@@ -172,47 +193,55 @@ class Engine(Clock):
                 "from"
             )
         self.program, self.options = program, options
-        self.notes: list[str] = []  # what the user is to be told before tracing starts
+        self.startup_notices: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[
             tuple[Any, int]
         ] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
-        self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
+        self.no_probe_reason: str | None = (
+            None  # why pyusdt's own probes match none, where that is known
+        )
         self.function_sizes: dict[Any, int] | None = (
             None  # {description of the pid provider: bytes of its function}; None: nobody looked
         )
-        self.kernel: str | None = (
+        self.kernel_refusal: str | None = (
             None  # why the kernel engine, which was asked for more probes, has none
         )
-        self.folded: list[Any] = []  # those that run once for many events of a probe
-        self.counted: list[
+        self.clauses_run_in_batches: list[
+            Any
+        ] = []  # those that run once for many events of a probe
+        self.clauses_counted_in_target: list[
             Any
         ] = []  # the program.Clauses that traced processes count by themselves, without events
-        self.consumers = (
+        self.consumers_text = (
             "each processor runs the clauses of its own events"  # who runs them, for people
         )
-        self.awaited: list[
+        self.pending_descriptions: list[
             Any
         ] = []  # those of the descriptions without a probe that are not refused: their process may come
 
-    def attaching(self, done: int, total: int) -> None:
+    def report_attach_progress(self, done: int, total: int) -> None:
         """So many probes of those that are to be attached to are; whoever shows progress puts a function in its place."""
 
-    def set_wall(self, offset: int) -> None:
+    def set_wall_offset(self, offset: int) -> None:
         """From now on walltimestamp is an event's time and this (ns), where the clauses run here and on no kernel's events."""
 
-    def fired(self, pid: int, when: int) -> bool:
+    def existed_at(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
-        return was_there(pid, when)
+        return existed_at(pid, when)
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""
         raise NotImplementedError
 
-    def hint(self, description: Any) -> str | None:
+    def find_hint(self, description: Any) -> str | None:
         """Why no probe matches a description, where that is known."""
-        return self.lack if description.provider.startswith((*OWN_PROVIDERS, "python")) else None
+        return (
+            self.no_probe_reason
+            if description.provider.startswith((*BUILTIN_PROVIDERS, "python"))
+            else None
+        )
 
-    def print_by(self, formatter: Any) -> None:
+    def set_formatter(self, formatter: Any) -> None:
         """Whoever takes the records does nothing but print them by this _tracer.Formatter: some may come as text that it has made
         (RECORD_TEXT of program/program.py)."""
 
@@ -230,7 +259,7 @@ class Engine(Clock):
         tell, until nothing has come for a moment.)"""
         deadline = time.monotonic() + seconds
         while not self.exiting and time.monotonic() < deadline:
-            records = self.poll(_A_MOMENT)
+            records = self.poll(_QUIET_TIME)
             yield records
             if not records:
                 return
@@ -239,7 +268,7 @@ class Engine(Clock):
         """Disable the probes, run what was fired before, fire END; gives the records, the first of them where there are many."""
         raise NotImplementedError
 
-    def more(self) -> bytes:
+    def drain_end(self) -> bytes:
         """Records that end() had to leave for later, since those before them read aggregations or are many: call it until it
         gives none."""
         return b""
@@ -293,27 +322,27 @@ class Engine(Clock):
         """Seconds that programs of this engine have taken in traced processes, where the option programstime wants that counted."""
         return 0.0
 
-    def users_work(self) -> dict[int, tuple[int, float]]:
+    def work_by_user(self) -> dict[int, tuple[int, float]]:
         """{uid: (work for the events of his processes, in units that compare users; seconds for his processes that come and go)} so
         far; {}: this tracing does not tell users apart, or was asked for the processes that it traces by their names."""
         return {}
 
-    def cut_off(self, uid: int) -> None:
-        """Trace this user's processes no more.  Only users that users_work() has."""
+    def stop_tracing_user(self, uid: int) -> None:
+        """Trace this user's processes no more.  Only users that work_by_user() has."""
         raise NotImplementedError
 
-    samples = False  # it has profile-n by reading processes from outside, with
+    needs_sampler = False  # it has profile-n by reading processes from outside, with
     sampler: Any = None  # a tracing.samples.Samples, which is given to it
-    frames_wanted = 0  # of these stacks
-    procs_wanted = False  # and who works there
+    sampled_frames = 0  # of these stacks
+    needs_tasks = False  # and who works there
 
-    def frame_word(self, text: str) -> int:
+    def intern_frame(self, text: str) -> int:
         """A frame of theirs, as the clauses see it."""
         raise NotImplementedError
 
-    walks = False  # its programs walk the stacks of interpreters, with
+    needs_interpreters = False  # its programs walk the stacks of interpreters, with
     interpreters: Any = None  # a tracing.interpreters.Interpreters, which is given to it
-    knows_threads = False  # by pthread_self()
+    has_pthread_ids = False  # by pthread_self()
 
     def name_of(self, pid: int, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol of a process; None: the process's files tell it."""
@@ -324,11 +353,11 @@ class Engine(Clock):
         word."""
         return None
 
-    def lost_on(self, kind: str) -> int | None:
+    def drop_cpu(self, kind: str) -> int | None:
         """The CPU on which what drops() says of that kind was lost, where it was one.  A ring belongs to a process."""
         return self.cpu if kind == "aggregation" else None
 
-    def cut_strings(self) -> tuple[int, int]:
+    def count_truncated_strings(self) -> tuple[int, int]:
         """(strings that were cut to strsize, strings as long as an event holds at most, which may be cut)"""
         return 0, 0
 

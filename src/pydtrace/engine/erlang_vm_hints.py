@@ -15,7 +15,7 @@ _PROVIDER = "erlang"
 _QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
 _COPY = "a stock emulator tells nobody when it copies terms"
 _DRIVER = "a stock emulator tells nobody when it calls this function of a driver"
-_WORKS = "a stock emulator tells that a driver works, and not for what"
+_DRIVER_WORK = "a stock emulator tells that a driver works, and not for what"
 _VECTORS = "the driver of OTP's distribution takes vectors; dist-outputv tells what goes out"
 _POOL = "since OTP 21 no pool of threads does the input and output of files"
 
@@ -28,7 +28,7 @@ _MISSING = {
     ),
     **dict.fromkeys(
         ["driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"],
-        _WORKS,
+        _DRIVER_WORK,
     ),
     "dist-output": _VECTORS,
     "efile_drv-int_entry": _POOL,
@@ -60,16 +60,16 @@ _OFFERED = (
 )
 
 
-def missing(desc: Any) -> str | None:
+def explain_missing(desc: Any) -> str | None:
     """Why no node has this probe."""
     if desc.provider.rstrip("0123456789*") != _PROVIDER or desc.name not in _MISSING:
         return None
     return f"no Erlang node has the probe {desc.name}: {_MISSING[desc.name]}"
 
 
-def not_offered(desc: Any) -> str | None:
+def explain_not_offered(desc: Any) -> str | None:
     """The same, or how a node comes to offer a probe that it can have."""
-    if told := missing(desc):
+    if told := explain_missing(desc):
         return told
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return (

@@ -22,58 +22,60 @@ _TARGETS, _PLACES, _LINES = (
         p.FRAME_PLACE_SHIFT,
     )
 )
-UNKNOWN = "?"
-_KEPT = 1 << 16  # texts
-_SEEN = (
+UNKNOWN_FRAME = "?"
+_CACHE_LIMIT = 1 << 16  # texts
+_SAMPLED_FRAME = (
     p.FRAME_MARK << p.FRAME_MARK_SHIFT | _PLACES - 1 << p.FRAME_PLACE_SHIFT
 )  # no place has this number
 
 
-class Names:
+class FrameNames:
     """What was named stays so when the feed is closed, since keys of aggregations are printed after that.  words: of how many texts
     there may be words."""
 
-    def __init__(self, words: int = _KEPT) -> None:
-        self._room = words
-        self._known: dict[int, str] = {}
-        self._words: dict[str, int] = {}
-        self._texts: dict[int, str] = {}  # of these
-        self._codes: dict[int, tuple[Mapping | None, int]] = {}
+    def __init__(self, max_words: int = _CACHE_LIMIT) -> None:
+        self._max_words = max_words
+        self._names_by_word: dict[int, str] = {}
+        self._words_by_text: dict[str, int] = {}
+        self._texts_by_word: dict[int, str] = {}  # of these
+        self._code_by_word: dict[int, tuple[Mapping | None, int]] = {}
 
-    def word(self, text: str) -> int:
+    def intern_text(self, text: str) -> int:
         """The word of a frame that came as a text; that of an unknown one where there are too many."""
-        number = len(self._words)
-        if text not in self._words and number < self._room:
-            self._words[text] = _SEEN | number // _LINES << p.FRAME_TARGET_SHIFT | number % _LINES
-            self._texts[self._words[text]] = text
-        return self._words.get(text, p.FRAME_MARK << p.FRAME_MARK_SHIFT)
+        number = len(self._words_by_text)
+        if text not in self._words_by_text and number < self._max_words:
+            self._words_by_text[text] = (
+                _SAMPLED_FRAME | number // _LINES << p.FRAME_TARGET_SHIFT | number % _LINES
+            )
+            self._texts_by_word[self._words_by_text[text]] = text
+        return self._words_by_text.get(text, p.FRAME_MARK << p.FRAME_MARK_SHIFT)
 
-    def code(self, feed: Any, word: int) -> tuple[Mapping | None, int] | None:
+    def find_code(self, feed: Any, word: int) -> tuple[Mapping | None, int] | None:
         """Of a native frame: its file and the offset there; None and an address where it is no file's; None: it is none."""
         if word >> p.FRAME_MARK_SHIFT != p.FRAME_MARK_CODE:
             return None
-        if word not in self._codes:
-            found = _code(feed, word)
-            if found is None or len(self._codes) >= 2 * _KEPT:
+        if word not in self._code_by_word:
+            found = _decode_code(feed, word)
+            if found is None or len(self._code_by_word) >= 2 * _CACHE_LIMIT:
                 return found or (None, 0)
-            self._codes[word] = found
-        return self._codes[word]
+            self._code_by_word[word] = found
+        return self._code_by_word[word]
 
-    def name(self, feed: Any, word: int) -> str | None:
+    def find_name(self, feed: Any, word: int) -> str | None:
         """The text of a frame; None: it is an address.  feed: a _tracer.Feed, or None where that is closed."""
         if word >> p.FRAME_MARK_SHIFT not in (p.FRAME_MARK, p.FRAME_MARK_FIRST):
             return None
-        if word in self._texts:
-            return self._texts[word]
-        if word not in self._known:
-            found = _text(feed, word)
-            if found == UNKNOWN or len(self._known) >= 2 * _KEPT:
+        if word in self._texts_by_word:
+            return self._texts_by_word[word]
+        if word not in self._names_by_word:
+            found = _decode_text(feed, word)
+            if found == UNKNOWN_FRAME or len(self._names_by_word) >= 2 * _CACHE_LIMIT:
                 return found
-            self._known[word] = found
-        return self._known[word]
+            self._names_by_word[word] = found
+        return self._names_by_word[word]
 
 
-def _code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
+def _decode_code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
     target, place = (
         word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1,
         word >> p.FRAME_PLACE_SHIFT & _PLACES - 1,
@@ -92,7 +94,7 @@ def _code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
         return None, 0
 
 
-def _text(feed: Any, word: int) -> str:
+def _decode_text(feed: Any, word: int) -> str:
     target, place = (
         word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1,
         word >> p.FRAME_PLACE_SHIFT & _PLACES - 1,
@@ -100,5 +102,5 @@ def _text(feed: Any, word: int) -> str:
     try:
         _, function, file, _ = feed.place(target, place)
     except (AttributeError, LookupError):
-        return UNKNOWN
+        return UNKNOWN_FRAME
     return Place((function, file, word & _LINES - 1 or None)).text

@@ -11,19 +11,19 @@ from pydtrace import _tracer
 from pydtrace.installed_scripts import fitting_scripts
 from pyusdt.framework_probes import TABLE
 
-from . import OWN_PROVIDERS
-from .embedded.young_processes import is_of_python
+from . import BUILTIN_PROVIDERS
+from .embedded.young_processes import is_python_probe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
-_THROUGH_A_SHELL = "if one of these starts another Python through a shell, -x pychildren brings the provider python into it"
-_NAMED = 4  # processes and descriptions that are named; of more only the number
+_SHELL_HINT = "if one of these starts another Python through a shell, -x pychildren brings the provider python into it"
+_MAX_NAMED = 4  # processes and descriptions that are named; of more only the number
 
 
-def providers_of(pids: Collection[int]) -> set[str]:
+def find_providers(pids: Collection[int]) -> set[str]:
     """The providers, without process ids, of those of the processes that are still there."""
     found = set()
     for pid in pids:
@@ -46,43 +46,45 @@ def explain_silence(
     asked = {
         f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions
     }
-    named = {text: desc for text, desc in asked.items() if is_of_python(desc)}
+    named = {text: desc for text, desc in asked.items() if is_python_probe(desc)}
     if named and processes:
-        where = f"{_listed(list(named))} did not fire in {_listed([f'process {pid} ({command})' for pid, command in processes])}"
+        where = f"{_join_limited(list(named))} did not fire in {_join_limited([f'process {pid} ({command})' for pid, command in processes])}"
         if (
             not hints
             and leaves_out_children
             and any(desc.provider.endswith("*") for desc in named.values())
         ):
-            return [where, _THROUGH_A_SHELL]
+            return [where, _SHELL_HINT]
         return [where, *hints]
     if named:
         return list(hints)
-    return _other_scripts(asked, providers) + _frameworks(asked, providers)
+    return _suggest_scripts(asked, providers) + _explain_frameworks(asked, providers)
 
 
-def _listed(words: Sequence[str]) -> str:
-    more = len(words) - _NAMED
-    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _join_limited(words: Sequence[str]) -> str:
+    more = len(words) - _MAX_NAMED
+    return ", ".join(words[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _other_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
+def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
     """For probes that a program fires by itself, where the processes have those of frameworks: which scripts are for these."""
     own = [
-        desc.name for desc in asked.values() if desc.provider.rstrip("0123456789*") in OWN_PROVIDERS
+        desc.name
+        for desc in asked.values()
+        if desc.provider.rstrip("0123456789*") in BUILTIN_PROVIDERS
     ]
     frameworks = sorted(set(providers) & TABLE.keys())
     if not own or not frameworks:
         return []
     fitting = fitting_scripts(frameworks)
     text = (
-        f"{_listed(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
+        f"{_join_limited(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
         f"frameworks, of the providers {', '.join(frameworks)}: pyusdt trace {', '.join(fitting)}"
     )
     return [text]
 
 
-def _frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
+def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
     """For probes of frameworks that no process had."""
     absent = sorted(
         {stem for desc in asked.values() if (stem := desc.provider.rstrip("0123456789*")) in TABLE}

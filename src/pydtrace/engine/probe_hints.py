@@ -12,12 +12,12 @@ import re
 
 from pydtrace._tracer import glob
 from pydtrace.suggestions import nearest
-from pydtrace.symbols.elf import BadFile, File
+from pydtrace.symbols.elf import BadFile, ElfFile
 from pydtrace.untrusted.terminal_escape import harmless
 from pyusdt._core import vm_probes
 from pyusdt.framework_probes import TABLE
 
-from .embedded.young_processes import is_of_python
+from .embedded.young_processes import is_python_probe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,16 +28,18 @@ if TYPE_CHECKING:
         str, str, str, str
     ]  # provider, module, function, name: of a probe, or of a description
 
-_OTHERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
-_FUNCTIONS = "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
-_SITES = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
-_KERNELS = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/guide/kernel.md)"
-_OF_BPFTRACE = {  # how bpftrace's descriptions begin
+_DTRACE_PROVIDERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
+_FUNCTIONS_HINT = (
+    "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
+)
+_SITES_HINT = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
+_KERNEL_HINT = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/guide/kernel.md)"
+_BPFTRACE_HINTS = {  # how bpftrace's descriptions begin
     "tracepoint": "system calls are syscall::openat:entry and return, other tracepoints of the kernel rawtp:sched::sched_switch",
     "rawtracepoint": "tracepoints of the kernel are rawtp:sched::sched_switch",
-    **dict.fromkeys(("kprobe", "kretprobe", "fentry", "fexit", "kfunc", "kretfunc"), _KERNELS),
-    **dict.fromkeys(("uprobe", "uretprobe"), _FUNCTIONS),
-    "usdt": _SITES,
+    **dict.fromkeys(("kprobe", "kretprobe", "fentry", "fexit", "kfunc", "kretfunc"), _KERNEL_HINT),
+    **dict.fromkeys(("uprobe", "uretprobe"), _FUNCTIONS_HINT),
+    "usdt": _SITES_HINT,
     "interval": "it is tick-1s, tick-100ms",
     "profile": "it is profile-99",
 }
@@ -45,27 +47,27 @@ _PROVIDER, _FUNCTION, _NAME = 0, 2, 3
 _TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 
 
-def similar_name(desc: Any, probes: Sequence[Parts]) -> str | None:
+def suggest_name(desc: Any, probes: Sequence[Parts]) -> str | None:
     """The description that may have been meant, as a question: of the same provider, with the name or the function of a probe that
     there is; or None.  probes: all."""
-    from .erlang_vm_hints import not_offered
+    from .erlang_vm_hints import explain_not_offered
 
-    if not_offered(desc):  # it is right, and has another remedy
+    if explain_not_offered(desc):  # it is right, and has another remedy
         return None
-    wanted = _parts(desc)
+    wanted = _description_parts(desc)
     for part in (_NAME, _FUNCTION):
-        others = _others(wanted, part, [*probes, *_unlisted(desc)])
+        others = _matching_parts(wanted, part, [*probes, *_unlisted_probes(desc)])
         found = nearest(wanted[part], sorted(others)) if wanted[part] not in others else None
         if found:
-            return _question(wanted, part, found)
+            return _did_you_mean(wanted, part, found)
     return None
 
 
-def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
+def suggest_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
     """The same, with another provider, or with the provider in its place."""
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
 
-    wanted = _parts(desc)
+    wanted = _description_parts(desc)
     if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
         wanted = (
             (desc.module, "", desc.function, desc.name)
@@ -73,16 +75,16 @@ def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
             else (desc.function, "", "", desc.name)
         )
     others = {
-        *_others(wanted, _PROVIDER, probes),
+        *_matching_parts(wanted, _PROVIDER, probes),
         "syscall",
         RAW,
         *PROVIDERS,
     }  # these are listed only where a description names them
-    found = _provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
-    return _question(wanted, _PROVIDER, found) if found and found != desc.provider else None
+    found = _nearest_provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
+    return _did_you_mean(wanted, _PROVIDER, found) if found and found != desc.provider else None
 
 
-def wider(desc: Any) -> list[Any] | None:
+def widen_description(desc: Any) -> list[Any] | None:
     """Descriptions of the probes of the same provider that are as wanted but for the function or the name: the kernel's are listed
     only for a description.  None: it is of any provider."""
     if not desc.provider:
@@ -96,11 +98,11 @@ def wider(desc: Any) -> list[Any] | None:
     ]
 
 
-def _parts(desc: Any) -> Parts:
+def _description_parts(desc: Any) -> Parts:
     return desc.provider, desc.module, desc.function, desc.name
 
 
-def _others(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
+def _matching_parts(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
     """What stands in this part, of the probes that are as wanted in all others."""
     return {
         probe[part]
@@ -109,58 +111,58 @@ def _others(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
     }
 
 
-def _question(wanted: Parts, part: int, found: str) -> str:
+def _did_you_mean(wanted: Parts, part: int, found: str) -> str:
     meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
     return f"did you mean {harmless(meant)}?"
 
 
-def _unlisted(desc: Any) -> list[Parts]:
+def _unlisted_probes(desc: Any) -> list[Parts]:
     """Probes that no list has: timers, and those of the provider python, which a program gets when somebody wants them."""
     timer = _TIMER.fullmatch(desc.name)
     found = [("profile", "", "", "-".join(timer.groups()))] if timer else []
     return found + [
         (desc.provider, desc.module, desc.function, name)
         for name, *_ in vm_probes()
-        if is_of_python(desc)
+        if is_python_probe(desc)
     ]
 
 
-def _provider(wanted: str, others: set[str]) -> str | None:
+def _nearest_provider(wanted: str, others: set[str]) -> str | None:
     """The one of the others that is like it: of any process, or of the one whose id it ends with."""
-    stems = {_of_any(each) for each in others}
+    stems = {_any_process_provider(each) for each in others}
     if f"{wanted}*" in stems:
         return f"{wanted}*"
     if wanted in others:
         return wanted
-    found = nearest(_of_any(wanted), sorted(stems))
+    found = nearest(_any_process_provider(wanted), sorted(stems))
     own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")) :]
     return own if own in others else found
 
 
-def _of_any(provider: str) -> str:
+def _any_process_provider(provider: str) -> str:
     """A process's provider, written for that of any process: they end with its id."""
     stem = provider.rstrip("0123456789")
     return provider if stem == provider else f"{stem}*"
 
 
-def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | None:
+def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str | None:
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
     None: there may be such a probe."""
-    from .erlang_vm_hints import not_offered
+    from .erlang_vm_hints import explain_not_offered
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
 
     told: str | None = (
-        not_offered(desc)
-        or _of_newer_python(desc)
-        or _of_framework(desc)
-        or _OF_BPFTRACE.get(desc.provider or desc.module or desc.function)
+        explain_not_offered(desc)
+        or _explain_python_version(desc)
+        or _explain_framework(desc)
+        or _BPFTRACE_HINTS.get(desc.provider or desc.module or desc.function)
     )
     if told:
         return told
-    if desc.provider in _OTHERS:
+    if desc.provider in _DTRACE_PROVIDERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
-    if function and (told := _absent_module(int(desc.provider[3:]), desc.module)):
+    if function and (told := _explain_module(int(desc.provider[3:]), desc.module)):
         return told
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
@@ -176,10 +178,10 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     return None
 
 
-def _of_newer_python(desc: Any) -> str | None:
+def _explain_python_version(desc: Any) -> str | None:
     """For a probe of the provider python that not every version of CPython can have, and for one that it has where it is asked for."""
     since = {name: since for name, since, _places in vm_probes()}
-    if not is_of_python(desc) or desc.module or desc.function:
+    if not is_python_probe(desc) or desc.module or desc.function:
         return None
     if since.get(desc.name, 0) > min(since.values()):
         return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
@@ -190,7 +192,7 @@ def _of_newer_python(desc: Any) -> str | None:
     )
 
 
-def _of_framework(desc: Any) -> str | None:
+def _explain_framework(desc: Any) -> str | None:
     """For a probe that frameworks have, and only in programs that were started for it."""
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in TABLE.get(provider, ())):
@@ -201,7 +203,7 @@ def _of_framework(desc: Any) -> str | None:
     )
 
 
-def _absent_module(pid: int, module: str) -> str | None:
+def _explain_module(pid: int, module: str) -> str | None:
     """For functions of a module that a process does not have, but one whose file is called so with a version behind."""
     from .kernel.probes.finder import modules
 
@@ -225,14 +227,16 @@ def _has_kernel_probe(desc: Any) -> bool:
     return bool(SystemSide([desc]).probes)
 
 
-def chosen_function(desc: Any, command: Any = None) -> str | None:
+def explain_ifunc(desc: Any, command: Any = None) -> str | None:
     """A hint for a description of functions that a file chooses among when it is loaded, or None."""
     if not re.fullmatch(r"pid\d+", desc.provider) or not desc.function:
         return None
-    for path, inode, modules in _code_files(int(desc.provider[3:]), command):
+    for path, inode, modules in _find_code_files(int(desc.provider[3:]), command):
         if desc.module and not any(glob(desc.module, module) for module in modules):
             continue
-        if name := next((name for name in _names(path, inode) if glob(desc.function, name)), None):
+        if name := next(
+            (name for name in _read_ifunc_names(path, inode) if glob(desc.function, name)), None
+        ):
             return (
                 f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
                 f"it is not known here which{': -p of the running process may tell' if command else ''}"
@@ -240,7 +244,7 @@ def chosen_function(desc: Any, command: Any = None) -> str | None:
     return None
 
 
-def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
+def _find_code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
     """As kernel.probes.code_files(); a command does not run yet."""
     from .kernel.probes.finder import code_files, libraries, short_names, which
 
@@ -254,13 +258,13 @@ def _code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str
     ]
 
 
-def _names(path: str, inode: int | None) -> list[str]:
+def _read_ifunc_names(path: str, inode: int | None) -> list[str]:
     try:
-        file = File(path, inode)
+        file = ElfFile(path, inode)
     except (OSError, BadFile):
         return []
     try:
-        return sorted(file.chosen_functions())
+        return sorted(file.ifunc_resolvers())
     except (OSError, BadFile):
         return []
     finally:

@@ -18,7 +18,7 @@ from pydtrace.program import builtin_probe_args
 from pyusdt import framework_probes
 
 from . import EngineError
-from .probe_kinds import OTHER, kind
+from .probe_kinds import OTHER, probe_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ TYPES = frozenset(
     ]
 )  # c/target/provider_names.c
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
-_WORDS = {int: INTEGER, str: STRING, TERM: TERM}  # of framework_probes.py
-_LONGEST = 904  # PYUSDT_SIGNATURE_SIZE
+_TYPE_NAMES = {int: INTEGER, str: STRING, TERM: TERM}  # of framework_probes.py
+_SIZE_LIMIT = 904  # PYUSDT_SIGNATURE_SIZE
 
 
-def read(text: str, nargs: int, strings: int) -> Signature | None:
+def parse_signature(text: str, nargs: int, strings: int) -> Signature | None:
     """ "(route: string, int64_t)" of a probe with so many arguments, of which `strings` has the bits of those with a text."""
-    if not (len(text) < _LONGEST and text.startswith("(") and text.endswith(")")):
+    if not (len(text) < _SIZE_LIMIT and text.startswith("(") and text.endswith(")")):
         return None
     found = [_ARGUMENT.fullmatch(each) for each in text[1:-1].split(", ") if text != "()"]
     pairs = tuple((each[1] or "", each[2]) for each in found if each and each[2] in TYPES)
@@ -64,10 +64,10 @@ def read(text: str, nargs: int, strings: int) -> Signature | None:
     )
 
 
-def of(row: Sequence[Any]) -> Signature:
+def row_signature(row: Sequence[Any]) -> Signature:
     """Of a row: with the names of probes that are always the same, and none where nothing is told."""
     pid, provider, _, _, name, nargs, strings, _, text = row[:9]
-    told = read(text, nargs, strings)
+    told = parse_signature(text, nargs, strings)
     if told is not None:
         return told
     names = builtin_probe_args.of(provider.removesuffix(str(pid)), name)
@@ -75,7 +75,7 @@ def of(row: Sequence[Any]) -> Signature:
     return tuple(zip(names if len(names) == nargs else [""] * nargs, types))
 
 
-class Told:
+class SignatureLookup:
     """Called with a probe description: the signatures of the probes that it stands for now, None among them for those that tell
     nothing.  rows: a function that gives list_probes()'s rows; it is asked once, when somebody wants to know; foreign: one that gives the
     signatures of probes in files, for a description of which nothing else is known."""
@@ -83,35 +83,39 @@ class Told:
     def __init__(
         self,
         rows: Callable[[], Iterable[Sequence[Any]]],
-        foreign: Callable[[Any], list[Any]] | None = None,
+        file_signatures: Callable[[Any], list[Any]] | None = None,
     ) -> None:
-        self._rows, self._foreign = rows, foreign
-        self._known: list[Sequence[Any]] | None = None
-        self._answers: dict[tuple[str, ...], list[Signature | None]] = {}
+        self._rows, self._file_signatures = rows, file_signatures
+        self._probe_rows: list[Sequence[Any]] | None = None
+        self._cache: dict[tuple[str, ...], list[Signature | None]] = {}
 
     def __call__(self, description: Any) -> list[Signature | None]:
         key = description.provider, description.module, description.function, description.name
-        if key not in self._answers:
-            self._answers[key] = self._find(description)
-        return self._answers[key]
+        if key not in self._cache:
+            self._cache[key] = self._find_signatures(description)
+        return self._cache[key]
 
-    def _find(self, description: Any) -> list[Signature | None]:
+    def _find_signatures(self, description: Any) -> list[Signature | None]:
         provider = description.provider.rstrip("0123456789*")
         if provider == "python":
-            return _of_python(description.name)
-        if self._known is None:
-            self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
+            return _python_signatures(description.name)
+        if self._probe_rows is None:
+            self._probe_rows = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
         wanted = description.provider, description.name
-        found = [row for row in self._known if all(map(_tracer.glob, wanted, (row[1], row[4])))]
-        told = list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(
-            provider, description.name
-        )
+        found = [
+            row for row in self._probe_rows if all(map(_tracer.glob, wanted, (row[1], row[4])))
+        ]
+        told = list(
+            dict.fromkeys(parse_signature(row[8], row[5], row[6]) for row in found)
+        ) or _framework_signatures(provider, description.name)
         return told or (
-            self._foreign(description) if self._foreign and kind(description) == OTHER else []
+            self._file_signatures(description)
+            if self._file_signatures and probe_kind(description) == OTHER
+            else []
         )
 
 
-def _of_python(wanted: str) -> list[Signature | None]:
+def _python_signatures(wanted: str) -> list[Signature | None]:
     """Of the provider python's probes, which are the same in every process: so they are known before the program runs."""
     return [
         tuple((name, STRING if text else INTEGER) for name, text in arguments)
@@ -120,29 +124,30 @@ def _of_python(wanted: str) -> list[Signature | None]:
     ]
 
 
-def _ready_made(provider: str, wanted: str) -> list[Signature | None]:
+def _framework_signatures(provider: str, wanted: str) -> list[Signature | None]:
     """Of the probes that frameworks get, where no process tells of them yet: those of a command may have them."""
     table = (framework_probes.TABLE | framework_probes.ERLANG).get(provider, {})
     return [
-        tuple((name, _WORDS[type]) for name, type in arguments.items())
+        tuple((name, _TYPE_NAMES[type]) for name, type in arguments.items())
         for probe, arguments in table.items()
         if _tracer.glob(wanted, probe)
     ]
 
 
-def told(options: Any, pids: Sequence[int]) -> Told:
+def signatures_of_processes(options: Any, pids: Sequence[int]) -> SignatureLookup:
     """What the processes of these ids, all, or those of a recording say; for root what their files say."""
-    return Told(
-        lambda: _rows(options, pids), None if "replay" in options else _in_files(options, pids)
+    return SignatureLookup(
+        lambda: _read_rows(options, pids),
+        None if "replay" in options else _file_signatures(options, pids),
     )
 
 
-def nothing_told(options: Any = None, argv: Sequence[str] = ()) -> Told:
+def default_signatures(options: Any = None, argv: Sequence[str] = ()) -> SignatureLookup:
     """Of a command that has not started, or of other hosts: what is the same everywhere is known; of the command what its files say."""
-    return Told(tuple, _in_files(options, (), argv) if argv else None)
+    return SignatureLookup(tuple, _file_signatures(options, (), argv) if argv else None)
 
 
-def _in_files(
+def _file_signatures(
     options: Any, pids: Sequence[int], argv: Sequence[str] = ()
 ) -> Callable[[Any], list[Any]] | None:
     """Told's `foreign`, for whom may trace such probes."""
@@ -153,15 +158,15 @@ def _in_files(
     ):
         return None
 
-    def found(description: Any) -> list[Any]:
+    def find_in_files(description: Any) -> list[Any]:
         from .kernel.probes.list_kernel_probes import signatures
 
         return signatures(description, pids, options, argv)
 
-    return found
+    return find_in_files
 
 
-def _rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:
+def _read_rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:
     try:
         if "replay" in options:
             from .embedded.replay import open_recording

@@ -11,41 +11,41 @@ import os
 import time
 
 from pydtrace._tracer import glob
-from pydtrace.symbols.elf import BadFile, File
+from pydtrace.symbols.elf import BadFile, ElfFile
 from pydtrace.untrusted.terminal_escape import harmless
 
-from .probe_kinds import OTHER, kind
+from .probe_kinds import OTHER, probe_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-PATIENCE = 1.5  # s
+SEARCH_TIMEOUT = 1.5  # s
 
 
-def file_with_provider(desc: Any, command: Any = None) -> str | None:
+def find_file_with_provider(desc: Any, command: Any = None) -> str | None:
     """A hint for a description, or None."""
-    if kind(desc) != OTHER or desc.module:
+    if probe_kind(desc) != OTHER or desc.module:
         return None
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SEARCH_TIMEOUT
     stem = desc.provider.rstrip("0123456789*")
-    for path in _candidates(stem, command):
+    for path in _candidate_files(stem, command):
         if time.monotonic() > deadline:
             return None
-        if _has(path, desc):
+        if _has_probe(path, desc):
             return f"-x file={harmless(path)} has such probes: it names a file that no process has loaded yet"
     return None
 
 
-def _candidates(stem: str, command: Any) -> Iterator[str]:
+def _candidate_files(stem: str, command: Any) -> Iterator[str]:
     """Programs that are called as the provider first, with the libraries that they are linked with."""
     from .kernel.probes.finder import is_trusted, libraries, which
 
     if command:
         program = os.path.realpath(which(command.argv[0]))
         yield program
-        yield from _libraries(program)
+        yield from _bundled_libraries(program)
     names = {}
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         try:
@@ -59,7 +59,7 @@ def _candidates(stem: str, command: Any) -> Iterator[str]:
             yield from map(os.path.realpath, libraries(program))
 
 
-def _libraries(program: str) -> Iterator[str]:
+def _bundled_libraries(program: str) -> Iterator[str]:
     """What is installed beside a program that is not the system's."""
     folder = os.path.dirname(os.path.dirname(program))
     if folder in ("/", "/usr", "/usr/local"):
@@ -68,15 +68,15 @@ def _libraries(program: str) -> Iterator[str]:
         yield from (os.path.join(place, name) for name in files if ".so" in name)
 
 
-def _has(path: str, desc: Any) -> bool:
+def _has_probe(path: str, desc: Any) -> bool:
     try:
-        file = File(path)
+        file = ElfFile(path)
     except (OSError, BadFile):
         return False
     try:
         return any(
             glob(desc.provider.rstrip("0123456789"), note.provider) and glob(desc.name, note.name)
-            for note in file.notes()
+            for note in file.read_notes()
         )
     except BadFile:
         return False

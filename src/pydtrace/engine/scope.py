@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import Program
 
-_TIMED = ("BEGIN", "END", "ERROR", "tick-", "profile-")
+_TRACER_PROBES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 
-def of_processes(program: Program) -> list[Any]:
+def process_probes(program: Program) -> list[Any]:
     """The descriptions of probes that processes have, not the tracer or the kernel."""
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
 
@@ -27,7 +27,7 @@ def of_processes(program: Program) -> list[Any]:
         desc
         for clause in program.clauses
         for desc in clause.probes
-        if desc.provider not in system and not desc.name.startswith(_TIMED)
+        if desc.provider not in system and not desc.name.startswith(_TRACER_PROBES)
     ]
 
 
@@ -36,7 +36,7 @@ def add_children(program: Program, options: Mapping[str, Any], targets: Targets)
     Targets say whose they are.  Raises EngineError."""
     if "children" not in options:
         return targets
-    if not targets.named():
+    if not targets.named_pids():
         raise EngineError(
             "-x children adds the descendants of a process that is named: -c or -p is missing"
         )
@@ -44,8 +44,8 @@ def add_children(program: Program, options: Mapping[str, Any], targets: Targets)
         raise EngineError(
             "-x children: no other processes may be traced here than those that are named"
         )
-    asked = of_processes(program)
-    own = [desc for desc in asked if targets.are_all_of(desc.provider)]
+    asked = process_probes(program)
+    own = [desc for desc in asked if targets.cover_provider(desc.provider)]
     if not own:
         return targets
     if others := [desc for desc in asked if desc not in own]:

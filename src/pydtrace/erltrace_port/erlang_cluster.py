@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.dlang.host_placement import declare
 from pydtrace.hosts import hostlist
-from pydtrace.hosts.connection import Link
-from pydtrace.hosts.request import Request, make
+from pydtrace.hosts.connection import HostConnection
+from pydtrace.hosts.request import Request, make_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Cluster:
         """All that are there now."""
         for raw, pid in found:
             name = raw.decode()
-            if len(name) <= _WIDTH and hostlist.is_name(name):
+            if len(name) <= _WIDTH and hostlist.is_host_name(name):
                 if name not in self.pids:
                     self.new.append(name)
                 self.pids[name] = pid
@@ -47,7 +47,7 @@ class Cluster:
         self, program: Program, options: Mapping[str, Any], script: bytes, arguments: list[str]
     ) -> Request:
         texts = [{"text": os.fsdecode(script), "level": "name"}]
-        made = make(
+        made = make_request(
             ",".join(self.pids), None, program, options, texts, arguments, (), None, width=_WIDTH
         )
         self.new.clear()
@@ -59,19 +59,19 @@ class _Request(Request):  # type: ignore[misc]
         super().__init__(made.names, made.via, made.script)
         self._cluster = cluster
 
-    def link(self, name: str) -> Link:
+    def connect(self, name: str) -> HostConnection:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.connect(self._cluster.path)
             line.sendall(name.encode() + b"\n")
-            return Link(
+            return HostConnection(
                 os.dup(line.fileno()),
                 os.dup(line.fileno()),
                 os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC),
             )
 
-    def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
-        return {**super().sent_to(name, patience, retry), "pids": [self._cluster.pids[name]]}
+    def script_for(self, name: str, patience: int, retry: int) -> dict[str, Any]:
+        return {**super().script_for(name, patience, retry), "pids": [self._cluster.pids[name]]}
 
-    def come(self) -> list[str]:
+    def new_names(self) -> list[str]:
         found, self._cluster.new = self._cluster.new, []
         return found

@@ -102,9 +102,9 @@ class Session:
     def _compiled(self, target: int) -> Program:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         compiler.names.told = (
-            probe_signatures.nothing_told()
+            probe_signatures.default_signatures()
             if self._cluster
-            else probe_signatures.told(self._options, self._pids)
+            else probe_signatures.signatures_of_processes(self._options, self._pids)
         )
         compiler.arguments = ["erltrace", *self._arguments]
         try:
@@ -112,7 +112,7 @@ class Session:
                 self._cluster.declare(compiler)
             compiler.add(self._script or b"", None)
             program: Program = (
-                finish_for_hosts(compiler, placement.of_clause, placement.THERE)
+                finish_for_hosts(compiler, placement.clause_placement, placement.HOSTS)
                 if self._cluster
                 else compiler.finish()
             )
@@ -150,7 +150,7 @@ class Session:
             targets, target = self._targets(self._compiled(self._target)), self._target
         self._driver = driver = Driver(self._options, targets)
         driver.open(self._compiled(target))
-        driver.engine.tells_strangers_at_once = True  # here nobody's terminal is written on
+        driver.engine.reports_other_users_at_once = True  # here nobody's terminal is written on
         try:
             driver.check_matches()
         except CompileError as error:
@@ -163,7 +163,7 @@ class Session:
     def _targets(self, program: Program) -> Targets:
         """Where nothing was named and all probes are the node's own, it is the node alone that is traced: of other processes,
         and of other users, there is nothing to tell then."""
-        from pydtrace.engine.embedded.engine import is_own
+        from pydtrace.engine.embedded.engine import is_tracer_probe
 
         if self._pids:
             return Targets(self._pids, only=True)
@@ -172,11 +172,11 @@ class Session:
             desc.provider
             for clause in program.clauses
             for desc in clause.probes
-            if not is_own(desc)
+            if not is_tracer_probe(desc)
         ]
         return (
             node
-            if foreign and all(map(node.are_all_of, foreign)) and self._node_has_probes()
+            if foreign and all(map(node.cover_provider, foreign)) and self._node_has_probes()
             else Targets()
         )
 

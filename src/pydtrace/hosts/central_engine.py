@@ -21,40 +21,49 @@ from pydtrace.engine.tick_timers import profile_period
 from pydtrace.program import program as p
 from pydtrace.results.records import split
 
-from .clock_offset import UNKNOWN
-from .connection import Broken
-from .engine import _HELD, _LAG, RemoteEngine
-from .event_sources import Events, Samples
+from .clock_offset import UNKNOWN_ERROR
+from .connection import HostError
+from .engine import _HELD_LIMIT, _MAX_LAG, RemoteEngine
+from .event_sources import EventSource, SampleSource
 from .host_messages import RUNNING
-from .record_order import Ends, marked
+from .record_order import IntervalEnds, mark_unsure
 
-MOST = 1024  # hosts
-_HOSTS = 16  # at least as many share what there is for all, since others may join
-_LONGEST = 30 * 1_000_000_000  # ns that an event waits for hosts that are behind, but send
-_FUTURE = 60 * 1_000_000_000  # ns: more than clocks can be unknown by
-_ALL = (1 << 63) - 1
-_AT_ONCE = 512 << 10  # bytes of records
-_PROCESSES = 64  # of a host, at least, whose frames have names
-_KEPT = (
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .host_messages import Host
+
+    Source = EventSource | SampleSource
+
+MAX_HOSTS = 1024  # hosts
+_MIN_HOSTS = 16  # at least as many share what there is for all, since others may join
+_MAX_WAIT = 30 * 1_000_000_000  # ns that an event waits for hosts that are behind, but send
+_MAX_FUTURE = 60 * 1_000_000_000  # ns: more than clocks can be unknown by
+_END_OF_TIME = (1 << 63) - 1
+_RECORDS_LIMIT = 512 << 10  # bytes of records
+_MIN_PROCESSES = 64  # of a host, at least, whose frames have names
+_KEPT_LIMIT = (
     256 << 20
 )  # bytes of memory for what one host tells of its probes and places, in all of its recordings
 
 
 class CentralEngine(RemoteEngine):
     name = "central"
-    what_is_ordered = "events"
+    ordered_noun = "events"
 
-    def __init__(self, program, options):
+    def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        if why := self._lacks():
+        if why := self._find_unsupported():
             raise EngineError(
                 f"with -x hostmode=central, {why} can not be had: the processes are elsewhere, and hosts send events alone; "
                 "-x hostmode=partial has them"
             )
-        if len(self._request.names) > MOST:
-            raise EngineError(f"-x hostmode=central is for {MOST} hosts at most")
-        self._many = _tracer.Many(
-            max(_PROCESSES, _tracer.FRAME_TARGETS // max(_HOSTS, len(self._request.names)))
+        if len(self._request.names) > MAX_HOSTS:
+            raise EngineError(f"-x hostmode=central is for {MAX_HOSTS} hosts at most")
+        self._merged_replay = _tracer.Many(
+            max(_MIN_PROCESSES, _tracer.FRAME_TARGETS // max(_MIN_HOSTS, len(self._request.names)))
         )
         self._consumer.set_wall(time.time_ns() - time.monotonic_ns())
         self._profile = {
@@ -63,224 +72,236 @@ class CentralEngine(RemoteEngine):
             if profile_period(name)
         }
         self._sources = []  # of all incarnations of all hosts
-        self._of_host = {}  # host: those of its last one
-        self._kept = {}  # host: bytes of memory that those before that one take
-        self._due = []  # a heap: (time of what is next, number of the source), once for each that has something
-        self._ends = Ends()
-        self._last = 0  # time of the event that was run last
-        self._late = 0
-        self._named = None  # the source whose host the variable `host` names
-        self._is_more = False
+        self._host_sources = {}  # host: those of its last one
+        self._kept_bytes = {}  # host: bytes of memory that those before that one take
+        self._due_sources = []  # a heap: (time of what is next, number of the source), once for each that has something
+        self._ends = IntervalEnds()
+        self._last_time = 0  # time of the event that was run last
+        self._late_events = 0
+        self._named_source = None  # the source whose host the variable `host` names
+        self._has_more = False
         self._flushed_for = None  # the time of a tick
-        self.clauses_there, self.definitions = {}, {}  # no host sends what comes of clauses
+        self.host_clauses, self.definitions = {}, {}  # no host sends what comes of clauses
 
-    def _lacks(self):
+    def _find_unsupported(self) -> str:
         """What clauses ask for that events do not carry."""
         names = {"ppid": "ppid", "ancestors": "ancestors and pids of parents", "errno": "errno"}
         found = [said for use, said in names.items() if use in self.program.uses]
         return found[0] if found else ""
 
     # --- what hosts send ------------------------------------------------------------------------------------
-    def began(self, host):
-        super().began(host)
-        for source in self._of_host.get(host, ()):
-            self._kept[host] = self._kept.get(host, 0) + source.kept()
-            self._check_kept(host, 0)
+    def host_began(self, host: Host) -> None:
+        super().host_began(host)
+        for source in self._host_sources.get(host, ()):
+            self._kept_bytes[host] = self._kept_bytes.get(host, 0) + source.kept_bytes()
+            self._check_memory(host, 0)
             if source.next_time() is None:
                 source.finish()  # else when what has come of it was run
-        events = Events(host, self._many)
-        self._of_host[host] = [
+        events = EventSource(host, self._merged_replay)
+        self._host_sources[host] = [
             events,
-            *([Samples(events, self._profile, self.frame_word)] if self._profile else []),
+            *([SampleSource(events, self._profile, self.intern_frame)] if self._profile else []),
         ]
-        for source in self._of_host[host]:
+        for source in self._host_sources[host]:
             source.number = len(self._sources)
             self._sources.append(source)
 
-    def take_events(self, host, data):
-        events = self._of_host[host][0]
-        self._take(host, events, lambda offset: events.put(data, offset))
+    def take_events(self, host: Host, data: bytes) -> None:
+        events = self._host_sources[host][0]
+        self._store_portion(host, events, lambda offset: events.add_events(data, offset))
 
-    def take_samples(self, host, names, rows):
-        _, *samples = self._of_host[host]
+    def take_samples(self, host: Host, names: list[Any], rows: list[Any]) -> None:
+        _, *samples = self._host_sources[host]
         if not samples:
             super().take_samples(host, names, rows)
-        self._take(host, samples[0], lambda offset: samples[0].put(names, rows, offset))
+        self._store_portion(
+            host, samples[0], lambda offset: samples[0].add_samples(names, rows, offset)
+        )
 
-    def _take(self, host, source, put):
+    def _store_portion(self, host: Host, source: Source, put: Callable[[int], None]) -> None:
         """A portion of a source, of which nothing is run after exit()."""
         if self.exiting:
             return
-        offset, error = host.offset.at(host.heard)
-        if error >= UNKNOWN:
+        offset, error = host.offset.estimate(host.heard_at)
+        if error >= UNKNOWN_ERROR:
             raise ValueError("before its time is known")
         was_empty = source.next_time() is None
         put(offset)
         if was_empty:
-            self._push(source)
-        if why := source.damage():
-            raise Broken(f"its events can not be read: {why}")
-        self._check_kept(host, source.kept())
+            self._schedule_source(source)
+        if why := source.find_damage():
+            raise HostError(f"its events can not be read: {why}")
+        self._check_memory(host, source.kept_bytes())
 
-    def _check_kept(self, host, now):
-        if self._kept.get(host, 0) + now > _KEPT:
-            raise Broken(
+    def _check_memory(self, host: Host, now: int) -> None:
+        if self._kept_bytes.get(host, 0) + now > _KEPT_LIMIT:
+            raise HostError(
                 "it has told of more probes and places than there is room for, or has come back too often"
             )
 
-    def _push(self, source):
+    def _schedule_source(self, source: Source) -> None:
         when = source.next_time()
         if when is not None:
-            heappush(self._due, (when, source.number))
-        elif source not in self._of_host[source.host]:
+            heappush(self._due_sources, (when, source.number))
+        elif source not in self._host_sources[source.host]:
             source.finish()
 
     # --- running the clauses -----------------------------------------------------------------------------------
-    def _released(self, until=None):
+    def _release_records(self, until: int | None = None) -> bytes:
         now = time.monotonic_ns()
-        least = now if self._held() > _HELD else now - _LONGEST
+        least = now if self._held_bytes() > _HELD_LIMIT else now - _MAX_WAIT
         come = max(
             min(
-                (host.until for host in self._running() if self._is_waited_for(host, now)),
+                (
+                    host.complete_until
+                    for host in self._tracing_hosts()
+                    if self._is_waited_for(host, now)
+                ),
                 default=now,
             ),
             least,
         )
-        if self._due and self._due[0][0] > now + _FUTURE:
+        if self._due_sources and self._due_sources[0][0] > now + _MAX_FUTURE:
             self._give_up_future(now)
-        return self._run(come, least) if until is None else self._run(until)
+        return self._run_events(come, least) if until is None else self._run_events(until)
 
-    def _held(self):
-        return sum(map(self._held_of, self._of_host))
+    def _held_bytes(self) -> int:
+        return sum(map(self._held_bytes_of, self._host_sources))
 
-    def _held_of(self, host):
-        return sum(source.waits() for source in self._of_host.get(host, ()))
+    def _held_bytes_of(self, host: Host) -> int:
+        return sum(source.waiting_bytes() for source in self._host_sources.get(host, ()))
 
-    def _readable(self, hosts):
+    def _select_readable(self, hosts: list[Host]) -> list[Host]:
         """While too much waits, those whose events take no more than their share of it."""
-        if self._held() <= _HELD:
+        if self._held_bytes() <= _HELD_LIMIT:
             return hosts
-        share = 2 * _HELD // len(self._of_host)
-        return [host for host in hosts if self._held_of(host) <= share]
+        share = 2 * _HELD_LIMIT // len(self._host_sources)
+        return [host for host in hosts if self._held_bytes_of(host) <= share]
 
-    def _is_waited_for(self, host, now):
+    def _is_waited_for(self, host: Host, now: int) -> bool:
         """It may still send something that is before what others have sent."""
         return (
             host.state == RUNNING
-            and now - host.heard < _LAG
-            and any(source.next_time() is None for source in self._of_host[host])
+            and now - host.heard_at < _MAX_LAG
+            and any(source.next_time() is None for source in self._host_sources[host])
         )
 
-    def _give_up_future(self, now):
+    def _give_up_future(self, now: int) -> None:
         for host in {
-            self._sources[number].host for when, number in self._due if when > now + _FUTURE
+            self._sources[number].host
+            for when, number in self._due_sources
+            if when > now + _MAX_FUTURE
         }:
             if host.state == RUNNING:
-                self._give_up(host, "its events are of a time to come")
-        self._due = sorted(each for each in self._due if each[0] <= now + _FUTURE)
+                self._give_up_host(host, "its events are of a time to come")
+        self._due_sources = sorted(
+            each for each in self._due_sources if each[0] <= now + _MAX_FUTURE
+        )
 
-    def _run(self, until, least=_ALL):
+    def _run_events(self, until: int, least: int = _END_OF_TIME) -> bytes:
         """The clauses on the events up to that time, as long as no record of them is to be seen before the next; the records.  Where a host
         has sent no more, no further than it has come, but up to `least`."""
         now = time.monotonic_ns()
-        made, size, self._is_more = [], 0, False
-        while self._due and self._due[0][0] <= until and not self.exiting:
-            source = self._sources[heappop(self._due)[1]]
-            records = self._run_one(source, min(until, self._due[0][0] if self._due else until))
-            self._push(source)
+        made, size, self._has_more = [], 0, False
+        while self._due_sources and self._due_sources[0][0] <= until and not self.exiting:
+            source = self._sources[heappop(self._due_sources)[1]]
+            records = self._run_source(
+                source, min(until, self._due_sources[0][0] if self._due_sources else until)
+            )
+            self._schedule_source(source)
             if self._is_waited_for(host := source.host, now):
-                until = min(until, max(host.until, least))
+                until = min(until, max(host.complete_until, least))
             made.append(records)
             size += len(records)
-            if records and (self._reading or size > _AT_ONCE):
-                self._is_more = bool(self._due) and self._due[0][0] <= until
+            if records and (self._reading_clauses or size > _RECORDS_LIMIT):
+                self._has_more = bool(self._due_sources) and self._due_sources[0][0] <= until
                 break
         records = b"".join(made)
-        self._look_into(records)
+        self._react_to_records(records)
         return records
 
-    def _run_one(self, source, until):
+    def _run_source(self, source: Source, until: int) -> bytes:
         """Events of one source, all of them sure of their place, or all not."""
         host = source.host
-        error = host.offset.at(time.monotonic_ns())[1]
+        error = host.offset.estimate(time.monotonic_ns())[1]
         begins = source.next_time()
         if begins is None:
             return b""
-        unsure_up_to = self._ends.of_others(host.number) + error
+        unsure_up_to = self._ends.latest_of_others(host.number) + error
         unsure = begins <= unsure_up_to
         if unsure:
             until = min(until, unsure_up_to)
-        self._name(source)
-        late = begins < self._last
-        n = source.run(self._consumer, until)
-        if why := source.damage():
-            self._give_up(host, f"its events can not be read: {why}")
+        self._set_host_variables(source)
+        late = begins < self._last_time
+        n = source.run_clauses(self._consumer, until)
+        if why := source.find_damage():
+            self._give_up_host(host, f"its events can not be read: {why}")
         if not n:
             return self._consumer.take_records()
-        self._late += n * late
-        self._last = max(self._last, source.last)
-        self._ends.note(source.last + error, host.number)
+        self._late_events += n * late
+        self._last_time = max(self._last_time, source.last_time)
+        self._ends.note_end(source.last_time + error, host.number)
         records = self._consumer.take_records()
         if not unsure:
             return records
         self._order.unsure += n
-        return b"".join(marked(record) for record, *_ in split(records))
+        return b"".join(mark_unsure(record) for record, *_ in split(records))
 
     # --- the coordinator's own -----------------------------------------------------------------------------------
-    def _name(self, source):
+    def _set_host_variables(self, source: Source | None) -> None:
         """host and $target; source: None where it is no host's event."""
-        if self._named is source:
+        if self._named_source is source:
             return
-        self._named, program = source, self.program
+        self._named_source, program = source, self.program
         if program.host is not None:
             room = program.strsize
             name = source.host.name.encode()[: room - 1] if source else b""
-            self._machines.vms[0].put(p.MAP_GLOBALS, 0, program.host, name.ljust(room, b"\0"))
+            self._vm_group.vms[0].put(p.MAP_GLOBALS, 0, program.host, name.ljust(room, b"\0"))
         if program.target is not None:
-            self._machines.vms[0].put(
+            self._vm_group.vms[0].put(
                 p.MAP_GLOBALS, 0, program.target, struct.pack("=I", source.target if source else 0)
             )
 
-    def _fire(self, probe, when):
-        self._name(None)
-        super()._fire(probe, when)
+    def _fire_probe(self, probe: int, when: int) -> None:
+        self._set_host_variables(None)
+        super()._fire_probe(probe, when)
 
-    def print_by(self, formatter):
+    def set_formatter(self, formatter: _tracer.Formatter) -> None:
         """Records are marked before they are printed."""
 
-    def poll(self, timeout):
-        return super().poll(0 if self._is_more else timeout)
+    def poll(self, timeout: float) -> bytes:
+        return super().poll(0 if self._has_more else timeout)
 
-    def _at_tick(self, when, probe):
+    def _run_tick(self, when: int, probe: int) -> bytes:
         """Where a record before it is to be seen first, the tick comes at the next call."""
         if self._flushed_for != when:
             self._flushed_for = when
-            self._flush()
-        records = self._consumer.take_records() + self._released(when)
-        if self._is_more or self.exiting:
+            self._flush_epochs()
+        records = self._consumer.take_records() + self._release_records(when)
+        if self._has_more or self.exiting:
             return records
-        self._fire(probe, when)
-        self._ticks.fired(probe, time.monotonic_ns())
+        self._fire_probe(probe, when)
+        self._ticks.advance(probe, time.monotonic_ns())
         return records + self._consumer.take_records()
 
-    def more(self):
+    def drain_end(self) -> bytes:
         if records := self._await_ends():
             return records
-        if not self._ended and not self.exiting and (records := self._run(_ALL)):
+        if not self._has_ended and not self.exiting and (records := self._run_events(_END_OF_TIME)):
             return records
-        return super().more()
+        return super().drain_end()
 
-    def name_of(self, pid, address):
+    def name_of(self, pid: int, address: int) -> str | None:
         """What is no frame of a language's stack stays a number: processes of the same ids here are others."""
         return super().name_of(pid, address) or f"0x{address:x}"
 
-    def code_of(self, address):
+    def code_of(self, address: int) -> tuple[None, int]:
         """Nor is it looked for in a file, whatever a host says that it is."""
         return None, address
 
     @property
-    def _feed(self):
-        return self._many
+    def _event_source(self) -> Any:
+        return self._merged_replay
 
-    def _lost(self):
-        return 0, self._late
+    def _count_drops(self) -> tuple[int, int]:
+        return 0, self._late_events

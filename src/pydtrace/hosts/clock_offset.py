@@ -8,22 +8,22 @@ sending and hearing, whatever either way took.
 from __future__ import annotations
 
 DRIFT = 200e-6  # of two clocks that nobody sets right: s a s
-_KEPT = 16
-UNKNOWN = 1 << 62  # ns: the error before the first answer
+_MAX_SAMPLES = 16
+UNKNOWN_ERROR = 1 << 62  # ns: the error before the first answer
 
 
-class Offset:
+class ClockOffset:
     def __init__(self) -> None:
         self._samples: list[tuple[int, int, int]] = []  # (heard, offset, error)
 
-    def sample(self, sent: int, there: int, heard: int) -> None:
+    def add_sample(self, sent: int, there: int, heard: int) -> None:
         self._samples.append((heard, (sent + heard) // 2 - there, (heard - sent + 1) // 2))
-        del self._samples[:-_KEPT]
+        del self._samples[:-_MAX_SAMPLES]
 
-    def at(self, now: int) -> tuple[int, int]:
+    def estimate(self, now: int) -> tuple[int, int]:
         """The best that is known, where each ping is less sure the older it is."""
         found = [
             (error + int((now - heard) * DRIFT), offset) for heard, offset, error in self._samples
         ]
-        error, offset = min(found, default=(UNKNOWN, 0))
+        error, offset = min(found, default=(UNKNOWN_ERROR, 0))
         return offset, error

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any
 
-LINE = 8 << 20  # bytes of a line
-_ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the others waiting
-_UNSENT = 4 << 20  # bytes that a host has not taken
-_SAID = 8192  # bytes of a line of the standard error
-_SHOWN = 60  # bytes of a line that is none: a greeting of a shell's, say
-_CONTAINERS, _ITEMS = (
+LINE_LIMIT = 8 << 20  # bytes of a line
+_READ_SIZE = 1 << 20  # bytes that are read at once, so that no host keeps the others waiting
+_UNSENT_LIMIT = 4 << 20  # bytes that a host has not taken
+_STDERR_LIMIT = 8192  # bytes of a line of the standard error
+_EXCERPT = 60  # bytes of a line that is none: a greeting of a shell's, say
+_MAX_CONTAINERS, _MAX_ITEMS = (
     1 << 18,
     1 << 20,
 )  # of a line, strings' brackets and commas among them: what they become takes far more memory
-_SMALL = 4096  # bytes that come alone
+_FRAGMENT_SIZE = 4096  # bytes that come alone
 
 
-class Broken(Exception):
+class HostError(Exception):
     """The host can not be gone on with; why."""
 
 
-class Refused(Broken):
+class HostRefusal(HostError):
     """It does not do what it is asked; why."""
 
 
-class Link:
+class HostConnection:
     """Over descriptors: what it writes to, what lines and what messages come from; it closes them.  over: nothing more comes; drips: what
     came last was a small part of a line."""
 
@@ -49,17 +49,17 @@ class Link:
         self._open = [to, out, err]
         for fd in self._open:
             os.set_blocking(fd, False)
-        self._unsent, self._rest, self._said = bytearray(), bytearray(), b""
-        self.over = self.drips = False
+        self._unsent, self._rest, self._stderr_rest = bytearray(), bytearray(), b""
+        self.has_ended = self.got_fragment = False
 
     def send(self, type: str, **what: Any) -> None:
         """Now, or as much of it as the host takes, the rest with the next."""
-        if self.over:
+        if self.has_ended:
             return
         self._unsent += json.dumps({"type": type, **what}, separators=(",", ":")).encode() + b"\n"
         self.flush()
-        if len(self._unsent) > _UNSENT:
-            raise Broken("it does not read what it is sent")
+        if len(self._unsent) > _UNSENT_LIMIT:
+            raise HostError("it does not read what it is sent")
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):  # who is gone is noticed where it is read
@@ -67,18 +67,18 @@ class Link:
                 del self._unsent[: os.write(self._in, self._unsent)]
 
     def receive(self) -> Iterator[bytes]:
-        """The lines that have come, for parsed()."""
-        text = self._read(self.out, _ROUND)
+        """The lines that have come, for parse_line()."""
+        text = self._read_available(self.out, _READ_SIZE)
         if text is None:
-            self.over = True
+            self.has_ended = True
             return
         end = text.find(
             b"\n"
         )  # only what is new is looked through, and a line is put together once
-        self.drips = end < 0 and 0 < len(text) < _SMALL
+        self.got_fragment = end < 0 and 0 < len(text) < _FRAGMENT_SIZE
         self._rest += text if end < 0 else text[:end]
-        if len(self._rest) > LINE:
-            raise Broken(f"a line of more than {LINE} bytes")
+        if len(self._rest) > LINE_LIMIT:
+            raise HostError(f"a line of more than {LINE_LIMIT} bytes")
         if end >= 0:
             first, self._rest = bytes(self._rest), bytearray()
             *lines, rest = text[end + 1 :].split(b"\n")
@@ -86,19 +86,19 @@ class Link:
             yield first
             yield from lines
 
-    def said(self) -> list[str]:
+    def read_stderr(self) -> list[str]:
         """Lines of the standard error."""
-        text = self._read(self.err, _SAID)
+        text = self._read_available(self.err, _STDERR_LIMIT)
         if text is None:
-            text, self.err = b"\n" if self._said else b"", -1
-        *lines, rest = (self._said + text).split(b"\n")
-        if len(rest) > _SAID:
+            text, self.err = b"\n" if self._stderr_rest else b"", -1
+        *lines, rest = (self._stderr_rest + text).split(b"\n")
+        if len(rest) > _STDERR_LIMIT:
             lines, rest = [*lines, rest], b""
-        self._said = rest
+        self._stderr_rest = rest
         return [line.decode("utf-8", "replace") for line in lines]
 
     @staticmethod
-    def _read(fd: int, most: int) -> bytes | None:
+    def _read_available(fd: int, most: int) -> bytes | None:
         """None at the end."""
         if fd < 0:
             return b""
@@ -109,18 +109,18 @@ class Link:
         except OSError:
             return None
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """The host sees the end of its input, by which it ends."""
-        self.over = True
+        self.has_ended = True
         while self._open:
             with contextlib.suppress(OSError):
                 os.close(self._open.pop())
 
     def close(self) -> None:
-        self.hang_up()
+        self.disconnect()
 
 
-class Started(Link):
+class ProcessConnection(HostConnection):
     """By a process that a template starts."""
 
     def __init__(self, argv: list[str]) -> None:
@@ -133,12 +133,15 @@ class Started(Link):
         )  # a Ctrl-C is ours: the hosts are told to end
         assert self.process.stdin and self.process.stdout and self.process.stderr
         super().__init__(
-            *(_own(pipe) for pipe in (self.process.stdin, self.process.stdout, self.process.stderr))
+            *(
+                _detach_pipe(pipe)
+                for pipe in (self.process.stdin, self.process.stdout, self.process.stderr)
+            )
         )
 
     def close(self) -> None:
         """End it, whatever it does."""
-        self.hang_up()
+        self.disconnect()
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.2)
@@ -147,24 +150,24 @@ class Started(Link):
         self.process.wait()
 
 
-def _own(pipe: IO[bytes]) -> int:
+def _detach_pipe(pipe: IO[bytes]) -> int:
     """Its descriptor, which the pipe does not close any more."""
     fd = os.dup(pipe.fileno())
     pipe.close()
     return fd
 
 
-def parsed(line: bytes) -> dict[str, Any]:
+def parse_line(line: bytes) -> dict[str, Any]:
     """The object of a line.  Broken."""
-    if line.count(b"[") + line.count(b"{") > _CONTAINERS or line.count(b",") > _ITEMS:
-        raise Broken("a line of more parts than there is room for")
+    if line.count(b"[") + line.count(b"{") > _MAX_CONTAINERS or line.count(b",") > _MAX_ITEMS:
+        raise HostError("a line of more parts than there is room for")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        shown = harmless(line[:_SHOWN].decode("utf-8", "replace"))
-        raise Broken(
-            f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _SHOWN)}"
+        shown = harmless(line[:_EXCERPT].decode("utf-8", "replace"))
+        raise HostError(
+            f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _EXCERPT)}"
         ) from None
     if found.__class__ is not dict or found.get("type").__class__ is not str:
-        raise Broken("a line that is no object with a type")
+        raise HostError("a line that is no object with a type")
     return found  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ import time
 from pydtrace.dtrace_text.runtime_errors import KINDS, drop_line
 from pydtrace.engine import BEGIN, END, EngineError, language_frames
 from pydtrace.engine.embedded.engine import EmbeddedEngine
-from pydtrace.engine.tick_timers import Ticks
+from pydtrace.engine.tick_timers import TickTimers
 from pydtrace.program import program as p
 from pydtrace.results.aggregations import pack_key
 from pydtrace.results.records import split
@@ -25,548 +25,583 @@ from pydtrace.symbols.name_interning import Names
 from pydtrace.untrusted.terminal_escape import harmless
 
 from . import host_protocol, placement
-from .clock_offset import UNKNOWN
-from .connection import Broken, Refused
-from .host_messages import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
-from .hostlist import MOST
-from .merged_aggregations import Merged
-from .reconnect import Returns
-from .record_order import Order
-from .request import leaves
+from .clock_offset import UNKNOWN_ERROR
+from .connection import HostError, HostRefusal
+from .host_messages import ENDED, GIVEN_UP, LOST, OPENED, RUNNING, STARTING, Host
+from .hostlist import MAX_HOSTS
+from .merged_aggregations import MergedAggregation
+from .reconnect import ReconnectSchedule
+from .record_order import RecordOrder
+from .request import list_leaves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from pydtrace.engine import ProbeDesc, Targets
+
 
 _SECOND = 1_000_000_000
-_PATIENCE = 30 * _SECOND  # how long a host may take to answer: -x hostwait
-RETRY = 600 * _SECOND  # how long one that was lost is tried again: -x hostretry
-_LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
-_FLUSH = 1 * _SECOND  # a tick waits so long for the hosts' epoch
+_HOST_TIMEOUT = 30 * _SECOND  # how long a host may take to answer: -x hostwait
+RETRY_TIME = 600 * _SECOND  # how long one that was lost is tried again: -x hostretry
+_MAX_LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
+_FLUSH_TIMEOUT = 1 * _SECOND  # a tick waits so long for the hosts' epoch
 _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
-_SURE = 5  # pings
-_SILENT = 5 * _SECOND
-_FEW = 5  # hosts that an error names
-_HELD = (
+_FIRST_PINGS = 5  # pings
+_SILENCE = 5 * _SECOND
+_MAX_NAMED = 5  # hosts that an error names
+_HELD_LIMIT = (
     64 << 20
 )  # bytes of what waits for its order: beyond it some goes out, and beyond twice as much nothing more is read
-_WAITING = 256 << 20  # bytes of lines of all hosts that wait for the end of their epochs
-_DRIP = 0.005  # s to wait where small parts of lines are all that came, so that a line that never ends costs little
+_WAITING_LIMIT = 256 << 20  # bytes of lines of all hosts that wait for the end of their epochs
+_FRAGMENT_DELAY = 0.005  # s to wait where small parts of lines are all that came, so that a line that never ends costs little
 
 
-class _Words(Names):
+class _FrameInterner(Names):
     """The names of the hosts' functions, as the engine's frames."""
 
-    def __init__(self, word):
+    def __init__(self, word: Callable[[str], int]) -> None:
         super().__init__()
         self._number = word
 
 
 class RemoteEngine(EmbeddedEngine):
     name = "remote"
-    what_is_ordered = "records"
+    ordered_noun = "records"
     _can_sample = False
 
-    def __init__(self, program, options):
+    def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
         self._request = options["hosts"]
-        self._names = language_frames.Names(
-            MOST * host_protocol.NAMES
+        self._names = language_frames.FrameNames(
+            MAX_HOSTS * host_protocol.NAMES
         )  # host_messages.py has the bound of each
         self.cpu = None  # that of a loss is not told
-        self.descriptions = self._descriptions()
+        self.descriptions = self._all_descriptions()
         self.definitions = {each.name: each for each in program.aggregations}
-        self.clauses_there = {
+        self.host_clauses = {
             each.index: each
             for each in program.clauses
-            if placement.THERE in placement.of_clause(each.probes)
+            if placement.HOSTS in placement.clause_placement(each.probes)
         }
         self._readers = {
             index: host_protocol.reader(host_protocol.data_of(each))
-            for index, each in self.clauses_there.items()
+            for index, each in self.host_clauses.items()
         }
-        self._words = _Words(self.frame_word)
+        self._words = _FrameInterner(self.intern_frame)
         self._waiting = 0  # the most that lines of a host have waited
         self._merged = {
-            each.map: Merged(each, program.maps[each.map].entries) for each in program.aggregations
+            each.map: MergedAggregation(each, program.maps[each.map].entries)
+            for each in program.aggregations
         }
-        self._order = Order(_LAG)
+        self._order = RecordOrder(_MAX_LAG)
         self._hosts = []
         self._selector = selectors.DefaultSelector()
-        self._patience = options.get("hostwait") or _PATIENCE
-        self._returns = Returns(options.get("hostretry", RETRY), self._patience)
+        self._host_timeout = options.get("hostwait") or _HOST_TIMEOUT
+        self._reconnects = ReconnectSchedule(
+            options.get("hostretry", RETRY_TIME), self._host_timeout
+        )
         self._flush_number = 0
         self._next_ping = self._pinged = 0
         self._exit_seen = False
-        self._texts = []
+        self._messages = []
         self._probe_ids = {}
-        self._told_unsure = 0
-        self._losses = 0  # how often what a host had counted beyond its last epoch was lost
-        self._reading = {
+        self._reported_unsure = 0
+        self._lost_counts = 0  # how often what a host had counted beyond its last epoch was lost
+        self._reading_clauses = {
             each.index for each in program.clauses if any(action.args for action in each.actions)
         }
-        self._ending = {
+        self._exit_clauses = {
             each.index
             for each in program.clauses
             if any(action.row.ends for action in each.actions)
         }
         self._ticks_read = any(
-            each.index in self._reading
+            each.index in self._reading_clauses
             for each in program.clauses
             if any(desc.name in self._periods for desc in each.probes)
         )
 
     # --- finding --------------------------------------------------------------------------------------
-    def open(self, targets):
+    def open(self, targets: Targets) -> None:
         for name in self._request.names:
-            self._add(name)
-        self._await(lambda host: host.state != STARTING, "does not answer")
-        self.notes += self._texts
-        self._texts = []
-        if not self._living():
-            raise EngineError("; ".join(self.notes[:_FEW]) or "no host answers")
+            self._add_host(name)
+        self._await_hosts(lambda host: host.state != STARTING, "does not answer")
+        self.startup_notices += self._messages
+        self._messages = []
+        if not self._connected_hosts():
+            raise EngineError("; ".join(self.startup_notices[:_MAX_NAMED]) or "no host answers")
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
         for at, desc in enumerate(self.descriptions):
-            count = sum(host.matched[at] for host in self._living())
-            self.matched.append((desc, count or self._own_count(desc, own)))
+            count = sum(host.matched[at] for host in self._connected_hosts())
+            self.matched.append((desc, count or self._count_tracer_probes(desc, own)))
 
-    def _own_count(self, desc, own):
+    def _count_tracer_probes(self, desc: ProbeDesc, own: Sequence[tuple[str, ...]]) -> int:
         from pydtrace import _tracer
 
-        if placement.HERE not in placement.of_description(desc):
+        if placement.COORDINATOR not in placement.description_placement(desc):
             return 0
         return sum(
             all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe))
             for probe in own
         )
 
-    def _add(self, name):
+    def _add_host(self, name: str) -> Host:
         try:
-            link = self._request.link(name)
+            link = self._request.connect(name)
         except OSError as error:
             raise EngineError(f"failed to start {self._request.via[0]}: {error.strerror}") from None
         host = Host(name, len(self._hosts), self, link)
         self._hosts.append(host)
-        self._connected(host)
+        self._start_host(host)
         return host
 
-    def behind(self, name):
+    def hosts_behind(self, name: str) -> list[str]:
         """The hosts that one relays for."""
-        return leaves(self._request.behind.get(name, []))
+        return list_leaves(self._request.relayed_hosts.get(name, []))
 
-    def _connected(self, host):
+    def _start_host(self, host: Host) -> None:
         self._selector.register(host.link.out, selectors.EVENT_READ, host)
-        self._ask(
+        self._call_host(
             host,
             lambda host: host.link.send(
-                "trace", **self._request.sent_to(host.name, self._patience, self._returns.lasts)
+                "trace",
+                **self._request.script_for(
+                    host.name, self._host_timeout, self._reconnects.retry_time
+                ),
             ),
         )
 
-    def _living(self):
+    def _connected_hosts(self) -> list[Host]:
         """Those that there is a line to."""
-        return [host for host in self._hosts if host.state not in (OVER, GONE, AWAY)]
+        return [host for host in self._hosts if host.state not in (ENDED, GIVEN_UP, LOST)]
 
-    def _running(self):
+    def _tracing_hosts(self) -> list[Host]:
         """Those that trace."""
         return [host for host in self._hosts if host.state == RUNNING]
 
     # --- lines ----------------------------------------------------------------------------------------
-    def _ask(self, host, what):
+    def _call_host(self, host: Host, what: Callable[[Host], object]) -> None:
         """Do something with a host, which is given up where that fails."""
         try:
             what(host)
-        except Refused as error:
-            if host.joins and not self._request.script["pids"]:
-                self._failed(host, str(error))  # what it is to trace may come later than it
+        except HostRefusal as error:
+            if host.joins_late and not self._request.script["pids"]:
+                self._note_failed_attempt(
+                    host, str(error)
+                )  # what it is to trace may come later than it
             else:
-                self._give_up(host, str(error))
-        except Broken as error:
-            self._give_up(host, str(error))
+                self._give_up_host(host, str(error))
+        except HostError as error:
+            self._give_up_host(host, str(error))
 
-    def _give_up(self, host, why):
+    def _give_up_host(self, host: Host, why: str) -> None:
         """No word of it is waited for any more."""
-        self._losses += host.state == RUNNING and host.began
-        self._hang_up(host, GONE)
-        self._returns.forget(host)
-        lost = f"; lost is {host.missing}" if host.began else ""
-        self._texts.append(f"{host.name} is given up at {time.strftime('%H:%M:%S')}: {why}{lost}")
+        self._lost_counts += host.state == RUNNING and host.has_begun
+        self._disconnect(host, GIVEN_UP)
+        self._reconnects.remove_host(host)
+        lost = f"; lost is {host.missing_counts}" if host.has_begun else ""
+        self._messages.append(
+            f"{host.name} is given up at {time.strftime('%H:%M:%S')}: {why}{lost}"
+        )
 
-    def _hang_up(self, host, state):
-        if host.state != AWAY:
+    def _disconnect(self, host: Host, state: int) -> None:
+        if host.state != LOST:
             self._selector.unregister(host.link.out)
             host.link.close()
-        host.forget()
+        host.drop_epoch()
         host.state = state
-        self._texts += [f"{host.name}: {text}" for text in host.told]
-        host.told = []
+        self._messages += [f"{host.name}: {text}" for text in host.messages]
+        host.messages = []
 
     # --- hosts that go and come back --------------------------------------------------------------------
-    def _lose(self, host, why):
+    def _lose_host(self, host: Host, why: str) -> None:
         """The line to one that traced has broken: what it had counted beyond its last whole epoch never counts, whatever it still does."""
-        self._losses += 1
-        self._hang_up(host, AWAY)
-        self._returns.lost(host, time.monotonic_ns())
-        host.joins = True
-        self._texts.append(
-            f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again"
+        self._lost_counts += 1
+        self._disconnect(host, LOST)
+        self._reconnects.add_lost(host, time.monotonic_ns())
+        host.joins_late = True
+        self._messages.append(
+            f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing_counts}; it is tried again"
         )
 
-    def _join(self):
+    def _add_joining_hosts(self) -> None:
         """Hosts that were not there at the beginning are as such that have gone, and never counted."""
-        for name in self._request.come() if self._ticks else ():
+        for name in self._request.new_names() if self._ticks else ():
             host = Host(name, len(self._hosts), self, None)
-            host.state, host.joins = AWAY, True
+            host.state, host.joins_late = LOST, True
             self._hosts.append(host)
-            self._returns.lost(host, time.monotonic_ns())
+            self._reconnects.add_lost(host, time.monotonic_ns())
 
-    def _try_again(self):
-        for host in self._returns.due(time.monotonic_ns()):
-            if host.state != AWAY:
-                self._failed(host, "it does not answer")
+    def _reconnect_due(self) -> None:
+        for host in self._reconnects.take_due(time.monotonic_ns()):
+            if host.state != LOST:
+                self._note_failed_attempt(host, "it does not answer")
                 continue
             try:
-                host.again(self._request.link(host.name))
+                host.connect_again(self._request.connect(host.name))
             except OSError as error:
-                self._failed(host, f"failed to start {self._request.via[0]}: {error.strerror}")
+                self._note_failed_attempt(
+                    host, f"failed to start {self._request.via[0]}: {error.strerror}"
+                )
             else:
-                self._connected(host)
+                self._start_host(host)
 
-    def _failed(self, host, why):
+    def _note_failed_attempt(self, host: Host, why: str) -> None:
         """A try; what was said at it is told where it is the last one."""
-        said, host.told = host.told, []
-        self._hang_up(host, AWAY)
-        if not self._returns.failed(host, time.monotonic_ns()):
-            self._give_up(host, f"it does not come back: {'; '.join([why, *said[-1:]])}")
+        said, host.messages = host.messages, []
+        self._disconnect(host, LOST)
+        if not self._reconnects.note_failure(host, time.monotonic_ns()):
+            self._give_up_host(host, f"it does not come back: {'; '.join([why, *said[-1:]])}")
 
-    def is_back(self, host):
+    def host_returned(self, host: Host) -> None:
         """It counts from now on."""
-        self._texts.append(
-            f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now"
+        self._messages.append(
+            f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing_counts}, up to now"
         )
 
-    def began(self, host):
+    def host_began(self, host: Host) -> None:
         """It begins to trace."""
-        if host.joins:
+        if host.joins_late:
             self._pinged = self._next_ping = (
                 0  # how its clock stands is to be known as well as the others'
             )
-            self._returns.is_back(host, time.monotonic_ns())
+            self._reconnects.note_return(host, time.monotonic_ns())
 
-    def _listen(self, timeout):
+    def _receive_lines(self, timeout: int) -> None:
         """Take what the hosts send, or nothing within so many ns."""
-        self._ping()
-        self._join()
-        self._try_again()
+        self._ping_hosts()
+        self._add_joining_hosts()
+        self._reconnect_due()
         told = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
-        ready = self._readable(told)
+        ready = self._select_readable(told)
         if told and not ready:
-            time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
+            time.sleep(min(_FRAGMENT_DELAY, max(0, timeout) / _SECOND))
         for host in ready:
-            self._ask(host, Host.take)
-            if host.link.over and host.state not in (AWAY, GONE):
-                self._hung_up(host)
-        if ready and all(host.link.drips for host in ready):
-            time.sleep(min(_DRIP, max(0, timeout) / _SECOND))
-        for host in self._living():
+            self._call_host(host, Host.take_lines)
+            if host.link.has_ended and host.state not in (LOST, GIVEN_UP):
+                self._handle_closed(host)
+        if ready and all(host.link.got_fragment for host in ready):
+            time.sleep(min(_FRAGMENT_DELAY, max(0, timeout) / _SECOND))
+        for host in self._connected_hosts():
             host.link.flush()
 
-    def _held(self):
+    def _held_bytes(self) -> int:
         """Bytes of what waits for its order."""
-        return self._order.held
+        return self._order.held_bytes
 
-    def _readable(self, hosts):
+    def _select_readable(self, hosts: list[Host]) -> list[Host]:
         """Those of these hosts that are read now.  While too much waits here, the hosts have to wait."""
-        return [] if self._held() > 2 * _HELD else hosts
+        return [] if self._held_bytes() > 2 * _HELD_LIMIT else hosts
 
-    def _hung_up(self, host):
-        if host.state == OVER:
+    def _handle_closed(self, host: Host) -> None:
+        if host.state == ENDED:
             self._selector.unregister(host.link.out)
             host.link.close()
             return
         with contextlib.suppress(OSError):
-            host.told += map(harmless, host.link.said())
+            host.messages += map(harmless, host.link.said())
         why = "the line to it is closed"
-        if host.state != RUNNING and host.joins:
-            self._failed(host, why)
-        elif host.state == RUNNING and self._returns.lasts and not self._request.script["command"]:
-            self._lose(host, why)
+        if host.state != RUNNING and host.joins_late:
+            self._note_failed_attempt(host, why)
+        elif (
+            host.state == RUNNING
+            and self._reconnects.retry_time
+            and not self._request.script["command"]
+        ):
+            self._lose_host(host, why)
         else:
-            self._give_up(host, why)
+            self._give_up_host(host, why)
 
-    def _ping(self):
+    def _ping_hosts(self) -> None:
         now = time.monotonic_ns()
         if now < self._next_ping:
             return
         self._pinged += 1
-        self._next_ping = now + _PINGS[self._pinged > _SURE]
-        for host in self._living():
+        self._next_ping = now + _PINGS[self._pinged > _FIRST_PINGS]
+        for host in self._connected_hosts():
             if host.state != STARTING:
-                self._ask(host, Host.ping)
+                self._call_host(host, Host.send_ping)
 
-    def _await(self, is_so, what, patience=None, give_up=True):
+    def _await_hosts(
+        self,
+        is_so: Callable[[Host], object],
+        what: str,
+        patience: int | None = None,
+        give_up: bool = True,
+    ) -> list[Host]:
         """Listen until it is so of all hosts that are there; those that take longer are given up."""
-        deadline = time.monotonic_ns() + (patience or self._patience)
-        while (left := deadline - time.monotonic_ns()) > 0 and not all(map(is_so, self._living())):
-            self._listen(min(left, _SECOND // 20))
-        late = [host for host in self._living() if not is_so(host)]
+        deadline = time.monotonic_ns() + (patience or self._host_timeout)
+        while (left := deadline - time.monotonic_ns()) > 0 and not all(
+            map(is_so, self._connected_hosts())
+        ):
+            self._receive_lines(min(left, _SECOND // 20))
+        late = [host for host in self._connected_hosts() if not is_so(host)]
         for host in late if give_up else ():
-            self._give_up(host, what)
+            self._give_up_host(host, what)
         return late
 
-    def wall_of(self, host):
+    def wall_offset_of(self, host: Host) -> dict[str, int]:
         """What a host adds to its times for our wall clock, whatever its own says; for the lines to it.  {} where that is not known yet."""
-        offset, error = host.offset.at(time.monotonic_ns())
-        return {"wall": offset + self._wall()} if error < UNKNOWN else {}
+        offset, error = host.offset.estimate(time.monotonic_ns())
+        return {"wall": offset + self._wall_offset()} if error < UNKNOWN_ERROR else {}
 
-    def _wall(self):
+    def _wall_offset(self) -> int:
         return time.time_ns() - time.monotonic_ns()
 
     # --- what hosts say --------------------------------------------------------------------------------
-    def read_record(self, clause, values):
+    def read_record(self, clause: p.Clause, values: Any) -> tuple[Any, ...]:
         return self._readers[clause.index](values)
 
-    def pack(self, fields, values):
+    def pack_key(self, fields: Sequence[p.Data], values: tuple[Any, ...]) -> bytes:
         return pack_key(fields, values, self._words)
 
-    def probe_of(self, names):
+    def add_probe(self, names: tuple[str, ...]) -> int:
         if names not in self._probe_ids:
             self._probe_ids[names] = self._consumer.add_probe(*names)
         return self._probe_ids[names]
 
-    def take_events(self, host, data):
+    def take_events(self, host: Host, data: bytes) -> None:
         """A portion of its recording.  ValueError."""
         raise ValueError("nobody has asked for events")
 
-    def take_samples(self, host, names, rows):
+    def take_samples(self, host: Host, names: list[Any], rows: list[Any]) -> None:
         """Of profile-n, the same."""
         raise ValueError("nobody has asked for samples")
 
-    def keep(self, when, error, host, record):
+    def keep_record(self, when: int, error: int, host: int, record: bytes) -> None:
         """host: the number of who made it, which may be behind a relay."""
-        self._order.add(when, error, host, record, time.monotonic_ns())
+        self._order.add_record(when, error, host, record, time.monotonic_ns())
 
-    def merge(self, definition, rows, host):
-        def packed(key):
+    def merge_rows(self, definition: p.AggDef, rows: Any, host: Host) -> int:
+        def packed(key: tuple[Any, ...]) -> bytes:
             host.note_names(key)
-            return self.pack(definition.keys, key)
+            return self.pack_key(definition.keys, key)
 
-        return self._merged[definition.map].add(rows, host.number, packed)
+        return self._merged[definition.map].add_rows(rows, host.number, packed)
 
-    def share_waiting(self, host):
+    def check_waiting(self, host: Host) -> None:
         """One more line of the host's waits.  Where those of all hosts take too much, the one with most is given up."""
-        self._waiting = max(self._waiting, host.waits)
+        self._waiting = max(self._waiting, host.waiting_bytes)
         if (
-            self._waiting * len(self._hosts) > _WAITING
-            and sum(each.waits for each in self._hosts) > _WAITING
+            self._waiting * len(self._hosts) > _WAITING_LIMIT
+            and sum(each.waiting_bytes for each in self._hosts) > _WAITING_LIMIT
         ):
             most, why = (
-                max(self._hosts, key=lambda each: each.waits),
-                f"lines of epochs without an end take more than {_WAITING} bytes, most of them its",
+                max(self._hosts, key=lambda each: each.waiting_bytes),
+                f"lines of epochs without an end take more than {_WAITING_LIMIT} bytes, most of them its",
             )
             if most is host:
-                raise Broken(why)
-            self._give_up(most, why)
+                raise HostError(why)
+            self._give_up_host(most, why)
 
     # --- running ---------------------------------------------------------------------------------------
-    def begin(self):
+    def begin(self) -> None:
         begun = time.monotonic_ns()
-        self._fire(BEGIN, begun)
+        self._fire_probe(BEGIN, begun)
         if not self.exiting:
-            self._go()
-            self._ticks = Ticks(dict(self._periods.values()), begun)
+            self._start_tracing()
+            self._ticks = TickTimers(dict(self._periods.values()), begun)
 
-    def _go(self):
+    def _start_tracing(self) -> None:
         """The hosts begin, with clocks that are known."""
         self._next_ping = self._pinged = 0  # until now some did not listen
-        self._await(
-            lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time"
+        self._await_hosts(
+            lambda host: host.offset.estimate(time.monotonic_ns())[1] < UNKNOWN_ERROR,
+            "does not tell its time",
         )
-        for host in self._living():
-            self._ask(host, lambda host: host.link.send("go", **self.wall_of(host)))
-        self._await(
+        for host in self._connected_hosts():
+            self._call_host(host, lambda host: host.link.send("go", **self.wall_offset_of(host)))
+        self._await_hosts(
             lambda host: host.state != OPENED and (host.state != RUNNING or host.epoch),
             "does not begin",
         )  # its probes are on
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         if self._ticks is None:
             return self._consumer.take_records()
         deadline = time.monotonic_ns() + int(timeout * _SECOND)
         while True:
-            due = self._ticks.next()
+            due = self._ticks.next_due()
             now = time.monotonic_ns()
             if due and due[0] <= now:
-                return self._at_tick(*due)
-            self._listen(min(deadline, due[0] if due else deadline) - now)
+                return self._run_tick(*due)
+            self._receive_lines(min(deadline, due[0] if due else deadline) - now)
             if (
-                (records := self._consumer.take_records() + self._released())
+                (records := self._consumer.take_records() + self._release_records())
                 or self.exiting
                 or self.finished
                 or time.monotonic_ns() >= deadline
             ):
                 return records
 
-    def _at_tick(self, when, probe):
+    def _run_tick(self, when: int, probe: int) -> bytes:
         if self._ticks_read:
-            self._flush()
-        records = self._consumer.take_records() + self._released(when)
-        self._fire(probe, when)
-        self._ticks.fired(probe, time.monotonic_ns())
+            self._flush_epochs()
+        records = self._consumer.take_records() + self._release_records(when)
+        self._fire_probe(probe, when)
+        self._ticks.advance(probe, time.monotonic_ns())
         return records + self._consumer.take_records()
 
-    def _flush(self):
+    def _flush_epochs(self) -> None:
         """What the hosts have counted up to now is here, or who is late is told."""
         self._flush_number += 1
         number = self._flush_number
-        asked = set(self._running())
+        asked = set(self._tracing_hosts())
         for host in asked:
-            self._ask(host, lambda host: host.link.send("flush", id=number))
-        for host in self._await(
+            self._call_host(host, lambda host: host.link.send("flush", id=number))
+        for host in self._await_hosts(
             lambda host: host not in asked or host.state != RUNNING or host.flushed >= number,
             "",
-            _FLUSH,
+            _FLUSH_TIMEOUT,
             give_up=False,
         ):
             if not host.late:
-                self._texts.append(f"{host.name} is late: what is shown lacks {host.missing}")
+                self._messages.append(
+                    f"{host.name} is late: what is shown lacks {host.missing_counts}"
+                )
             host.late = True
         for host in asked:
             host.late = host.state == RUNNING and host.flushed < number
 
-    def _released(self, until=None):
+    def _release_records(self, until: int | None = None) -> bytes:
         """The records that are in order; where one of them reads aggregations these are brought up to date before."""
         now = time.monotonic_ns()
-        come = min((host.until for host in self._running()), default=now)
-        if self._order.held > _HELD:
+        come = min((host.complete_until for host in self._tracing_hosts()), default=now)
+        if self._order.held_bytes > _HELD_LIMIT:
             come = now
-        records = self._order.release(come if until is None else min(come, until), now)
-        self._look_into(records)
+        records = self._order.release_records(come if until is None else min(come, until), now)
+        self._react_to_records(records)
         return records
 
-    def _look_into(self, records):
+    def _react_to_records(self, records: bytes) -> None:
         clauses = (
             {clause & ~p.RECORD_FLAGS for _, clause, *_ in split(records)}
-            if self._reading or self._ending
+            if self._reading_clauses or self._exit_clauses
             else set()
         )
-        if clauses & self._ending:
+        if clauses & self._exit_clauses:
             self._exit_seen = True
-        if clauses & self._reading:
-            self._flush()
+        if clauses & self._reading_clauses:
+            self._flush_epochs()
 
-    def warnings(self):
-        said, self._texts = self._texts, []
+    def warnings(self) -> list[str]:
+        said, self._messages = self._messages, []
         for host in self._hosts:
-            said += [f"{host.name}: {text}" for text in host.told]
-            host.told = []
+            said += [f"{host.name}: {text}" for text in host.messages]
+            host.messages = []
             for kind, count in host.drops.items():
-                new = count - host.drops_told.get(kind, 0)
+                new = count - host.reported_drops.get(kind, 0)
                 if new:
-                    host.drops_told[kind] = count
+                    host.reported_drops[kind] = count
                     said.append(f"{host.name}: {drop_line(kind, new)}")
-        said += self._silent()
-        if self._ended and self._order.unsure > self._told_unsure:
-            self._told_unsure = self._order.unsure
+        said += self._silence_warnings()
+        if self._has_ended and self._order.unsure > self._reported_unsure:
+            self._reported_unsure = self._order.unsure
             said.append(
-                f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different "
+                f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.ordered_noun} of different "
                 "hosts is not certain: their clocks are not known so well"
             )
         return said
 
-    def _silent(self):
+    def _silence_warnings(self) -> list[str]:
         """Hosts that have said nothing for long, once each time."""
         now, said = time.monotonic_ns(), []
-        for host in self._running():
-            silent = now - host.heard > _SILENT
+        for host in self._tracing_hosts():
+            silent = now - host.heard_at > _SILENCE
             if silent != host.silent:
                 host.silent = silent
                 said.append(
-                    f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is {host.missing}"
+                    f"{host.name} has said nothing for {_SILENCE // _SECOND} s: missing is {host.missing_counts}"
                     if silent
                     else f"{host.name} answers again"
                 )
         return said
 
-    def end(self):
+    def end(self) -> bytes:
         self._ends_at = time.monotonic_ns()
-        self._returns.stop()
+        self._reconnects.stop_retrying()
         for host in self._hosts:
-            if host.joins and host.state in (AWAY, STARTING, OPENED):
-                self._hang_up(host, GONE)
-                self._texts += [
-                    f"{host.name} has not come back: lost is {host.missing}"
-                ] * host.began
-        for host in self._living():
-            self._ask(host, lambda host: host.link.send("stop"))
-        return self.more()
+            if host.joins_late and host.state in (LOST, STARTING, OPENED):
+                self._disconnect(host, GIVEN_UP)
+                self._messages += [
+                    f"{host.name} has not come back: lost is {host.missing_counts}"
+                ] * host.has_begun
+        for host in self._connected_hosts():
+            self._call_host(host, lambda host: host.link.send("stop"))
+        return self.drain_end()
 
-    def _await_ends(self):
+    def _await_ends(self) -> bytes:
         """What has to go out before all hosts have ended, or b"".  Those that take longer than -x hostwait are given up."""
-        while self._living() and time.monotonic_ns() < self._ends_at + self._patience:
-            self._listen(_SECOND // 20)
-            if self._held() > _HELD and (records := self._released()):
+        while self._connected_hosts() and time.monotonic_ns() < self._ends_at + self._host_timeout:
+            self._receive_lines(_SECOND // 20)
+            if self._held_bytes() > _HELD_LIMIT and (records := self._release_records()):
                 return records
-        for host in self._living():
-            self._give_up(host, "does not end")
+        for host in self._connected_hosts():
+            self._give_up_host(host, "does not end")
         return b""
 
-    def more(self):
-        if self._ended:
+    def drain_end(self) -> bytes:
+        if self._has_ended:
             return b""
         if records := self._await_ends():
             return records
-        self._ended = True
-        records = self._consumer.take_records() + self._order.release(1 << 64, 0)
-        self._fire(END, max(self._ends_at, time.monotonic_ns()))
+        self._has_ended = True
+        records = self._consumer.take_records() + self._order.release_records(1 << 64, 0)
+        self._fire_probe(END, max(self._ends_at, time.monotonic_ns()))
         return records + self._consumer.take_records()
 
-    def close(self):
+    def close(self) -> None:
         links = [host.link for host in self._hosts if host.link]
         for link in links:
-            link.hang_up()  # all, before any is waited for
+            link.disconnect()  # all, before any is waited for
         for link in links:
             link.close()
         self._selector.close()
 
     @property
-    def exiting(self):
+    def exiting(self) -> bool:
         return self._consumer.exiting or self._exit_seen
 
     @property
-    def finished(self):
-        return all(host.state in (OVER, GONE) for host in self._hosts)
+    def finished(self) -> bool:
+        return all(host.state in (ENDED, GIVEN_UP) for host in self._hosts)
 
-    def fired(self, pid, when):
+    def existed_at(self, pid: int, when: int) -> bool:
         """The processes are elsewhere."""
         return False
 
     @property
-    def _feed(self):
+    def _event_source(self) -> Any:
         return None
 
     # --- aggregations -------------------------------------------------------------------------------------
-    def _up_to_date(self, map_index):
+    def _merge_local(self, map_index: int) -> MergedAggregation:
         """What was counted here goes to what the hosts have."""
         merged = self._merged[map_index]
         if here := super().items(map_index):
-            merged.absorb(here)
+            merged.add_items(here)
             super().remove(map_index, [key for key, _ in here])
         return merged
 
-    def items(self, map_index):
-        found = self._up_to_date(map_index).items()
+    def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
+        found = self._merge_local(map_index).items()
         is_one = self.program.maps[map_index].kind == "percpu_array"
         return [(b"", value) for _, value in found if any(value[:8])] if is_one else found
 
-    def clear(self, map_index):
-        self._up_to_date(map_index).clear()
+    def clear(self, map_index: int) -> None:
+        self._merge_local(map_index).clear()
 
-    def remove(self, map_index, keys):
-        self._up_to_date(map_index).remove(keys)
+    def remove(self, map_index: int, keys: list[bytes]) -> None:
+        self._merge_local(map_index).remove(keys)
 
-    def drops(self):
+    def drops(self) -> dict[str, int]:
         total = super().drops()
         for kind in KINDS:
             total[kind] = total.get(kind, 0) + sum(host.drops[kind] for host in self._hosts)
-        total["host"] += self._losses
+        total["host"] += self._lost_counts
         return total
 
-    def _lost(self):
+    def _count_drops(self) -> tuple[int, int]:
         return 0, self._order.late

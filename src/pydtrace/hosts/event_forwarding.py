@@ -6,89 +6,101 @@ In: a compiled program, which says what is traced and which arguments its clause
 Always: what is taken are whole blocks; what was lost on the way is counted in drops().
 """
 
+from __future__ import annotations
+
 import os
 import tempfile
 import time
 
 from pydtrace.engine import EngineError
-from pydtrace.engine.embedded.engine import BATCH, EVERYTHING, EmbeddedEngine
-from pydtrace.process.identity import comm
+from pydtrace.engine.embedded.engine import BATCH, END_OF_TIME, EmbeddedEngine
+from pydtrace.process.identity import read_comm
 
 from . import host_protocol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from pydtrace.engine import ProbeDesc
+    from pydtrace.program.program import Clause, Program
+
+    Portion = tuple[list[str], list[list[Any]]]  # names that are new, samples
 
 _ORDERLAG = 100_000_000  # ns, the session's default: so long an unfinished firing is waited for
 _MARGIN = 10_000_000
 _PORTION = 512 << 10  # bytes, about, of a line of samples
-_UNKNOWN = "?"
+_UNKNOWN_FRAME = "?"
 
 
-class SendingEngine(EmbeddedEngine):
-    """come: ns, no event before that time is to come."""
+class ForwardingEngine(EmbeddedEngine):
+    """complete_until: ns, no event before that time is to come."""
 
     name = "sending"
-    come = 0
-    _made = None  # the file of what was not taken yet
+    complete_until = 0
+    _recording_fd = None  # the file of what was not taken yet
 
-    def __init__(self, program, options):
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self._rows, self._numbers = (
+        self._sample_rows, self._name_numbers = (
             [],
             {},
         )  # samples that were not taken yet; the number of each name that was told
 
-    def _described(self, clause):
+    def _clause_descriptions(self, clause: Clause) -> list[ProbeDesc]:
         return []
 
-    def _why_one(self):
+    def _single_consumer_reason(self) -> str:
         return "events are sent"
 
-    def _find_counting(self):
+    def _find_counted_clauses(self) -> list[Clause]:
         return []
 
-    def _natives(self, clause):
+    def _needs_native_frames(self, clause: Clause) -> bool:
         """The files that they lie in are on this host alone."""
         return False
 
-    def _recording(self):
+    def _open_recording(self) -> int:
         if hasattr(os, "memfd_create"):
-            self._made = os.memfd_create("pyusdt-events", os.MFD_CLOEXEC)
+            self._recording_fd = os.memfd_create("pyusdt-events", os.MFD_CLOEXEC)
         else:
             with tempfile.TemporaryFile() as file:
-                self._made = os.dup(file.fileno())
-        return os.dup(self._made)
+                self._recording_fd = os.dup(file.fileno())
+        return os.dup(self._recording_fd)
 
-    def _not_recorded(self, error):
+    def _recording_error(self, error: OSError) -> EngineError:
         return EngineError(f"failed to send events: {error.strerror}")
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         records = super().poll(timeout)
         looked = time.monotonic_ns()
-        if self._ticks and self._deliver(EVERYTHING) < BATCH:
+        if self._ticks and self._deliver_events(END_OF_TIME) < BATCH:
             come, due = (
                 looked - (self.options.get("orderlag") or _ORDERLAG) - _MARGIN,
-                self._ticks.next(),
+                self._ticks.next_due(),
             )
-            self.come = max(self.come, min(come, due[0]) if due else come)
+            self.complete_until = max(self.complete_until, min(come, due[0]) if due else come)
         return records
 
-    def frame_word(self, text):
+    def intern_frame(self, text: str) -> str:
         """Frames of samples are told by their names."""
         return text[: host_protocol.LONGEST]
 
-    def _sample(self, probe):
+    def _take_samples(self, probe: int) -> None:
         """At the time of the look, which may be late: it is among the events that the thread fired before and after it."""
         name = self.probe(probe)[3]
-        for pid in self._living():
+        for pid in self._living_pids():
             when, found = self.sampler.look(pid)
-            who = pid, os.geteuid(), os.getegid(), comm(pid)
-            self._rows += [(name, when, who, *each) for each in found]
+            who = pid, os.geteuid(), os.getegid(), read_comm(pid)
+            self._sample_rows += [(name, when, who, *each) for each in found]
 
-    def taken_samples(self):
+    def drain_samples(self) -> list[Portion]:
         """[(names that are new, samples)] since the last call, in portions."""
-        rows, self._rows = self._rows, []
+        rows, self._sample_rows = self._sample_rows, []
         made, names, found, size, told = [], [], [], 0, 0
         for name, when, (pid, uid, gid, called), tid, stack, proc in rows:
-            frames = [self._number(text, names) for text in stack]
+            frames = [self._intern_name(text, names) for text in stack]
             found.append([name, when, pid, tid, uid, gid, called, frames, proc.decode()])
             size += 100 + len(proc) + 8 * len(frames) + sum(map(len, names[told:]))
             told = len(names)
@@ -97,26 +109,26 @@ class SendingEngine(EmbeddedEngine):
                 names, found, size, told = [], [], 0, 0
         return [*made, (names, found)] if found else made
 
-    def _number(self, text, new):
+    def _intern_name(self, text: str, new: list[str]) -> int:
         """new: the names that are told with it."""
-        if text not in self._numbers:
-            if len(self._numbers) >= host_protocol.NAMES - 1:
-                text = _UNKNOWN
-            if text not in self._numbers:
-                self._numbers[text] = len(self._numbers)
+        if text not in self._name_numbers:
+            if len(self._name_numbers) >= host_protocol.NAMES - 1:
+                text = _UNKNOWN_FRAME
+            if text not in self._name_numbers:
+                self._name_numbers[text] = len(self._name_numbers)
                 new.append(text)
-        return self._numbers[text]
+        return self._name_numbers[text]
 
-    def taken(self):
+    def drain_events(self) -> bytes:
         """What has been recorded since the last call."""
-        size = os.lseek(self._made, 0, os.SEEK_CUR)  # the recorder's own position, too
-        data = os.pread(self._made, size, 0)
-        os.lseek(self._made, 0, os.SEEK_SET)
-        os.ftruncate(self._made, 0)
+        size = os.lseek(self._recording_fd, 0, os.SEEK_CUR)  # the recorder's own position, too
+        data = os.pread(self._recording_fd, size, 0)
+        os.lseek(self._recording_fd, 0, os.SEEK_SET)
+        os.ftruncate(self._recording_fd, 0)
         return data
 
-    def close(self):
+    def close(self) -> None:
         super().close()
-        if self._made is not None:
-            os.close(self._made)
-            self._made = None
+        if self._recording_fd is not None:
+            os.close(self._recording_fd)
+            self._recording_fd = None

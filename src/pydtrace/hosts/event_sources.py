@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from pydtrace.engine.embedded.engine import BATCH
-from pydtrace.engine.embedded.pending_samples import arguments
+from pydtrace.engine.embedded.pending_samples import sample_arguments
 
 from . import host_protocol
 
@@ -19,125 +19,132 @@ if TYPE_CHECKING:
 
     from .host_messages import Host
 
-UNKNOWN = "?"
-_MOST = 1 << 32
-_ROW = 500  # bytes of memory, about, of a sample without its frames
-_COMM = 64  # characters of a process's name
+UNKNOWN_FRAME = "?"
+_ID_LIMIT = 1 << 32
+_ROW_SIZE = 500  # bytes of memory, about, of a sample without its frames
+_MAX_COMM = 64  # characters of a process's name
 
 
-class Events:
+class EventSource:
     """many: the _tracer.Many that reads it; last: the time of what was run last; target: the host's $target, 0: none, or not known yet."""
 
-    def __init__(self, host: Host, many: Any) -> None:
-        self.host, self._many = host, many
-        self._number = many.add(host.number + 1)
+    def __init__(self, host: Host, merged_replay: Any) -> None:
+        self.host, self._merged_replay = host, merged_replay
+        self._number = merged_replay.add(host.number + 1)
 
     @property
-    def last(self) -> int:
-        return int(self._many.last_time(self._number))
+    def last_time(self) -> int:
+        return int(self._merged_replay.last_time(self._number))
 
     @property
     def target(self) -> int:
-        return int(self._many.target(self._number))
+        return int(self._merged_replay.target(self._number))
 
-    def put(self, data: bytes, offset: int) -> None:
-        self._many.put(self._number, data, offset)
+    def add_events(self, data: bytes, offset: int) -> None:
+        self._merged_replay.put(self._number, data, offset)
 
     def next_time(self) -> int | None:
-        found: int | None = self._many.next_time(self._number)
+        found: int | None = self._merged_replay.next_time(self._number)
         return found
 
-    def run(self, consumer: Any, until: int) -> int:
+    def run_clauses(self, consumer: Any, until: int) -> int:
         """On what is not later; how many there were."""
-        self._many.choose(self._number)
-        return int(consumer.poll(self._many, until, BATCH))
+        self._merged_replay.choose(self._number)
+        return int(consumer.poll(self._merged_replay, until, BATCH))
 
-    def damage(self) -> str | None:
-        found: str | None = self._many.damage(self._number)
+    def find_damage(self) -> str | None:
+        found: str | None = self._merged_replay.damage(self._number)
         return found
 
-    def waits(self) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes of what was not run yet."""
-        return int(self._many.waits(self._number))
+        return int(self._merged_replay.waits(self._number))
 
-    def kept(self) -> int:
+    def kept_bytes(self) -> int:
         """Bytes that stay."""
-        return int(self._many.kept(self._number))
+        return int(self._merged_replay.kept(self._number))
 
     def finish(self) -> None:
-        self._many.finish(self._number)
+        self._merged_replay.finish(self._number)
 
 
-class Samples:
-    """events: the same incarnation's; probes: {name of a probe: its id here}; word: Engine.frame_word."""
+class SampleSource:
+    """events: the same incarnation's; probes: {name of a probe: its id here}; word: Engine.intern_frame."""
 
-    def __init__(self, events: Events, probes: dict[str, int], word: Any) -> None:
-        self.host, self._events, self._probes, self._word = events.host, events, probes, word
+    def __init__(self, events: EventSource, probes: dict[str, int], intern_frame: Any) -> None:
+        self.host, self._events, self._probes, self._intern_frame = (
+            events.host,
+            events,
+            probes,
+            intern_frame,
+        )
         self._words: list[int] = []  # of the names that it has told
         self._rows: deque[tuple[int, int, tuple[Any, ...], list[int], bytes]] = (
             deque()
         )  # (time, probe, who, stack, proc)
-        self._waits = self.last = self._came = 0
+        self._waiting_bytes = self.last_time = self._newest = 0
 
     @property
     def target(self) -> int:
         return self._events.target
 
-    def put(self, names: list[Any], rows: list[list[Any]], offset: int) -> None:
+    def add_samples(self, names: list[Any], rows: list[list[Any]], offset: int) -> None:
         """ValueError and the like: it is none."""
         if len(self._words) + len(names) > host_protocol.NAMES:
             raise ValueError("too many names of functions")
         for text in map(host_protocol.name, names):
-            self._words.append(self._word(text if self.host.may_name(text) else UNKNOWN))
+            self._words.append(
+                self._intern_frame(text if self.host.can_name(text) else UNKNOWN_FRAME)
+            )
         for name, when, pid, tid, uid, gid, comm, frames, *more in rows:
             proc = str(more[0]) if more else ""  # who works there, where that is wanted
             if (
                 any(
-                    number.__class__ is not int or not 0 <= number < _MOST
+                    number.__class__ is not int or not 0 <= number < _ID_LIMIT
                     for number in (pid, tid, uid, gid)
                 )
-                or len(comm) > _COMM
+                or len(comm) > _MAX_COMM
             ):
                 raise ValueError("no sample")
             if len(proc) > host_protocol.LONGEST:
                 raise ValueError("no sample")
-            self._came = max(self._came, min(when + offset, self.host.heard))
+            self._newest = max(self._newest, min(when + offset, self.host.heard_at))
             stack = [self._words[frame] for frame in frames[: host_protocol.FRAMES]]
             self._rows.append(
                 (
-                    self._came,
+                    self._newest,
                     self._probes[name],
                     (pid, tid, uid, gid, 0, comm),
                     stack,
                     proc.encode("utf-8", "replace"),
                 )
             )
-            self._waits += _ROW + 8 * len(stack) + len(self._rows[-1][4])
+            self._waiting_bytes += _ROW_SIZE + 8 * len(stack) + len(self._rows[-1][4])
 
     def next_time(self) -> int | None:
         return self._rows[0][0] if self._rows else None
 
-    def run(self, consumer: Any, until: int) -> int:
+    def run_clauses(self, consumer: Any, until: int) -> int:
         """On the first, which is not later: its record may have to be seen before the next one."""
-        self.last, probe, who, stack, proc = self._rows.popleft()
-        self._waits -= _ROW + 8 * len(stack) + len(proc)
+        self.last_time, probe, who, stack, proc = self._rows.popleft()
+        self._waiting_bytes -= _ROW_SIZE + 8 * len(stack) + len(proc)
         consumer.fire(
             probe,
-            self.last,
+            self.last_time,
             *who,
-            args=arguments(stack, proc),
+            args=sample_arguments(stack, proc),
             stack=stack,
             host=self.host.number + 1,
         )
         return 1
 
-    def damage(self) -> str | None:
+    def find_damage(self) -> str | None:
         return None
 
-    def waits(self) -> int:
-        return self._waits
+    def waiting_bytes(self) -> int:
+        return self._waiting_bytes
 
-    def kept(self) -> int:
+    def kept_bytes(self) -> int:
         return 8 * len(self._words)
 
     def finish(self) -> None:

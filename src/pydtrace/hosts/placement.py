@@ -6,26 +6,26 @@ Always: BEGIN, END and tick-n fire once, at the coordinator; ERROR fires where t
 
 from __future__ import annotations
 
-from pydtrace.engine.tick_timers import period
+from pydtrace.engine.tick_timers import tick_period
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-HERE, THERE = "the coordinator", "the hosts"
-BOTH = frozenset((HERE, THERE))
+COORDINATOR, HOSTS = "the coordinator", "the hosts"
+BOTH = frozenset((COORDINATOR, HOSTS))
 
 
-def of_description(description: Any) -> frozenset[str]:
+def description_placement(description: Any) -> frozenset[str]:
     if description.name == "ERROR":
         return BOTH
     return (
-        frozenset((HERE,))
-        if description.name in ("BEGIN", "END") or period(description.name)
-        else frozenset((THERE,))
+        frozenset((COORDINATOR,))
+        if description.name in ("BEGIN", "END") or tick_period(description.name)
+        else frozenset((HOSTS,))
     )
 
 
-def of_clause(probes: Iterable[Any]) -> frozenset[str]:
-    return frozenset().union(*map(of_description, probes))
+def clause_placement(probes: Iterable[Any]) -> frozenset[str]:
+    return frozenset().union(*map(description_placement, probes))

@@ -12,60 +12,60 @@ if TYPE_CHECKING:
     from .host_messages import Host
 
 _SECOND = 1_000_000_000
-_SOON, _SELDOM = _SECOND // 2, 30 * _SECOND
-_LASTED = 60 * _SECOND
-_AT_ONCE = 8
+_FIRST_DELAY, _MAX_DELAY = _SECOND // 2, 30 * _SECOND
+_STABLE_TIME = 60 * _SECOND
+_MAX_AT_ONCE = 8
 
 
-class _Try:
+class _Retry:
     """lost, back: when it was; due: the next try, or the end of the patience with the one that is under way."""
 
     def __init__(self, now: int) -> None:
-        self.lost, self.delay, self.back, self.due = now, _SOON, now, now + _SOON
+        self.lost, self.delay, self.back, self.due = now, _FIRST_DELAY, now, now + _FIRST_DELAY
 
 
-class Returns:
+class ReconnectSchedule:
     """lasts: how long a host is tried, 0: not at all; patience: how long one try may take.  Both in ns."""
 
-    def __init__(self, lasts: int, patience: int) -> None:
-        self.lasts, self._patience = lasts, patience
-        self._tries: dict[Host, _Try] = {}
+    def __init__(self, retry_time: int, timeout: int) -> None:
+        self.retry_time, self._timeout = retry_time, timeout
+        self._retries: dict[Host, _Retry] = {}
         self._waiting: set[Host] = set()
 
-    def lost(self, host: Host, now: int) -> None:
-        each = self._tries.get(host)
-        if each is None or now - each.back >= _LASTED:
-            self._tries[host] = _Try(now)
+    def add_lost(self, host: Host, now: int) -> None:
+        each = self._retries.get(host)
+        if each is None or now - each.back >= _STABLE_TIME:
+            self._retries[host] = _Retry(now)
         else:
             each.lost = now
-            self.failed(host, now)
+            self.note_failure(host, now)
         self._waiting.add(host)
 
-    def failed(self, host: Host, now: int) -> bool:
+    def note_failure(self, host: Host, now: int) -> bool:
         """Whether it is to be tried again."""
-        each = self._tries[host]
-        each.delay = min(2 * each.delay, _SELDOM)
+        each = self._retries[host]
+        each.delay = min(2 * each.delay, _MAX_DELAY)
         each.due = now + each.delay
-        if now - each.lost < self.lasts:
+        if now - each.lost < self.retry_time:
             return True
         self._waiting.discard(host)
         return False
 
-    def is_back(self, host: Host, now: int) -> None:
-        self._tries[host].back = now
+    def note_return(self, host: Host, now: int) -> None:
+        self._retries[host].back = now
         self._waiting.discard(host)
 
-    def forget(self, host: Host) -> None:
+    def remove_host(self, host: Host) -> None:
         self._waiting.discard(host)
 
-    def due(self, now: int) -> list[Host]:
+    def take_due(self, now: int) -> list[Host]:
         """Those to be tried now, or whose try has taken too long."""
-        found = [host for host in self._waiting if self._tries[host].due <= now][:_AT_ONCE]
+        found = [host for host in self._waiting if self._retries[host].due <= now][:_MAX_AT_ONCE]
         for host in found:
-            self._tries[host].due = now + self._patience
+            self._retries[host].due = now + self._timeout
         return found
 
-    def stop(self) -> None:
+    def stop_retrying(self) -> None:
         """Nobody is tried any more."""
-        self.lasts = 0
+        self.retry_time = 0
         self._waiting.clear()

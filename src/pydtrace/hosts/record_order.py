@@ -14,17 +14,17 @@ from heapq import heappop, heappush
 from pydtrace.program import program as p
 
 
-class Ends:
+class IntervalEnds:
     """Where the intervals end of what was given out: the latest end, and whose it is, and the latest of all others."""
 
     def __init__(self) -> None:
         self._ends = [(-1, -1), (-1, -1)]
 
-    def of_others(self, host: int) -> int:
+    def latest_of_others(self, host: int) -> int:
         (end, whose), (second, _) = self._ends
         return second if whose == host else end
 
-    def note(self, end: int, host: int) -> None:
+    def note_end(self, end: int, host: int) -> None:
         mine = end, host
         if self._ends[0][1] == host:
             self._ends[0] = max(self._ends[0], mine)
@@ -34,7 +34,7 @@ class Ends:
             self._ends[1] = max(self._ends[1], mine)
 
 
-def marked(record: bytes) -> bytes:
+def mark_unsure(record: bytes) -> bytes:
     """It may belong before what was given out before it."""
     clause = (
         int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder)
@@ -50,38 +50,38 @@ def marked(record: bytes) -> bytes:
 _OVERHEAD = 250  # bytes that a record takes besides its own
 
 
-class Order:
+class RecordOrder:
     """late, unsure: how many there were; held: bytes that wait."""
 
-    def __init__(self, patience: int) -> None:
-        self._patience = patience
+    def __init__(self, timeout: int) -> None:
+        self._timeout = timeout
         self._heap: list[
             tuple[int, int, int, int, int, bytes]
         ] = []  # (time, number, error, host, when it came, record)
         self._number = 0
         self._last = 0  # time of what was given out last
-        self._ends = Ends()
-        self.late = self.unsure = self.held = 0
+        self._ends = IntervalEnds()
+        self.late = self.unsure = self.held_bytes = 0
 
-    def add(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
+    def add_record(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
         self._number += 1
-        self.held += len(record) + _OVERHEAD
+        self.held_bytes += len(record) + _OVERHEAD
         heappush(self._heap, (time, self._number, error, host, now, record))
 
-    def release(self, until: int, now: int) -> bytes:
+    def release_records(self, until: int, now: int) -> bytes:
         """The records of up to that time, and those that have waited enough, with what is before them."""
         heap, found = self._heap, []
-        while heap and (heap[0][0] <= until or heap[0][4] + self._patience <= now):
+        while heap and (heap[0][0] <= until or heap[0][4] + self._timeout <= now):
             time, _, error, host, _, record = heappop(heap)
-            found.append(self._judged(time, error, host, record))
+            found.append(self._check_order(time, error, host, record))
         made = b"".join(found)
-        self.held -= len(made) + _OVERHEAD * len(found)
+        self.held_bytes -= len(made) + _OVERHEAD * len(found)
         return made
 
-    def _judged(self, time: int, error: int, host: int, record: bytes) -> bytes:
-        unsure = time - error <= self._ends.of_others(host)
+    def _check_order(self, time: int, error: int, host: int, record: bytes) -> bytes:
+        unsure = time - error <= self._ends.latest_of_others(host)
         self.late += time < self._last
         self._last = max(self._last, time)
-        self._ends.note(time + error, host)
+        self._ends.note_end(time + error, host)
         self.unsure += unsure
-        return marked(record) if unsure else record
+        return mark_unsure(record) if unsure else record

@@ -12,46 +12,56 @@ import time
 
 from .engine import RemoteEngine
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydtrace.engine import ProbeDesc
+
 
 class RelayEngine(RemoteEngine):
     name = "relay"
 
-    _told = None  # what is to be added to the relay's times for the coordinator's wall clock
+    _coordinator_wall = (
+        None  # what is to be added to the relay's times for the coordinator's wall clock
+    )
 
-    def set_wall(self, offset):
-        self._told = offset
+    def set_wall_offset(self, offset: int) -> None:
+        self._coordinator_wall = offset
 
-    def _wall(self):
-        return super()._wall() if self._told is None else self._told
+    def _wall_offset(self) -> int:
+        return super()._wall_offset() if self._coordinator_wall is None else self._coordinator_wall
 
-    def _own_count(self, desc, own):
+    def _count_tracer_probes(self, desc: ProbeDesc, own: Sequence[tuple[str, ...]]) -> int:
         """What fires here fires at the coordinator."""
         return 0
 
-    def begin(self):
-        self._go()
+    def begin(self) -> None:
+        self._start_tracing()
 
-    def keep(self, when, error, host, record):
+    def keep_record(self, when: int, error: int, host: int, record: bytes) -> None:
         self._request.forward(record, error, host)
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         deadline = time.monotonic_ns() + int(timeout * 1e9)
         while (left := deadline - time.monotonic_ns()) > 0 and not self.finished:
-            self._listen(left)
+            self._receive_lines(left)
         return b""
 
     @property
-    def come(self):
+    def complete_until(self) -> int:
         """No record before that time is to come."""
-        return min((host.until for host in self._running()), default=time.monotonic_ns())
+        return min(
+            (host.complete_until for host in self._tracing_hosts()), default=time.monotonic_ns()
+        )
 
-    def bring_up_to_date(self):
+    def bring_up_to_date(self) -> None:
         """What the hosts have counted up to now is here, or who is late is told."""
-        self._flush()
+        self._flush_epochs()
 
-    def more(self):
+    def drain_end(self) -> bytes:
         return self._await_ends()
 
     @property
-    def exiting(self):
+    def exiting(self) -> bool:
         return False

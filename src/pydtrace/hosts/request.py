@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 
 from . import hostlist, placement
-from .connection import Link, Started
+from .connection import HostConnection, ProcessConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ FORWARDED = (
     "jstackstrsize",
     "hostmode",
 )
-NOT_THERE = (
+LOCAL_OPTIONS = (
     "replay",
     "record",
     "keep",
@@ -67,8 +67,8 @@ NOT_THERE = (
     "libdir",
     "file",
 )  # options: the files are not on the hosts
-_LEVELS = 3  # of relays
-_OFTEN, _SELDOM = (
+_MAX_LEVELS = 3  # of relays
+_SHORT_INTERVAL, _LONG_INTERVAL = (
     0.2,
     1.0,
 )  # s of an epoch, where records wait for each other, and where they do not
@@ -86,62 +86,70 @@ class Request:
         names: Sequence[str],
         via: Sequence[str],
         script: Mapping[str, Any],
-        behind: Mapping[str, Any] | None = None,
+        relayed_hosts: Mapping[str, Any] | None = None,
     ) -> None:
-        self.names, self.via, self.script, self.behind = names, via, script, behind or {}
+        self.names, self.via, self.script, self.relayed_hosts = (
+            names,
+            via,
+            script,
+            relayed_hosts or {},
+        )
 
-    def link(self, name: str) -> Link:
+    def connect(self, name: str) -> HostConnection:
         """A new line to one.  OSError."""
-        return Started([word.replace("{host}", name) for word in self.via])
+        return ProcessConnection([word.replace("{host}", name) for word in self.via])
 
-    def come(self) -> list[str]:
+    def new_names(self) -> list[str]:
         """Names that were not there before: hosts that join."""
         return []
 
-    def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
+    def script_for(self, name: str, patience: int, retry: int) -> dict[str, Any]:
         """A relay is less patient than who waits for it.  Both in ns."""
         found = {**self.script, "host": name}
-        if name in self.behind:
+        if name in self.relayed_hosts:
             found.update(
-                hosts=self.behind[name], via=[*self.via], wait=2 * patience // 3, retry=retry
+                hosts=self.relayed_hosts[name], via=[*self.via], wait=2 * patience // 3, retry=retry
             )
         return found
 
     def __repr__(self) -> str:
         through = (
-            f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}"
-            if self.behind
+            f" through {len(self.relayed_hosts)} relay{'s' * (len(self.relayed_hosts) != 1)}"
+            if self.relayed_hosts
             else ""
         )
-        return f"{len(leaves(self.behind)) or len(self.names)} hosts{through}"
+        return f"{len(list_leaves(self.relayed_hosts)) or len(self.names)} hosts{through}"
 
 
-def release() -> str:
+def build_version() -> str:
     """Which build of pyusdt it is, since both sides compile the script."""
     from pydtrace._tracer import BUILD
 
     return str(BUILD)
 
 
-def leaves(tree: Any) -> list[str]:
+def list_leaves(tree: Any) -> list[str]:
     """The hosts of {relay: the hosts behind it, or again such a dict}, or of a list of them."""
     return (
-        [name for each in tree.values() for name in leaves(each)]
+        [name for each in tree.values() for name in list_leaves(each)]
         if isinstance(tree, dict)
         else tree
     )
 
 
-def _checked(tree: Any, levels: int) -> Any:
+def _check_tree(tree: Any, levels: int) -> Any:
     """Such a tree of a stranger's; NotHosts."""
     if tree and isinstance(tree, list):
-        return [hostlist.checked(name) for name in tree]
+        return [hostlist.check_host_name(name) for name in tree]
     if tree and isinstance(tree, dict) and levels:
-        return {hostlist.checked(name): _checked(below, levels - 1) for name, below in tree.items()}
-    raise hostlist.NotHosts("no hosts, or too many levels of relays")
+        return {
+            hostlist.check_host_name(name): _check_tree(below, levels - 1)
+            for name, below in tree.items()
+        }
+    raise hostlist.BadHostList("no hosts, or too many levels of relays")
 
 
-def _tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
+def _make_tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
     """Each relay has its share of the hosts, and of the relays of the next tiers."""
     tiers = [tier for tier in tiers if tier]
     if not tiers:
@@ -149,15 +157,16 @@ def _tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
     first = tiers[0][: len(names)]
     n = len(first)
     return {
-        name: _tree([tier[i::n] for tier in tiers[1:]], names[i::n]) for i, name in enumerate(first)
+        name: _make_tree([tier[i::n] for tier in tiers[1:]], names[i::n])
+        for i, name in enumerate(first)
     }
 
 
-def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
-    """Of what sent_to() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
-    behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
-    if len(leaves(behind)) > hostlist.MOST or not via:
-        raise hostlist.NotHosts("too many hosts, or no way to them")
+def relay_request(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
+    """Of what script_for() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
+    behind, via = _check_tree(asked["hosts"], _MAX_LEVELS), [*map(str, asked["via"])]
+    if len(list_leaves(behind)) > hostlist.MAX_HOSTS or not via:
+        raise hostlist.BadHostList("too many hosts, or no way to them")
     script = {
         key: asked[key]
         for key in (
@@ -177,25 +186,25 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     return found
 
 
-def width_of(hosts: str) -> int:
+def name_width(hosts: str) -> int:
     """NotHosts."""
-    return max(map(len, hostlist.hosts(hosts)))
+    return max(map(len, hostlist.parse_hosts(hosts)))
 
 
-def words_of(via: str | None) -> list[str]:
+def parse_via(via: str | None) -> list[str]:
     """The words of --via; NotHosts."""
     try:
         words = shlex.split(via or VIA)
     except ValueError as error:
-        raise hostlist.NotHosts(f"--via: {error}") from None
+        raise hostlist.BadHostList(f"--via: {error}") from None
     if not any("{host}" in word for word in words):
-        raise hostlist.NotHosts(
+        raise hostlist.BadHostList(
             "--via needs {host} where the name of a host is to stand: --via 'ssh -T {host}'"
         )
     return words if any(word.startswith("--serve") for word in words) else [*words, *_COMMAND]
 
 
-def make(
+def make_request(
     hosts: str,
     via: str | None,
     program: Program,
@@ -211,29 +220,29 @@ def make(
     are reached from here, those that these reach …; width: of names, where others may join.  NotHosts."""
     sends = options.get("hostmode") == "central"
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
-        raise hostlist.NotHosts(
+        raise hostlist.BadHostList(
             "-x hostmode=central can not be had with --relay, and only with -x engine=embedded"
         )
     records = sends or any(
-        clause.record_size and placement.THERE in placement.of_clause(clause.probes)
+        clause.record_size and placement.HOSTS in placement.clause_placement(clause.probes)
         for clause in program.clauses
     )
     script = {
         "schema": 2,
-        "release": release(),
-        "interval": _OFTEN if records else _SELDOM,
+        "release": build_version(),
+        "interval": _SHORT_INTERVAL if records else _LONG_INTERVAL,
         "operands": [*operands],
         "pids": [*pids],
         "command": command,
-        "width": width or width_of(hosts),
+        "width": width or name_width(hosts),
         "options": {name: options[name] for name in FORWARDED if name in options},
         "requests": [*texts],
     }
-    names, words = hostlist.hosts(hosts), words_of(via)
+    names, words = hostlist.parse_hosts(hosts), parse_via(via)
     if relay is None:
         return Request(names, words, script)
-    tiers = [hostlist.hosts(tier) for tier in relay.split() or [""]]
-    if len(tiers) > _LEVELS:
-        raise hostlist.NotHosts(f"at most {_LEVELS} lists of relays, one behind the other")
-    behind = _tree(tiers, names)
+    tiers = [hostlist.parse_hosts(tier) for tier in relay.split() or [""]]
+    if len(tiers) > _MAX_LEVELS:
+        raise hostlist.BadHostList(f"at most {_MAX_LEVELS} lists of relays, one behind the other")
+    behind = _make_tree(tiers, names)
     return Request([*behind], words, script, behind)

@@ -2,11 +2,13 @@
 """A command that is traced from its first probe on (-c).
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
-the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
+the script ($target), but runs the command only after start().  Always: if the tracer dies before start(), the
 child ends without having run anything.  Nothing of Python runs in the child (c/session/gated_child.h).  An engine may start the command in
-another way: hand_over().
+another way: leave_start_to_engine().
 A command that runs when the tracing ends gets one signal, once: what the terminal has sent it already is not sent again.
 """
+
+from __future__ import annotations
 
 import os
 import signal
@@ -15,14 +17,29 @@ import time
 from pydtrace import _tracer
 
 from .group_witness import GroupWitness
-from .identity import alive, comm, send, ticks
+from .identity import is_alive, read_comm, send_signal, start_ticks
 
-_LONGEST = 10.0  # s that a command may take to end where nobody is there who could interrupt again
-_HURRIED = 0.5  # s from SIGTERM to SIGKILL where the user is in a hurry
-_SILENT = 0.5  # s until the user is told what is waited for
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class User(Protocol):
+        """Who may interrupt: as tracing.driver.Driver."""
+
+        interrupted: bool
+        hurry: bool
+        patience: float | None
 
 
-class Nobody:
+_END_TIMEOUT = (
+    10.0  # s that a command may take to end where nobody is there who could interrupt again
+)
+_KILL_DELAY = 0.5  # s from SIGTERM to SIGKILL where the user is in a hurry
+_REPORT_DELAY = 0.5  # s until the user is told what is waited for
+
+
+class NoUser:
     """A user who does not interrupt."""
 
     interrupted = hurry = False
@@ -33,13 +50,13 @@ class Command:
     """argv: list of str; pid: the child's process id, which the command keeps.  dies_alone: it runs on where the thread that made it is
     gone without a word, killed."""
 
-    def __init__(self, argv, dies_alone=True):
+    def __init__(self, argv: list[str], outlives_tracer: bool = True) -> None:
         self.argv = argv
         self.environment = {}  # variables that it gets besides ours
         self._started_by_other = False
-        self._began = None
+        self._start_ticks = None
         self.status = None  # wait status, once it has ended
-        self.say = lambda text: None  # how the user is told
+        self.report = lambda text: None  # how the user is told
         self._witness = None
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
@@ -48,15 +65,15 @@ class Command:
                 [*map(os.fsencode, argv)],
                 (gate_read, failure_write),
                 (self._gate, self._failure),
-                dies_alone,
+                outlives_tracer,
             )
         finally:
             os.close(gate_read)
             os.close(failure_write)
 
-    def hand_over(self):
-        """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once
-        is_now() has told it."""
+    def leave_start_to_engine(self) -> None:
+        """Somebody else starts the command: start() will do nothing.  What it ends with is not known then; its pid is, once
+        set_pid() has told it."""
         os.close(self._gate)
         os.close(self._failure)
         self._gate = -1
@@ -64,12 +81,12 @@ class Command:
         self._started_by_other = True
         self.pid = 0
 
-    def is_now(self, pid):
+    def set_pid(self, pid: int) -> None:
         """What somebody else has started has this id."""
         if pid != self.pid:
-            self.pid, self._began = pid, ticks(pid)
+            self.pid, self._start_ticks = pid, start_ticks(pid)
 
-    def go(self):
+    def start(self) -> None:
         """Let the command run.  Raises OSError if it can not be started."""
         if self._started_by_other:
             return
@@ -86,37 +103,37 @@ class Command:
             raise OSError(int(code), os.strerror(int(code)), self.argv[0])
 
     @property
-    def waits(self):
+    def is_waiting(self) -> bool:
         """It does not run yet: until then it is a copy of this process."""
         return self._gate >= 0
 
-    def poll(self):
+    def poll(self) -> bool:
         """True once the command has ended."""
         if self._started_by_other:
-            return not (self.pid and alive(self.pid))
+            return not (self.pid and is_alive(self.pid))
         if self.status is None and self._has_ended():
             self.wait()
         return self.status is not None
 
-    def _has_ended(self):
+    def _has_ended(self) -> bool:
         """A child whose stack is read stops for a moment; wait() is told of that, too, and would take it from who reads the stack."""
         said = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return said is not None and said.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 
-    def wait(self):
+    def wait(self) -> None:
         while self.status is None:
             status = os.waitpid(self.pid, 0)[1]
             if not os.WIFSTOPPED(status):
                 self.status = status
 
-    def watch_group(self):
-        """To be called before go(): stop() then knows whether the command has got the signal that has ended the tracing."""
+    def watch_group(self) -> None:
+        """To be called before start(): stop() then knows whether the command has got the signal that has ended the tracing."""
         try:
             self._witness = GroupWitness()
         except OSError:  # the command is then sent a signal in any case
             self._witness = None
 
-    def stop(self, user=None):
+    def stop(self, user: User | None = None) -> None:
         """End it, and return when it has ended; nothing if it has.
 
         It is sent SIGTERM, unless it has got the signal that has ended the tracing.  Then it may take user.patience s to end.  None: as
@@ -127,22 +144,22 @@ class Command:
                 self._gate
             )  # never started: it ends by itself, unless another child has this end of the gate as well
             self._gate = -1
-            self._kill(signal.SIGKILL)
+            self._send_signal(signal.SIGKILL)
             self.wait()
         try:
             if not self.poll():
-                self._end(user or Nobody)
+                self._terminate(user or NoUser)
         finally:
             if self._witness:
                 self._witness.close()
                 self._witness = None
 
-    def _end(self, user):
+    def _terminate(self, user: User) -> None:
         interrupted = user.interrupted
-        told = self._has_got_a_signal(interrupted)
+        told = self._was_signalled(interrupted)
         if not told:
-            self._kill(signal.SIGTERM)
-        seconds = _LONGEST if user.patience is None and not interrupted else user.patience
+            self._send_signal(signal.SIGTERM)
+        seconds = _END_TIMEOUT if user.patience is None and not interrupted else user.patience
         try:
             self._await_end(seconds, lambda: user.hurry or user.interrupted != interrupted)
         except KeyboardInterrupt:
@@ -150,14 +167,14 @@ class Command:
         if self.poll():
             return
         if told:
-            self._kill(signal.SIGTERM)
-        self._await_end(_HURRIED, lambda: False)
+            self._send_signal(signal.SIGTERM)
+        self._await_end(_KILL_DELAY, lambda: False)
         if not self.poll():
-            self._kill(signal.SIGKILL)
+            self._send_signal(signal.SIGKILL)
             if not self._started_by_other:
                 self.wait()
 
-    def _has_got_a_signal(self, interrupted):
+    def _was_signalled(self, interrupted: bool) -> bool:
         """One that has left our process group has got nothing that was sent to the group."""
         try:
             return bool(
@@ -168,26 +185,26 @@ class Command:
         except OSError:
             return False
 
-    def _await_end(self, seconds, hurried):
+    def _await_end(self, seconds: float | None, is_interrupted: Callable[[], bool]) -> None:
         began, silent = time.monotonic(), True
-        while not self.poll() and not hurried():
+        while not self.poll() and not is_interrupted():
             passed = time.monotonic() - began
             if seconds is not None and passed > seconds:
                 return
-            if silent and passed > _SILENT and seconds != _HURRIED:
+            if silent and passed > _REPORT_DELAY and seconds != _KILL_DELAY:
                 silent = False
                 at_most = "" if seconds is None else f" {seconds:g} s at most"
-                self.say(
-                    f"waiting{at_most} for process {self.pid} ({comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once"
+                self.report(
+                    f"waiting{at_most} for process {self.pid} ({read_comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once"
                 )
             time.sleep(0.01)
 
-    def _kill(self, number):
+    def _send_signal(self, number: int) -> None:
         try:
-            send(
+            send_signal(
                 self.pid,
                 number,
-                lambda: not self._started_by_other or ticks(self.pid) == self._began,
+                lambda: not self._started_by_other or start_ticks(self.pid) == self._start_ticks,
             )
         except OSError:  # another's child may be gone by now, or be another user's
             pass

@@ -12,36 +12,38 @@ import contextlib
 import os
 import stat
 
-_MOST_LINKS = 40  # as the kernel follows
+_MAX_LINKS = 40  # as the kernel follows
 
 
 def sees_same_file(pid: int, path: str) -> bool:
     """Raises OSError if the path is not there for the tracer, or the process's root may not be looked at."""
-    for _ in range(_MOST_LINKS):
-        target = _walk(pid, path)
+    for _ in range(_MAX_LINKS):
+        target = _walk_path(pid, path)
         if not isinstance(target, str):
             return target
         path = target
     return False
 
 
-def _walk(pid: int, path: str) -> str | bool:
+def _walk_path(pid: int, path: str) -> str | bool:
     """One walk from both roots: the path that the first link on the way leads to; else whether all is the same."""
     with contextlib.ExitStack() as opened:
 
-        def step(name: str, folder: int | None) -> int:
+        def open_step(name: str, folder: int | None) -> int:
             fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             opened.callback(os.close, fd)
             return fd
 
-        ours = step("/", None)
-        theirs = step("root/.", step(f"/proc/{pid}", None))  # O_NOFOLLOW is for the last name only
+        ours = open_step("/", None)
+        theirs = open_step(
+            "root/.", open_step(f"/proc/{pid}", None)
+        )  # O_NOFOLLOW is for the last name only
         names = [name for name in path.split("/") if name]
         for i, name in enumerate(["", *names]):
             if name:
-                ours = step(name, ours)
+                ours = open_step(name, ours)
                 try:
-                    theirs = step(name, theirs)
+                    theirs = open_step(name, theirs)
                 except OSError:
                     return False
             found = os.fstat(ours)

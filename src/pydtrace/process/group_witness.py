@@ -6,18 +6,20 @@ Out:     a process in the group that does nothing; whether one of the signals th
 Always:  it ends with this process.  A signal that this process ignores, it ignores, too.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import time
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a tracing
-_GRACE = 0.5  # s that a sender may take from one process of the group to the next
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a tracing
+_GROUP_DELAY = 0.5  # s that a sender may take from one process of the group to the next
 
 
 class GroupWitness:
     """Raises OSError where it cannot be started."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         reading, self._open = os.pipe()
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -26,7 +28,9 @@ class GroupWitness:
                 ["cat"],
                 os.environ,
                 setsigmask=[],
-                setsigdef=[each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN],
+                setsigdef=[
+                    each for each in ENDING_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN
+                ],
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, reading, 0),
                     *((os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)),
@@ -39,17 +43,17 @@ class GroupWitness:
             os.close(reading)
             os.close(null)
 
-    def was_signalled(self, just_now):
+    def was_signalled(self, just_now: bool) -> bool:
         """just_now: this process was; the group may get the signal in a moment."""
-        end = time.monotonic() + (_GRACE if just_now else 0)
+        end = time.monotonic() + (_GROUP_DELAY if just_now else 0)
         while not (ended := self._has_ended()) and time.monotonic() < end:
             time.sleep(0.01)
-        return bool(ended) and ended.si_code == os.CLD_KILLED and ended.si_status in ENDING
+        return bool(ended) and ended.si_code == os.CLD_KILLED and ended.si_status in ENDING_SIGNALS
 
-    def _has_ended(self):
+    def _has_ended(self) -> os.waitid_result | None:
         return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
-    def close(self):
+    def close(self) -> None:
         """Its pipe alone would not end it where a forked child of this process has the other end, too."""
         os.close(self._open)
         os.kill(self._pid, signal.SIGKILL)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Whether the process still runs.  One that has ended, and that its parent has not waited for, does not run.  (The state
     of a process whose first thread has ended before others is the same: it still runs.)"""
     try:
@@ -33,7 +33,7 @@ def alive(pid: int) -> bool:
         return True
 
 
-def comm(pid: int) -> str:
+def read_comm(pid: int) -> str:
     """What it is called now; empty where it has ended."""
     try:
         with open(f"/proc/{pid}/comm", errors="replace") as file:
@@ -42,7 +42,7 @@ def comm(pid: int) -> str:
         return ""
 
 
-def ticks(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """When a process began, as the system counts it; None where that is not known."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -51,19 +51,19 @@ def ticks(pid: int) -> int | None:
         return None
 
 
-def was_there(pid: int, when: int) -> bool:
+def existed_at(pid: int, when: int) -> bool:
     """Whether the process that has this id now can have been there at a time (ns, of the events' clock)."""
-    began = ticks(pid)
+    began = start_ticks(pid)
     if began is None:
         return not os.path.exists("/proc/self/stat")
     asleep = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
     return began * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - asleep <= when
 
 
-def send(pid: int, number: int, is_it: Callable[[], bool]) -> None:
+def send_signal(pid: int, number: int, is_target: Callable[[], bool]) -> None:
     """Signal the process that has this id now, if is_it() says that it is the one that is meant.  Raises OSError."""
-    with _held(pid) as fd:
-        if not is_it():
+    with _holding_pidfd(pid) as fd:
+        if not is_target():
             raise ProcessLookupError("it is none that is traced")
         if fd is None:
             os.kill(pid, number)
@@ -71,25 +71,25 @@ def send(pid: int, number: int, is_it: Callable[[], bool]) -> None:
             signal.pidfd_send_signal(fd, number)
 
 
-def ask(pid: int, began: int | None, question: Callable[[], str]) -> str | None:
-    """The answer of a question about the process that has this id and began at that time (ticks()); None: it has ended, and the answer
+def query_process(pid: int, began: int | None, question: Callable[[], str]) -> str | None:
+    """The answer of a question about the process that has this id and began at that time (start_ticks()); None: it has ended, and the answer
     may be about another."""
     try:
-        with _held(pid) as fd:
-            if began is None or ticks(pid) != began:
+        with _holding_pidfd(pid) as fd:
+            if began is None or start_ticks(pid) != began:
                 return None
             answer = question()
             ended = select.poll()
             if fd is not None:
                 ended.register(fd, select.POLLIN)
-            return answer if ticks(pid) == began and not ended.poll(0) else None
+            return answer if start_ticks(pid) == began and not ended.poll(0) else None
     except OSError:
         return None
 
 
 @contextlib.contextmanager
-def _held(pid: int) -> Iterator[int | None]:
-    fd = _hold(pid)
+def _holding_pidfd(pid: int) -> Iterator[int | None]:
+    fd = _open_pidfd(pid)
     try:
         yield fd
     finally:
@@ -97,7 +97,7 @@ def _held(pid: int) -> Iterator[int | None]:
             os.close(fd)
 
 
-def _hold(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """A descriptor of the process.  None where the system has none: there the id can become another process's between the look
     and the signal."""
     if pid <= 0:

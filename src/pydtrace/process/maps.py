@@ -2,7 +2,7 @@
 
 In: process ids.  Out: lines of their maps, Mappings; for one a path and its os.stat().  Always: a path is no more than where to look, since
 its process, or whoever may write in its folders, can put another file there: what has not the mapping's inode is not the file.
-Who opens it looks again (elf.File's `inode`), and goes on with what is open.
+Who opens it looks again (elf.ElfFile's `inode`), and goes on with what is open.
 """
 
 from __future__ import annotations
@@ -14,80 +14,87 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DELETED = " (deleted)"
-_MOST = 32 << 20  # bytes of a process's maps that are read: what it maps decides how many there are
+_READ_LIMIT = (
+    32 << 20
+)  # bytes of a process's maps that are read: what it maps decides how many there are
 
 
 class Mapping:
     """A part of a file that is in a process's memory.  file: what tells the file from others (device, inode, path)."""
 
-    __slots__ = ("access", "device", "inode", "offset", "path", "where")
+    __slots__ = ("access", "device", "inode", "offset", "path", "address_range")
 
     def __init__(
-        self, where: str, access: str, offset: str, device: str, inode: str, path: str
+        self, address_range: str, access: str, offset: str, device: str, inode: str, path: str
     ) -> None:
-        self.where, self.access, self.offset, self.device = where, access, int(offset, 16), device
+        self.address_range, self.access, self.offset, self.device = (
+            address_range,
+            access,
+            int(offset, 16),
+            device,
+        )
         self.inode, self.path = int(inode), path
 
     @property
-    def file(self) -> tuple[str, int, str]:
+    def file_key(self) -> tuple[str, int, str]:
         return self.device, self.inode, self.path
 
     @property
     def start(self) -> int:
-        return int(self.where.partition("-")[0], 16)
+        return int(self.address_range.partition("-")[0], 16)
 
     @property
     def end(self) -> int:
-        return int(self.where.partition("-")[2], 16)
+        return int(self.address_range.partition("-")[2], 16)
 
     @property
-    def is_gone(self) -> bool:
+    def is_deleted(self) -> bool:
         """Its file was removed or replaced."""
         return self.path.endswith(_DELETED)
 
     @property
-    def name(self) -> str:
+    def module_name(self) -> str:
         """What D calls the module."""
         return os.path.basename(self.path.removesuffix(_DELETED))
 
 
-def lines(pid: int | str) -> list[str]:
+def read_maps(pid: int | str) -> list[str]:
     """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
     end but the newline.  Raises OSError."""
     with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:
-        return file.readlines(_MOST)
+        return file.readlines(_READ_LIMIT)
 
 
-def mapping(line: str) -> Mapping | None:
+def parse_mapping(line: str) -> Mapping | None:
     """The Mapping of a line, or None where it tells of no file."""
     fields = line.rstrip("\n").split(None, 5)
     return Mapping(*fields) if len(fields) == 6 and fields[4] != "0" else None
 
 
-def _is_program(pid: int, mapping: Mapping) -> bool:
+def _is_executable(pid: int, mapping: Mapping) -> bool:
     try:
         return os.readlink(f"/proc/{pid}/exe") == mapping.path
     except OSError:
         return False
 
 
-def find(
-    pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True
+def find_mapped_file(
+    pid: int, mapping: Mapping, is_responsive: Callable[[str, int], bool] = lambda path, pid: True
 ) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had; may(path, pid): whether a
     path is looked at (untrusted/responsive_fs.py)."""
     paths = (
         [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
     )
-    if mapping.is_gone and _is_program(pid, mapping):
+    if mapping.is_deleted and _is_executable(pid, mapping):
         paths.append(f"/proc/{pid}/exe")
     itself = ""
-    if mapping.where:
+    if mapping.address_range:
         itself = f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}"  # any file, for root
         paths.append(itself)
     for path in paths:
         try:
-            status = os.stat(path) if may(path, pid) else None
+            status = os.stat(path) if is_responsive(path, pid) else None
         except OSError:
             continue
         if status is None:

@@ -12,7 +12,7 @@ import os
 import time
 
 from pydtrace.process import proc_threads
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import Codes, unknown
 from pydtrace.remote_python.native_dump import NO_COPY, Native
@@ -377,7 +377,7 @@ class Sampler:
                 del self._waiting[pid]
             except NoStacks as error:
                 self.why_none = error
-                if not alive(pid):
+                if not is_alive(pid):
                     del self._waiting[pid]
 
     def add_children(self) -> None:
@@ -397,7 +397,7 @@ class Sampler:
                 self._processes[pid].look()
             except NoStacks:
                 self._processes.pop(pid).close()
-                if alive(pid):  # it may be another program by now
+                if is_alive(pid):  # it may be another program by now
                     self.add(pid)
         self._profile.looks += bool(self._processes)
         return bool(self._processes or self._waiting)

@@ -246,16 +246,16 @@ class Tasks:
         if not self._own_file():
             self._python.look_at_maps()  # it may have been loaded since
         for each in self._own_file() + self._python.candidates():
-            found = maps.find(self._python.pid, each)
+            found = maps.find_mapped_file(self._python.pid, each)
             if not found:
                 continue
-            with closing(elf.File(found[0], found[1].st_ino)) as file:
+            with closing(elf.ElfFile(found[0], found[1].st_ino)) as file:
                 if _SECTION in file.sections:
                     return file.sections[_SECTION][1] + elf.load_bias(file, each)
         raise LookupError("no _asyncio")
 
     def _own_file(self) -> list[maps.Mapping]:
-        return [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1]
+        return [each for each in self._python.maps if each.module_name.startswith("_asyncio.")][:1]
 
     # --- one task ---------------------------------------------------------------------
 

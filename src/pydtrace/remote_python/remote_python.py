@@ -16,7 +16,7 @@ import struct
 
 from pydtrace import _tracer
 from pydtrace.process import maps
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.symbols import elf
 from pydtrace.untrusted.terminal_escape import harmless
 
@@ -93,12 +93,12 @@ def _forbidden() -> str:
 
 
 class _Symbols:
-    """Of a file.  segments: as elf.File has them."""
+    """Of a file.  segments: as elf.ElfFile has them."""
 
     __slots__ = ("runtime", "segments", "version")
 
-    def __init__(self, file: elf.File) -> None:
-        self.runtime, self.version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
+    def __init__(self, file: elf.ElfFile) -> None:
+        self.runtime, self.version = (file.find_symbol(name) for name in (_SYMBOL, _VERSION))
         if self.runtime is None and _SECTION in file.sections:
             self.runtime = file.sections[_SECTION][1]
         self.segments = file.segments
@@ -112,7 +112,7 @@ def _symbols_of(path: str, status: os.stat_result) -> _Symbols:
     """The _Symbols of a file, each looked for once.  Raises OSError, elf.BadFile."""
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     if key not in _known:
-        file = elf.File(path, status.st_ino)
+        file = elf.ElfFile(path, status.st_ino)
         try:
             found = _Symbols(file)
         finally:
@@ -141,7 +141,7 @@ class Python:
 
     def look_at_maps(self) -> None:
         """What the process has mapped now.  Raises OSError."""
-        self.maps = [each for each in map(maps.mapping, maps.lines(self.pid)) if each]
+        self.maps = [each for each in map(maps.parse_mapping, maps.read_maps(self.pid)) if each]
 
     def check(self) -> None:
         """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
@@ -178,13 +178,13 @@ class Python:
                 continue
             if found:
                 return each, *found
-            if each.is_gone and not maps.find(self.pid, each):
+            if each.is_deleted and not maps.find_mapped_file(self.pid, each):
                 lacking = each.path
         if lacking:
             raise NoStacks(
                 f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it"
             )
-        if not alive(self.pid):
+        if not is_alive(self.pid):
             raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
         raise NoPython(
             f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
@@ -199,8 +199,8 @@ class Python:
             program = None
         begins: dict[tuple[str, int, str], maps.Mapping] = {}
         for each in self.maps:
-            if each.inode == program or each.name.startswith("libpython"):
-                begins.setdefault(each.file, each)
+            if each.inode == program or each.module_name.startswith("libpython"):
+                begins.setdefault(each.file_key, each)
         return sorted(begins.values(), key=lambda each: each.inode == program)
 
     def _program(self) -> str:
@@ -211,7 +211,7 @@ class Python:
             return "?"
 
     def _symbols(self, mapping: maps.Mapping) -> tuple[int, int | None] | None:
-        found = maps.find(self.pid, mapping)
+        found = maps.find_mapped_file(self.pid, mapping)
         if not found:
             return None
         symbols = _symbols_of(*found)

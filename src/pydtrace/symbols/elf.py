@@ -7,6 +7,8 @@ damaged file raises BadFile, never anything else, no loop is longer than the fil
 larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
 """
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import mmap
@@ -20,28 +22,35 @@ from pydtrace.untrusted.safe_open import open_regular
 
 from .symbol_table import Table
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
 _HEADER = struct.Struct("=16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
 _SEGMENT = struct.Struct("=IIQQQQQQ")
 _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _RELOCATION = struct.Struct("=QQq")
-_CHOSEN = {62: 37, 183: 1032}  # {e_machine: R_…_IRELATIVE}
+_IRELATIVE = {62: 37, 183: 1032}  # {e_machine: R_…_IRELATIVE}
 _LOAD, _INTERPRETER, _THREAD_LOCAL = 1, 3, 7  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
 _SYMTAB = 2
-_BUILD_ID, _PACKED = ".note.gnu.build-id", ".gnu_debugdata"
+_BUILD_ID, _MINI_DEBUG = ".note.gnu.build-id", ".gnu_debugdata"
 DEBUG_FILES = "/usr/lib/debug/.build-id"
-_UNPACKED, _UNPACKING = 32 << 20, 64 << 20  # bytes of packed symbols, of memory for them
+_UNPACKED_LIMIT, _UNPACK_MEMORY = 32 << 20, 64 << 20  # bytes of packed symbols, of memory for them
 _HIDDEN = 0x8000  # of a symbol's version: it is not the default
-_TABLES = ".symtab", ".dynsym"
-_SECTION_NAME = 128  # bytes, at most
-_SECTIONS = 1024
-_PATH = 4096
+_SYMBOL_TABLES = ".symtab", ".dynsym"
+_MAX_SECTION_NAME = 128  # bytes, at most
+_MAX_SECTIONS = 1024
+_MAX_PATH = 4096
 _INDEX_HEAD = 12  # bytes of .eh_frame_hdr before its rows
-_SEGMENTS = 1024  # no kernel starts a program with more
-LARGEST = 128 << 20  # bytes of a section: five million symbols
-_NOTES = 16 << 20  # bytes of all notes, of which each becomes an object that is many times its size
+_MAX_SEGMENTS = 1024  # no kernel starts a program with more
+SECTION_LIMIT = 128 << 20  # bytes of a section: five million symbols
+_NOTES_LIMIT = (
+    16 << 20
+)  # bytes of all notes, of which each becomes an object that is many times its size
 
 
 class BadFile(Exception):
@@ -57,7 +66,7 @@ class Segment(namedtuple("Segment", "address offset size flags")):
 EXECUTES, WRITES = 1, 2
 
 
-def linked(segments, access, offset):
+def linked_address(segments: Iterable[Segment], access: str, offset: int) -> int | None:
     """The address as linked of what is at an offset of a file that is mapped so, or None.  access: of the mapping, as maps have it ("r-xp"),
     "" where it is not known.  A segment lies in the file as the linker likes: one page of the file may hold parts of several, each of which
     is mapped with all of the page; what the page has besides belongs to the segment that it is mapped for."""
@@ -87,38 +96,40 @@ def linked(segments, access, offset):
     return None
 
 
-class Note:
+class UsdtNote:
     """A USDT site.  provider, name: as D names them, the provider without a pid; address, semaphore: as
     linked, semaphore 0 where there is none; arguments: the operand string."""
 
     __slots__ = ("provider", "name", "address", "semaphore", "arguments")
 
-    def __init__(self, provider, name, address, semaphore, arguments):
+    def __init__(
+        self, provider: str, name: str, address: int, semaphore: int, arguments: str
+    ) -> None:
         self.provider, self.name, self.address = provider, name, address
         self.semaphore, self.arguments = semaphore, arguments
 
 
-def d_name(name):
+def dtrace_name(name: str) -> str:
     """What D calls a probe of this name in a note or in C."""
     return name.replace("__", "-")
 
 
-class File:
+class ElfFile:
     """One ELF file, read lazily.  machine: ELF's number of the processor; entry: where a program begins, as linked; shared: it has no fixed address; size: bytes.
     inode: the number that it must have, or None for any; mode: as open_regular()."""
 
     _fd = -1
 
-    def __init__(self, path, inode=None, mode=0):
+    def __init__(self, path: str, inode: int | None = None, mode: int = 0) -> None:
         self._fd = open_regular(path, mode=mode)
-        self._sections = self._functions = self._frames = self._choosers = None
+        self._sections = self._functions = self._frames = self._resolvers = None
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
             raise BadFile("another file is in its place")
         self.size, self.device = status.st_size, status.st_dev
         self._read_header()
 
-    def close(self):
+    def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -126,14 +137,14 @@ class File:
     __del__ = close
 
     @property
-    def path(self):
+    def path(self) -> str:
         """A path of the very file that is open, whatever has come into its place since.  Not after close()."""
         return f"/proc/self/fd/{self._fd}"
 
-    def read(self, offset, size):
+    def read(self, offset: int, size: int) -> bytes:
         """Bytes of the file, all of them."""
-        if not 0 <= offset <= self.size - size or size > LARGEST:
-            raise BadFile("it is cut off" if size <= LARGEST else "a part of it is too large")
+        if not 0 <= offset <= self.size - size or size > SECTION_LIMIT:
+            raise BadFile("it is cut off" if size <= SECTION_LIMIT else "a part of it is too large")
         try:
             data = os.pread(self._fd, size, offset)
         except OSError as error:
@@ -142,10 +153,10 @@ class File:
             raise BadFile("it is cut off")
         return data
 
-    def _rows(self, shape, offset, n):
+    def _read_rows(self, shape: struct.Struct, offset: int, n: int) -> list[tuple[Any, ...]]:
         return list(shape.iter_unpack(self.read(offset, n * shape.size)))
 
-    def _read_header(self):
+    def _read_header(self) -> None:
         [
             (
                 ident,
@@ -163,25 +174,25 @@ class File:
                 sections,
                 names,
             )
-        ] = self._rows(_HEADER, 0, 1)
+        ] = self._read_rows(_HEADER, 0, 1)
         if ident[:5] != b"\x7fELF\x02":
             raise BadFile("not a 64-bit ELF file")
         if n and size != _SEGMENT.size or sections and section_size != _SECTION.size:
             raise BadFile("headers of an unknown size")
-        if n > _SEGMENTS or sections > _SECTIONS:
+        if n > _MAX_SEGMENTS or sections > _MAX_SECTIONS:
             raise BadFile("it has too many segments or sections")
         self._count, self._names = sections, names
         self.shared = kind == 3
-        rows = self._rows(_SEGMENT, segments, n) if n else []
+        rows = self._read_rows(_SEGMENT, segments, n) if n else []
         self.segments = [Segment(row[3], row[2], row[5], row[1]) for row in rows if row[0] == _LOAD]
         thread_local = next(
             ((row[6], row[7]) for row in rows if row[0] == _THREAD_LOCAL), (0, 1)
         )  # size in memory, alignment
         align = max(thread_local[1], 1)
-        self.thread_local = min(-(-thread_local[0] // align) * align, LARGEST)
+        self.thread_local = min(-(-thread_local[0] // align) * align, SECTION_LIMIT)
         self.interpreter = next(
             (
-                _text(self.read(row[2], min(row[5], _PATH)), 0)
+                _read_string(self.read(row[2], min(row[5], _MAX_PATH)), 0)
                 for row in rows
                 if row[0] == _INTERPRETER and row[5]
             ),  # a file of symbols alone has nothing there
@@ -189,26 +200,32 @@ class File:
         )
 
     @property
-    def sections(self):
+    def sections(self) -> dict[str, tuple[int, int, int, int, int]]:
         """{name: (type, address, offset, size, link)}; of sections with one name the last."""
         if self._sections is None:
             self._section_rows = rows = (
-                self._rows(_SECTION, self._table, self._count) if self._count else []
+                self._read_rows(_SECTION, self._table, self._count) if self._count else []
             )
-            names = self._texts(self._names)
+            names = self._read_string_table(self._names)
             self._sections = {
-                _text(names, row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6])
+                _read_string(names, row[0], _MAX_SECTION_NAME): (
+                    row[1],
+                    row[3],
+                    row[4],
+                    row[5],
+                    row[6],
+                )
                 for row in rows
             }
         return self._sections
 
-    def _texts(self, number):
+    def _read_string_table(self, number: int) -> bytes:
         """The bytes of a section of texts, by its number."""
         if number >= len(self._section_rows):
             return b""
         return self.read(self._section_rows[number][4], self._section_rows[number][5])
 
-    def offset(self, address):
+    def file_offset(self, address: int) -> int | None:
         """Where an address as linked lies in the file, or None."""
         for each in self.segments:
             if each.address <= address < each.address + each.size:
@@ -218,18 +235,18 @@ class File:
     # --- notes -----------------------------------------------------------------------
 
     @property
-    def notes_size(self):
+    def notes_size(self) -> int:
         """Bytes of .note.stapsdt, as far as the file has them."""
         return min(self.sections.get(".note.stapsdt", (0, 0, 0, 0))[3], self.size)
 
-    def notes(self):
+    def read_notes(self) -> list[UsdtNote]:
         """[Note] of .note.stapsdt, addresses corrected for prelinking."""
         section = self.sections.get(".note.stapsdt")
         if section is None:
             return []
         base = self.sections.get(".stapsdt.base", (0, None))[1]
         data, place = self.read(section[2], section[3]), 0
-        if len(data) > _NOTES:
+        if len(data) > _NOTES_LIMIT:
             raise BadFile("its notes are too large")
         found = []
         while place + _NOTE.size <= len(data):
@@ -240,20 +257,20 @@ class File:
             if content + size > len(data):
                 raise BadFile("a note is cut off")
             if kind == 3 and data[name : name + name_size] == b"stapsdt\0":
-                found.append(self._note(data[content : content + size], base))
+                found.append(self._parse_note(data[content : content + size], base))
         return found
 
     @staticmethod
-    def _note(content, base):
+    def _parse_note(content: bytes, base: int | None) -> UsdtNote:
         texts = content[24:].split(b"\0")
         if len(content) < 24 or len(texts) < 3:
             raise BadFile("a note is too short")
         address, note_base, semaphore = struct.unpack_from("=QQQ", content)
         moved = base - note_base if base is not None else 0
         provider, name, arguments = (text.decode("utf-8", "replace") for text in texts[:3])
-        return Note(
+        return UsdtNote(
             provider,
-            d_name(name),
+            dtrace_name(name),
             address + moved,
             semaphore + moved if semaphore else 0,
             arguments,
@@ -261,21 +278,21 @@ class File:
 
     # --- symbols ---------------------------------------------------------------------
 
-    def more(self):
+    def open_debug_files(self) -> list[ElfFile]:
         """[File] of the symbols that a stripped file has left elsewhere: what distributions keep for debuggers, by the number of its build, or
         packed in itself.  Whoever asks closes them."""
-        if self.sections.get(_TABLES[0], (0,))[0] == _SYMTAB:
+        if self.sections.get(_SYMBOL_TABLES[0], (0,))[0] == _SYMTAB:
             return []
         found = []
         with contextlib.suppress(BadFile, OSError):
             if path := self._debug_path():
-                found.append(File(path))
-            elif _PACKED in self.sections:
-                _, _, offset, size, _ = self.sections[_PACKED]
-                found.append(_unpacked(self.read(offset, size)))
+                found.append(ElfFile(path))
+            elif _MINI_DEBUG in self.sections:
+                _, _, offset, size, _ = self.sections[_MINI_DEBUG]
+                found.append(_unpack_symbols(self.read(offset, size)))
         return found
 
-    def _debug_path(self):
+    def _debug_path(self) -> str | None:
         """Of the file for debuggers, None: there is none."""
         if _BUILD_ID not in self.sections:
             return None
@@ -284,32 +301,34 @@ class File:
         path = f"{DEBUG_FILES}/{number[:2]}/{number[2:]}.debug"
         return path if number and os.path.exists(path) else None
 
-    def symbols(self, most=LARGEST):
+    def read_symbols(self, limit: int = SECTION_LIMIT) -> tuple[Iterator[tuple[int, ...]], bytes]:
         """(name, info, other, section, address, size) of all symbols, name an offset in the bytes that hold the names, and
         these: of .symtab, or of .dynsym where the file is stripped.  most: bytes."""
-        for table in _TABLES:
+        for table in _SYMBOL_TABLES:
             if table in self.sections:
                 _, _, offset, size, link = self.sections[table]
-                if size > most:
+                if size > limit:
                     raise BadFile("its table of symbols is too large")
                 return _SYMBOL.iter_unpack(
                     self.read(offset, size - size % _SYMBOL.size)
-                ), self._texts(link)
+                ), self._read_string_table(link)
         return iter(()), b""
 
     @property
-    def symbols_size(self):
-        """Bytes of the table that symbols() reads, as far as the file has them."""
-        table = next((self.sections[name] for name in _TABLES if name in self.sections), None)
+    def symbols_size(self) -> int:
+        """Bytes of the table that read_symbols() reads, as far as the file has them."""
+        table = next(
+            (self.sections[name] for name in _SYMBOL_TABLES if name in self.sections), None
+        )
         return min(table[3], self.size) if table else 0
 
-    def functions(self):
+    def read_functions(self) -> list[tuple[int, int, str]]:
         """[(address, size, name)] of the functions that a probe can be put on, ascending.  Of a name with several versions it is the default's."""
-        rows, names = self.symbols()
+        rows, names = self.read_symbols()
         found, older, choosers, room = {}, {}, {}, 4 * self.size
-        for row, is_older in zip(rows, self._older()):
+        for row, is_older in zip(rows, self._hidden_versions()):
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
-                name = _text(names, row[0])
+                name = _read_string(names, row[0])
                 room -= len(name)
                 if room < 0:  # they are parts of one long text
                     raise BadFile("its names are longer than it is")
@@ -319,8 +338,8 @@ class File:
                 else:
                     found[row[4], name] = row[5]
             elif row[1] & 15 == _STT_IFUNC and row[3] and not is_older:
-                choosers[_text(names, row[0]).partition("@")[0]] = row[4]
-        self._choosers = choosers
+                choosers[_read_string(names, row[0]).partition("@")[0]] = row[4]
+        self._resolvers = choosers
         current = {
             *choosers,
             *(name for _, name in found),
@@ -328,13 +347,13 @@ class File:
         found.update({key: size for key, size in older.items() if key[1] not in current})
         return sorted((address, size, name) for (address, name), size in found.items())
 
-    def chosen_functions(self):
+    def ifunc_resolvers(self) -> dict[str, int]:
         """{name: the code that chooses} of the names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
-        if self._choosers is None:
-            self.functions()
-        return self._choosers
+        if self._resolvers is None:
+            self.read_functions()
+        return self._resolvers
 
-    def choices(self, choosers):
+    def ifunc_slots(self, resolvers: set[int]) -> dict[int, int]:
         """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls; choosers:
         a set, of which is asked."""
         found = {}
@@ -345,13 +364,13 @@ class File:
                 found.update(
                     (chooser, where)
                     for where, kind, chooser in rows
-                    if kind == _CHOSEN.get(self.machine) and chooser in choosers
+                    if kind == _IRELATIVE.get(self.machine) and chooser in resolvers
                 )
         return found
 
-    def _older(self):
-        """For each symbol that symbols() has whether it is of a version that nothing new is linked with."""
-        if _TABLES[0] in self.sections or ".gnu.version" not in self.sections:
+    def _hidden_versions(self) -> Iterable[bool]:
+        """For each symbol that read_symbols() has whether it is of a version that nothing new is linked with."""
+        if _SYMBOL_TABLES[0] in self.sections or ".gnu.version" not in self.sections:
             return itertools.repeat(False)
         _, _, offset, size, _ = self.sections[".gnu.version"]
         versions = memoryview(self.read(offset, size - size % 2)).cast("H")
@@ -359,10 +378,10 @@ class File:
             (version & _HIDDEN != 0 for version in versions), itertools.repeat(False)
         )
 
-    def function(self, address):
+    def find_function_name(self, address: int) -> str:
         """The name of the function that an address as linked lies in, or ""."""
         if self._functions is None:
-            rows, texts = self.symbols()
+            rows, texts = self.read_symbols()
             self._functions = Table(
                 (
                     (row[4], row[5], row[0])
@@ -374,11 +393,11 @@ class File:
         found = self._functions.find(address)
         return found[1] if found else ""
 
-    def frame(self, address):
+    def find_frame(self, address: int) -> tuple[int, int] | None:
         """(begin, end) of the code with this address that one entry of the tables of frames (.eh_frame) is about, or None; None, too, where
         the file has no index of them, or not the usual one."""
         if self._frames is None:
-            self._frames = self._frame_index()
+            self._frames = self._read_frame_index()
         starts, entries = self._frames
         at = bisect_right(starts, address) - 1
         if at < 0:
@@ -393,7 +412,7 @@ class File:
             (starts[at], end) if entries[at] + 8 + start == starts[at] and address < end else None
         )
 
-    def _frame_index(self):
+    def _read_frame_index(self) -> tuple[array[int], array[int]]:
         """What .eh_frame_hdr says: where code begins, ascending, and where the entry of each is."""
         _, address, offset, size, _ = self.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
         head = (
@@ -409,35 +428,35 @@ class File:
             "q", [address + each for each in rows[1::2]]
         )
 
-    def symbol(self, name):
+    def find_symbol(self, name: str) -> int | None:
         """The address of a symbol of this name, or None."""
         wanted = name.encode() + b"\0"
-        rows, names = self.symbols()
+        rows, names = self.read_symbols()
         for row in rows:
             if row[3] and names.startswith(wanted, row[0]):
                 return row[4]
         return None
 
 
-def _unpacked(data):
+def _unpack_symbols(data: bytes) -> ElfFile:
     """The File that is packed in .gnu_debugdata."""
     try:
         import lzma  # few files need it, and not every Python has it
     except ImportError as error:
         raise BadFile(str(error)) from None
     try:
-        content = lzma.LZMADecompressor(memlimit=_UNPACKING).decompress(data, _UNPACKED)
+        content = lzma.LZMADecompressor(memlimit=_UNPACK_MEMORY).decompress(data, _UNPACKED_LIMIT)
     except (EOFError, lzma.LZMAError) as error:
         raise BadFile(f"its packed symbols can not be read: {error}") from None
     fd = os.memfd_create("pyusdt-symbols", os.MFD_CLOEXEC)
     try:
         os.write(fd, content)
-        return File(f"/proc/self/fd/{fd}")
+        return ElfFile(f"/proc/self/fd/{fd}")
     finally:
         os.close(fd)
 
 
-def _text(texts, offset, limit=1 << 16):
+def _read_string(texts: bytes, offset: int, limit: int = 1 << 16) -> str:
     """The NUL-terminated text at an offset; limit: how long it may be, lest many in one long text take forever."""
     end = texts.find(b"\0", offset, offset + limit)
     if end < 0:
@@ -447,7 +466,7 @@ def _text(texts, offset, limit=1 << 16):
 
 def load_bias(file, mapping):
     """What a mapping adds to the addresses of its file as linked.  file: one with segments; mapping: of process.maps."""
-    address = linked(file.segments, mapping.access, mapping.offset)
+    address = linked_address(file.segments, mapping.access, mapping.offset)
     if address is None:
         raise BadFile("it is not mapped as it says")
     return mapping.start - address

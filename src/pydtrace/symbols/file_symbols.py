@@ -11,7 +11,7 @@ import contextlib
 import itertools
 from collections import OrderedDict
 
-from .elf import BadFile, File
+from .elf import BadFile, ElfFile
 from .symbol_table import Table
 
 TYPE_CHECKING = False
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Segments = list[Segment]
 
-_ROOM = 256 << 20  # bytes of all
-_LEAST = 4096  # bytes that a file takes, whatever it has
-_SEGMENT = 200
-_LARGEST = 64 << 20  # bytes of a file's table: 2.8 million symbols
-_KINDS = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
+_CACHE_LIMIT = 256 << 20  # bytes of all
+_MIN_FILE_SIZE = 4096  # bytes that a file takes, whatever it has
+_SEGMENT_SIZE = 200
+_TABLE_LIMIT = 64 << 20  # bytes of a file's table: 2.8 million symbols
+_SYMBOL_TYPES = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 
 
-class Known:
-    """What was read of a file.  segments: as elf.File has them."""
+class FileSymbols:
+    """What was read of a file.  segments: as elf.ElfFile has them."""
 
     __slots__ = ("segments", "table")
 
@@ -43,77 +43,79 @@ class Known:
     @property
     def size(self) -> int:
         """Bytes, more or less."""
-        return _LEAST + self.table.size + _SEGMENT * len(self.segments)
+        return _MIN_FILE_SIZE + self.table.size + _SEGMENT_SIZE * len(self.segments)
 
 
-NOTHING = Known(Table(), [])
+NO_SYMBOLS = FileSymbols(Table(), [])
 
 
-def read(path: str, inode: int | None = None, mode: int = 0) -> Known:
-    """inode, mode: as elf.File."""
+def read_file_symbols(path: str, inode: int | None = None, mode: int = 0) -> FileSymbols:
+    """inode, mode: as elf.ElfFile."""
     try:
-        file = File(path, inode, mode)
+        file = ElfFile(path, inode, mode)
     except (BadFile, OSError):
-        return NOTHING
+        return NO_SYMBOLS
     try:
         others: list[tuple[int, int, int]] = []
         texts = b""
-        for more in file.more():
+        for more in file.open_debug_files():
             with contextlib.closing(more), contextlib.suppress(BadFile):
-                rows, texts = _rows(more, 0)
+                rows, texts = _symbol_rows(more, 0)
                 others = list(rows)
-        rows, names = _rows(
+        rows, names = _symbol_rows(
             file, len(texts)
         )  # of one place the file's own name is the last, and meant
         table = Table(itertools.chain(others, rows), texts + names)
-        return Known(table if table.size <= _ROOM // 2 else NOTHING.table, file.segments)
+        return FileSymbols(
+            table if table.size <= _CACHE_LIMIT // 2 else NO_SYMBOLS.table, file.segments
+        )
     except BadFile:
-        return Known(NOTHING.table, file.segments)
+        return FileSymbols(NO_SYMBOLS.table, file.segments)
     finally:
         file.close()
 
 
-def _rows(file: File, first: int) -> tuple[Iterator[tuple[int, int, int]], bytes]:
+def _symbol_rows(file: ElfFile, first: int) -> tuple[Iterator[tuple[int, int, int]], bytes]:
     """What Table takes.  first: where the names will stand."""
-    rows, texts = file.symbols(_LARGEST)
+    rows, texts = file.read_symbols(_TABLE_LIMIT)
     return (
         (row[4], row[5], row[0] + first)
         for row in rows
-        if row[1] & 15 in _KINDS and row[3] and row[4]
+        if row[1] & 15 in _SYMBOL_TYPES and row[3] and row[4]
     ), texts
 
 
-class Files:
+class SymbolCache:
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, ...], Known] = OrderedDict()
-        self._taken = 0
+        self._cached: OrderedDict[tuple[int, ...], FileSymbols] = OrderedDict()
+        self._used_bytes = 0
 
-    def known(self, status: os.stat_result) -> Known | None:
+    def find_cached(self, status: os.stat_result) -> FileSymbols | None:
         """Of a file that was read; None: it was not, or there was no room for it any more."""
-        found = self._known.get(_key(status))
+        found = self._cached.get(_cache_key(status))
         if found is not None:
-            self._known.move_to_end(_key(status))
+            self._cached.move_to_end(_cache_key(status))
         return found
 
-    def get(
+    def find_or_read(
         self, path: str, status: os.stat_result, time: Allowance, mode: int = 0
-    ) -> Known | None:
-        """Of any; None: there is no time left to read it.  mode: as elf.File."""
+    ) -> FileSymbols | None:
+        """Of any; None: there is no time left to read it.  mode: as elf.ElfFile."""
         if status.st_mode & mode != mode:
-            return NOTHING
-        found = self.known(status)
+            return NO_SYMBOLS
+        found = self.find_cached(status)
         if found is not None or not time.left:
             return found
         with time.spent():
-            found = self._known[_key(status)] = read(path, status.st_ino, mode)
-        self._taken += found.size
-        while self._taken > _ROOM:
-            self._taken -= self._known.popitem(last=False)[1].size
+            found = self._cached[_cache_key(status)] = read_file_symbols(path, status.st_ino, mode)
+        self._used_bytes += found.size
+        while self._used_bytes > _CACHE_LIMIT:
+            self._used_bytes -= self._cached.popitem(last=False)[1].size
         return found
 
 
-def _key(status: os.stat_result) -> tuple[int, ...]:
+def _cache_key(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-FILES = Files()
+SYMBOL_CACHE = SymbolCache()

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 from pydtrace.untrusted.cpu_time_budget import Allowance
-from pydtrace.untrusted.responsive_fs import REACHABLE
+from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.safe_open import open_regular
 from pydtrace.untrusted.user_quota import one
 
@@ -130,7 +130,7 @@ class PerfMaps:
     def _look(self, pid: int, known: _Map) -> None:
         inner, user = _who(pid)
         path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
-        if not REACHABLE(path, pid):
+        if not RESPONSIVE_FS(path, pid):
             return
         try:
             size = os.lstat(path).st_size

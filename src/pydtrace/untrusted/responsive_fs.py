@@ -20,11 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-PATIENCE = 2.0  # seconds that a look may take
-_MOST = 8  # helpers that may hang; after that no path is looked at where a look could hang
-_AGAIN = 1.0  # seconds until mounts are read again
-_VIEWS = 1000  # that are remembered
-_ANSWERING = frozenset(
+LOOK_TIMEOUT = 2.0  # seconds that a look may take
+_MAX_HUNG = 8  # helpers that may hang; after that no path is looked at where a look could hang
+_MOUNTS_INTERVAL = 1.0  # seconds until mounts are read again
+_MAX_VIEWS = 1000  # that are remembered
+_LOCAL_FILE_SYSTEMS = frozenset(
     (  # file systems of this machine alone
         "bcachefs",
         "binfmt_misc",
@@ -95,48 +95,52 @@ while part := os.read(0, 65536):
 """
 
 
-class Reachable:
+class ResponsiveFs:
     """Called with a path and a process id."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._helper: subprocess.Popen[bytes] | None = None
         self._hung: list[str] = []  # paths
-        self._told = 0
+        self._reported = 0
         self._mounts: dict[
             tuple[str, str], tuple[float, bool]
         ] = {}  # by view: when they were read, whether all answer
 
     def __call__(self, path: str, pid: int) -> bool:
-        if os.geteuid() != 0 or (self._all_answer("self") and self._all_answer(str(pid))):
+        if os.geteuid() != 0 or (self._all_responsive("self") and self._all_responsive(str(pid))):
             return True
-        if _view("self") == _view(str(pid)):
+        if _mount_view("self") == _mount_view(str(pid)):
             path = path.removeprefix(f"/proc/{pid}/root")
         with self._lock:
-            return len(self._hung) < _MOST and not self._is_below_hung(path) and self._ask(path)
+            return (
+                len(self._hung) < _MAX_HUNG
+                and not self._is_below_hung(path)
+                and self._ask_helper(path)
+            )
 
-    def news(self) -> list[str]:
+    def drain_messages(self) -> list[str]:
         """What has not been told yet."""
-        found = self._hung[self._told :]
-        self._told += len(found)
+        found = self._hung[self._reported :]
+        self._reported += len(found)
         said = [
             f"{path}: its file system does not answer: nothing is looked up there" for path in found
         ]
         return (
-            [*said, f"{_MOST} file systems did not answer: no other is asked"]
-            if found and len(self._hung) == _MOST
+            [*said, f"{_MAX_HUNG} file systems did not answer: no other is asked"]
+            if found and len(self._hung) == _MAX_HUNG
             else said
         )
 
-    def _all_answer(self, pid: str) -> bool:
-        view = _view(pid)
+    def _all_responsive(self, pid: str) -> bool:
+        view = _mount_view(pid)
         if view is None:
             return pid != "self"  # it has ended: nothing leads through it
         when, found = self._mounts.get(view, (0.0, False))
-        if time.monotonic() - when > _AGAIN:
-            found = all(each in _ANSWERING for each in _mounted(pid))
+        if time.monotonic() - when > _MOUNTS_INTERVAL:
+            found = all(each in _LOCAL_FILE_SYSTEMS for each in _mounted_types(pid))
             self._mounts = {
-                **(self._mounts if len(self._mounts) < _VIEWS else {}),
+                **(self._mounts if len(self._mounts) < _MAX_VIEWS else {}),
                 view: (time.monotonic(), found),
             }
         return found
@@ -145,14 +149,14 @@ class Reachable:
         """In a folder in which a look has hung."""
         return any(path.startswith(os.path.dirname(each) + "/") for each in self._hung)
 
-    def _ask(self, path: str) -> bool:
+    def _ask_helper(self, path: str) -> bool:
         """Where there can be no helper the tracer looks itself, as it does where all answer."""
         try:
-            helper = self._helper = self._helper or _started()
+            helper = self._helper = self._helper or _start_helper()
             assert helper.stdin and helper.stdout
             helper.stdin.write(os.fsencode(path) + b"\0")
-            if not select.select([helper.stdout], [], [], PATIENCE)[0]:
-                self._leave(helper)
+            if not select.select([helper.stdout], [], [], LOOK_TIMEOUT)[0]:
+                self._abandon_helper(helper)
                 self._hung.append(path)
                 return False
             if helper.stdout.read(1):
@@ -160,10 +164,10 @@ class Reachable:
         except OSError:
             pass
         if self._helper:  # it has ended
-            self._leave(self._helper)
+            self._abandon_helper(self._helper)
         return True
 
-    def _leave(self, helper: subprocess.Popen[bytes]) -> None:
+    def _abandon_helper(self, helper: subprocess.Popen[bytes]) -> None:
         """It may never end."""
         self._helper = None
         with contextlib.suppress(OSError):
@@ -174,7 +178,7 @@ class Reachable:
         helper.returncode = helper.poll() or -9  # nobody waits for it
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_helper() -> subprocess.Popen[bytes]:
     import subprocess
 
     return subprocess.Popen(
@@ -187,7 +191,7 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _view(pid: str) -> tuple[str, str] | None:
+def _mount_view(pid: str) -> tuple[str, str] | None:
     """A process's mount namespace and its root in it: by what it sees files."""
     try:
         return os.readlink(f"/proc/{pid}/ns/mnt"), os.readlink(f"/proc/{pid}/root")
@@ -195,7 +199,7 @@ def _view(pid: str) -> tuple[str, str] | None:
         return None
 
 
-def _mounted(pid: str) -> list[str]:
+def _mounted_types(pid: str) -> list[str]:
     """The kinds of the file systems that a process sees; "" for one that it does not: that of a root that is no mount (chroot), or all."""
     try:
         with open(f"/proc/{pid}/mountinfo", "rb") as file:
@@ -206,4 +210,4 @@ def _mounted(pid: str) -> list[str]:
     return kinds if any(line[4] == b"/" for line in lines) else [*kinds, ""]
 
 
-REACHABLE = Reachable()
+RESPONSIVE_FS = ResponsiveFs()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-    from pydtrace.symbols.elf import File
+    from pydtrace.symbols.elf import ElfFile
 
     Rule = tuple[
         Any, Any
@@ -151,7 +151,7 @@ class _Common:
 class _Held:
     """Parts of a file, read once.  parts: [(offset, size)]."""
 
-    def __init__(self, file: File | _Held, parts: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, file: ElfFile | _Held, parts: Iterable[tuple[int, int]]) -> None:
         self._parts = [(offset, file.read(offset, size)) for offset, size in parts]
 
     def read(self, offset: int, size: int) -> bytes:
@@ -164,8 +164,8 @@ class _Held:
 class Tables:
     """Of one file, which has to stay open.  Raises BadFile where it has none."""
 
-    def __init__(self, file: File) -> None:
-        self._file: File | _Held = file
+    def __init__(self, file: ElfFile) -> None:
+        self._file: ElfFile | _Held = file
         self._commons: dict[int, _Common] = {}
         sections = self._sections = file.sections
         if ".eh_frame" not in sections:

@@ -17,7 +17,7 @@ import struct
 from pydtrace.process import maps
 from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
-from pydtrace.symbols.file_symbols import FILES
+from pydtrace.symbols.file_symbols import SYMBOL_CACHE
 from pydtrace.untrusted.cpu_time_budget import Allowance
 
 from . import dwarf_cfi
@@ -75,8 +75,8 @@ class _Module:
     ) -> None:
         self.path = mapping.path
         self._rows, self._time = rows, time
-        found = maps.find(pid, mapping)
-        self.file = elf.File(found[0], found[1].st_ino) if found else None
+        found = maps.find_mapped_file(pid, mapping)
+        self.file = elf.ElfFile(found[0], found[1].st_ino) if found else None
         self._tables, self._named = None, []  # (path, status) of what has names of its functions
         if self.file:
             self._named = [(self.file.path, os.stat(self.file.path))]
@@ -103,7 +103,7 @@ class _Module:
     def name(self, address: int) -> str:
         """Of the function, or where it has no name the address at which it begins, if that is known."""
         for path, status in self._named:
-            file = FILES.get(path, status, self._time)
+            file = SYMBOL_CACHE.find_or_read(path, status, self._time)
             if file and (found := file.table.find(address)):
                 return demangled(found[1])
         row = self.row(address)
@@ -123,7 +123,7 @@ def mapped_code(pid: int) -> list[tuple[maps.Mapping, bool]]:
             ),
             each[4] != "0",
         )
-        for each in (line.rstrip("\n").split(None, 5) for line in maps.lines(pid))
+        for each in (line.rstrip("\n").split(None, 5) for line in maps.read_maps(pid))
         if len(each) >= 5
     ]
     return sorted((each for each in parts if "x" in each[0].access), key=lambda each: each[0].start)
@@ -151,14 +151,16 @@ class Code:
         return self._parts[at][2:] if at >= 0 and pc < self._parts[at][1] else None
 
     def module(self, mapping: maps.Mapping) -> _Module | None:
-        if mapping.file not in self._modules:
+        if mapping.file_key not in self._modules:
             if len(self._modules) == _FILES:
                 self.close()
             try:
-                self._modules[mapping.file] = _Module(self._pid, mapping, self._rows, self._time)
+                self._modules[mapping.file_key] = _Module(
+                    self._pid, mapping, self._rows, self._time
+                )
             except _WRONG:
-                self._modules[mapping.file] = None
-        return self._modules[mapping.file]
+                self._modules[mapping.file_key] = None
+        return self._modules[mapping.file_key]
 
     def close(self) -> None:
         for each in self._modules.values():

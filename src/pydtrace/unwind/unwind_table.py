@@ -44,7 +44,7 @@ class Table:
 
 
 def compiled(
-    file: elf.File, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
+    file: elf.ElfFile, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
 ) -> Table:
     """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
     words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE

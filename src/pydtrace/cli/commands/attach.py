@@ -14,9 +14,9 @@ import sys
 import time
 
 from pydtrace.engine import NoPyusdt
-from pydtrace.engine.embedded.young_processes import has_python
+from pydtrace.engine.embedded.young_processes import has_python_provider
 from pydtrace.process.file_view import sees_same_file
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.remote_python.remote_exec import take_back
 from pydtrace.remote_python.remote_python import NoStacks, Python
 from pydtrace.untrusted.watchdog import SECONDS, watched
@@ -41,7 +41,7 @@ def _checked(pid: int) -> Python:
     theirs, ours = int(python.layout["minor"]), sys.version_info[1]
     if theirs < OLDEST:
         raise NotAttached(
-            f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.OF_PYTHON}"
+            f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.PYTHON_ADVICE}"
         )
     if theirs != ours:
         raise NotAttached(
@@ -62,13 +62,13 @@ def _check_view(pid: int, paths: list[str]) -> None:
     if other:
         raise NotAttached(
             f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of "
-            f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.OF_PYTHON}"
+            f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.PYTHON_ADVICE}"
         )
 
 
 def attach(pid: int) -> None:
     """Returns once the provider is in the process.  NotAttached."""
-    if has_python(pid):
+    if has_python_provider(pid):
         return
     with watched(
         f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
@@ -86,19 +86,19 @@ def attach(pid: int) -> None:
             sys.remote_exec(pid, script)  # type: ignore[attr-defined]
         except (OSError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise NotAttached(f"process {pid}: {why}: {NoPyusdt.OF_PYTHON}") from None
+            raise NotAttached(f"process {pid}: {why}: {NoPyusdt.PYTHON_ADVICE}") from None
         try:
             arrived = _wait(pid)
         finally:
             taken_back = _take_back(python, script)
-        if not arrived and not has_python(pid):
+        if not arrived and not has_python_provider(pid):
             raise NotAttached(f"process {pid} {_why_not(pid, taken_back)}")
 
 
 def _wait(pid: int) -> bool:
     end = time.monotonic() + PATIENCE
-    while not has_python(pid):
-        if time.monotonic() > end or not alive(pid):
+    while not has_python_provider(pid):
+        if time.monotonic() > end or not is_alive(pid):
             return False
         time.sleep(0.02)
     return True
@@ -113,7 +113,7 @@ def _take_back(python: Python, script: str) -> bool:
 
 
 def _why_not(pid: int, taken_back: bool) -> str:
-    if not alive(pid):
+    if not is_alive(pid):
         return "has ended"
     if taken_back:
         return (

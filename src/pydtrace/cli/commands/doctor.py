@@ -69,8 +69,8 @@ def _module() -> Finding:
             "build it on 64-bit Linux, macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing",
         )
     try:
-        file = elf.File(_core.__file__)
-        notes = file.notes()
+        file = elf.ElfFile(_core.__file__)
+        notes = file.read_notes()
         file.close()
     except (OSError, elf.BadFile) as error:
         return Finding("probes", False, f"{name}: {error}", "install pyusdt again")

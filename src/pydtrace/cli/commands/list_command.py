@@ -64,7 +64,7 @@ class Found:
 
 def _open(path: str, shown: str) -> Any:
     try:
-        return elf.File(path)
+        return elf.ElfFile(path)
     except (OSError, elf.BadFile) as error:
         raise NotFound(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -75,7 +75,7 @@ def in_file(path: str) -> list[Found]:
     try:
         return [
             Found(note.provider, note.name, os.path.basename(path), note.arguments)
-            for note in file.notes()
+            for note in file.read_notes()
         ]
     except elf.BadFile as error:
         raise NotFound(f"{path}: {error}") from None
@@ -103,7 +103,7 @@ class _Mapped:
 def _mapped(pid: int) -> list[_Mapped]:
     """Each file once, by whatever names it is mapped."""
     try:
-        parts = [part for part in map(maps.mapping, maps.lines(pid)) if part]
+        parts = [part for part in map(maps.parse_mapping, maps.read_maps(pid)) if part]
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:
@@ -121,11 +121,11 @@ def _mapped(pid: int) -> list[_Mapped]:
 def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | None]], int]:
     """(The notes of a file that it has mapped, each with where its semaphore is in memory; their bytes).  Of more bytes than `most` none are
     read."""
-    place = maps.find(pid, where.parts[0])
+    place = maps.find_mapped_file(pid, where.parts[0])
     if place is None:
         return [], 0  # the file was deleted, and this user may not open it
     try:
-        file = elf.File(place[0], place[1].st_ino)
+        file = elf.ElfFile(place[0], place[1].st_ino)
     except (OSError, elf.BadFile):
         return [], 0
     size = 0
@@ -133,8 +133,8 @@ def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | N
         size = file.notes_size
         offsets = (
             [
-                (note, file.offset(note.semaphore) if note.semaphore else None)
-                for note in file.notes()
+                (note, file.file_offset(note.semaphore) if note.semaphore else None)
+                for note in file.read_notes()
             ]
             if size <= most
             else []
@@ -156,12 +156,12 @@ def _all_notes(
     for where in files[:_FILES]:
         notes, size = _notes(pid, where, most)
         if size > most:
-            left(where.parts[0].name)
+            left(where.parts[0].module_name)
         else:
             most -= size
             yield where, notes
     if len(files) > _FILES:
-        left(files[_FILES].parts[0].name)
+        left(files[_FILES].parts[0].module_name)
 
 
 def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> list[Found]:
@@ -170,7 +170,7 @@ def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> lis
         Found(
             note.provider,
             note.name,
-            where.parts[0].name,
+            where.parts[0].module_name,
             note.arguments,
             "-" if address is None else str(counts.get(address, "-")),
         )
@@ -247,7 +247,7 @@ def _told(row: Sequence[Any]) -> Found:
     pid, provider, module, _function, name, *_, sessions, elsewhere = row
     arguments = [
         f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type)
-        for called, type in probe_signatures.of(row)
+        for called, type in probe_signatures.row_signature(row)
     ]
     return Found(
         provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere)

@@ -16,7 +16,7 @@ from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.options import Options
-from pydtrace.process.identity import alive
+from pydtrace.process.identity import is_alive
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import NoProcess, NoStacks
 from pydtrace.sinks.offcpu_sink import PER_SECOND, Waits, script
@@ -33,7 +33,7 @@ _INSTEAD = "--wall shows by samples where threads wait, and needs no root"
 
 def collect(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
-    if options.pid is not None and not alive(options.pid):
+    if options.pid is not None and not is_alive(options.pid):
         raise NoProcess.of(options.pid)
     command = command_that_waits(options.command)
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)

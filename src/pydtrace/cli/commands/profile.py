@@ -187,7 +187,7 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStac
         try:
             if command:
                 command.watch_group()
-                command.go()
+                command.start()
             sampler.add(pid)
             clock = Clock(options.rate, profile)
             sample(sampler, profile, clock, options, ended)

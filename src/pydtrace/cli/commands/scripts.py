@@ -102,7 +102,7 @@ def misfit(name: str, given: list[str]) -> str | None:
     given: what follows the script's name.  A process that has just begun may get its probes yet.
     """
     from pydtrace.engine.embedded.young_processes import is_young
-    from pydtrace.engine.no_events_hints import providers_of
+    from pydtrace.engine.no_events_hints import find_providers
 
     needed = {provider for provider, _ in needed_probes(name)}
     if not needed or {"--attach", "-Z", "--provider", "--name"} & {
@@ -110,7 +110,7 @@ def misfit(name: str, given: list[str]) -> str | None:
     }:
         return None
     for pid in _pids(given):
-        has = providers_of([pid])
+        has = find_providers([pid])
         if has and not has & needed and not is_young(pid):
             fitting = (
                 ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has))

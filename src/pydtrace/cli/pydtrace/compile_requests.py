@@ -81,22 +81,22 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         from pydtrace.hosts import placement, request
 
         is_host = arguments.mode == "serve"
-        width = arguments.width if is_host else request.width_of(arguments.hosts)
+        width = arguments.width if is_host else request.name_width(arguments.hosts)
         many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
     unknown = (
         arguments.hosts is not None or arguments.commands
     )  # all hosts are to see the same types
     argv = arguments.commands[0].split() if arguments.commands and arguments.hosts is None else ()
     compiler.names.told = (
-        probe_signatures.nothing_told(arguments.options, argv)
+        probe_signatures.default_signatures(arguments.options, argv)
         if unknown
-        else probe_signatures.told(arguments.options, arguments.pids)
+        else probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
     )
     sources = add_requests(compiler, arguments)
     program = (
         compiler.finish()
         if arguments.hosts is None
-        else many.finish(compiler, placement.of_clause, placement.THERE)
+        else many.finish(compiler, placement.clause_placement, placement.HOSTS)
     )
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ Always: ids are those that a tracing started now would give.
 
 from __future__ import annotations
 
-from pydtrace.engine.probe_hints import similar_name, similar_provider
+from pydtrace.engine.probe_hints import suggest_name, suggest_provider
 from pydtrace.untrusted.terminal_escape import harmless
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ def listing(
     for description in descriptions:
         numbers = matching(probes, description, glob)
         if not numbers:
-            hint = similar_name(description, probes) or similar_provider(description, probes)
+            hint = suggest_name(description, probes) or suggest_provider(description, probes)
             messages.append((f"failed to match {description}: No probe matches description", hint))
         text += rows(probes, numbers, more)
     return text, messages

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def check(arguments: Arguments) -> None:
     """Refuse what can not be had on many hosts.  Refused."""
-    for name in request.NOT_THERE:
+    for name in request.LOCAL_OPTIONS:
         if name in arguments.options:
             raise Refused(
-                f"--hosts can not be used with {'--' if name in request.NOT_THERE[:4] else '-x '}{name}: the files are not there"
+                f"--hosts can not be used with {'--' if name in request.LOCAL_OPTIONS[:4] else '-x '}{name}: the files are not there"
             )
     try:
-        hostlist.hosts(arguments.hosts or "")
-    except hostlist.NotHosts as error:
+        hostlist.parse_hosts(arguments.hosts or "")
+    except hostlist.BadHostList as error:
         raise Refused(f"--hosts {arguments.hosts}: {error}") from None
     if arguments.attach:
         raise Refused("--hosts can not be used with --attach")
@@ -47,7 +47,7 @@ def request_of(
         for each in arguments.requests
     ]
     try:
-        return request.make(
+        return request.make_request(
             arguments.hosts or "",
             arguments.via,
             program,
@@ -58,7 +58,7 @@ def request_of(
             arguments.commands[0] if arguments.commands else None,
             arguments.relay,
         )
-    except hostlist.NotHosts as error:
+    except hostlist.BadHostList as error:
         through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
         raise Refused(
             str(error)

@@ -110,7 +110,7 @@ def make_targets(arguments: Arguments) -> Targets:
     from pydtrace.process.command import Command
 
     command = Command(words)
-    command.say = complain
+    command.report = complain
     return Targets((), command)
 
 
@@ -219,7 +219,7 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
     hide()
     descriptions = None
     if arguments.requests:
-        program = compile_requests(arguments, (*targets.named(), 0)[0]).program
+        program = compile_requests(arguments, (*targets.named_pids(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
     probes = [*OWN, *select_engine.list_probes(arguments.options, targets, descriptions, complain)]
     text, messages = dtrace_l.listing(
@@ -237,12 +237,12 @@ def describer(arguments: Arguments) -> Any:
     from pydtrace.dlang.types.kernel_btf import KernelTypes
     from pydtrace.dlang.types.probe_arguments import signature_of
     from pydtrace.dlang.types.resolve import Names
-    from pydtrace.engine.probe_kinds import OTHER, kind
+    from pydtrace.engine.probe_kinds import OTHER, probe_kind
 
     names = Names()
     names.kernel = KernelTypes(Structs())  # of raw tracepoints
     names.options = arguments.options  # they decide what a float is
-    names.told = probe_signatures.told(arguments.options, arguments.pids)
+    names.told = probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
 
     told = names.told
 
@@ -251,7 +251,9 @@ def describer(arguments: Arguments) -> Any:
         names.told = (
             told
             if types is None
-            else lambda description: told(description) if kind(description) != OTHER else [types]
+            else lambda description: (
+                told(description) if probe_kind(description) != OTHER else [types]
+            )
         )
         return stability_report.probe_report(description, signature_of(names, description))
 
@@ -329,7 +331,7 @@ def trace(arguments: Arguments) -> int:
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (
-            driver.targets.named()
+            driver.targets.named_pids()
             or (awaited(arguments.options) or recorded_target(arguments.options),)
         )[0]
         compiled = compile_requests(arguments, target)
@@ -347,22 +349,25 @@ def trace(arguments: Arguments) -> int:
         for description, count in engine.matched:
             debug_log.say("%s matched %d", description, count)
         driver.check_matches()
-        for note in engine.notes:
+        for note in engine.startup_notices:
             complain(harmless(note))
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         if arguments.verbose:  # behind what dtrace says
             complain(f"engine: {engine.name} ({driver.reason})")
             for what, clauses in (
-                ("counted in the traced processes, without events", engine.counted),
-                ("run once for many events of a probe", engine.folded),
+                (
+                    "counted in the traced processes, without events",
+                    engine.clauses_counted_in_target,
+                ),
+                ("run once for many events of a probe", engine.clauses_run_in_batches),
             ):
                 if clauses:
                     complain(
                         f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}"
                     )
             if "workers" in arguments.options:
-                complain(f"consumers: {engine.consumers}")
+                complain(f"consumers: {engine.consumers_text}")
         status = run(arguments, driver, output) if arguments.execute else 0
         if arguments.verbose:
             for text in engine.details():
@@ -384,7 +389,7 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
     )
     alone = arguments.format_argument is not None or not sys.stdout.isatty()
     progress = Progress(sys.stderr, alone)
-    driver.engine.attaching = progress.attaching  # type: ignore[method-assign]
+    driver.engine.report_attach_progress = progress.attaching  # type: ignore[method-assign]
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
@@ -496,7 +501,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
             print(usage(), end="", file=sys.stderr)
         status = 2
     except NoSuchProcess as error:
-        complain(error.WORDS if "_DTRACE_TESTING" in os.environ else error)
+        complain(error.MESSAGE if "_DTRACE_TESTING" in os.environ else error)
         status = 1
     except (Failure, cli.Refused, EngineError, OutputError) as error:
         complain(error)

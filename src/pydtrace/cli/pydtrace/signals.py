@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 
-from pydtrace.process.group_witness import ENDING as SIGNALS
+from pydtrace.process.group_witness import ENDING_SIGNALS as SIGNALS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def command_that_waits(words: list[str]) -> Command | None:
 
     command = Command(words) if words else None
     if command:
-        command.say = lambda text: print(f"pyusdt: {text}", file=sys.stderr, flush=True)
+        command.report = lambda text: print(f"pyusdt: {text}", file=sys.stderr, flush=True)
     return command

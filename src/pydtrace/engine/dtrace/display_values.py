@@ -5,36 +5,48 @@ In: the text that dtrace printed for a value.  Out: the value's bytes, as other 
 Always: how far such a text reaches, a frame says (dtrace/script_rewriter.py), not the text: names come out of the traced program's files.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 
 from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from pydtrace.symbols.name_interning import Names
 
 _HEADING = re.compile(rb"\n {5,}0  1  2 .*\n")  # of a table of bytes
 _LINE = re.compile(rb" {5,}([0-9a-f]+):((?: [0-9a-f]{2}){1,16})")
 _COLUMN = 50  # of a string in an aggregation's table
 
 
-def storage(type, size, text, names):
+def encode_value(type: Any, size: int, text: bytes, names: Names) -> bytes:
     """The bytes of a value; size: how many there may be; names: data.names.Names, for what dtrace calls addresses."""
     if isinstance(type, t.Symbol):
-        return names.storage(type, size, (_decoded(text).strip(),))
-    if isinstance(type, t.Stack):
-        return names.storage(type, size, names_of(text))
-    return dumped(text, size)
+        words: tuple[str, ...] = (_decode_text(text).strip(),)
+    elif isinstance(type, t.Stack):
+        words = parse_stack(text)
+    else:
+        return parse_dump(text, size)
+    stored: bytes = names.storage(type, size, words)
+    return stored
 
 
-def names_of(text):
+def parse_stack(text: bytes) -> tuple[str, ...]:
     """The names of a stack's frames."""
-    lines = [line.strip() for line in _decoded(text).split("\n")]
+    lines = [line.strip() for line in _decode_text(text).split("\n")]
     return tuple([line for line in lines if line])
 
 
-def _decoded(text):
+def _decode_text(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
-def dumped(text, size):
+def parse_dump(text: bytes, size: int) -> bytes:
     """The bytes of a table, or of the number that dtrace prints where there are 1, 2, 4 or 8 of them."""
     if text.count(b"\n") < 2:
         return (int(text) % 2 ** (8 * size)).to_bytes(size, sys.byteorder)
@@ -43,7 +55,7 @@ def dumped(text, size):
     )[:size]
 
 
-def without_strings(table, rows, ending):
+def strip_strings(table: bytes, rows: Sequence[Sequence[bytes]], ending: bytes) -> bytes:
     """An aggregation's table without its first columns, which are strings: what is left has columns of one width.
 
     rows: the strings of each row; ending: what a row ends with.  Raises ValueError where the table has not just these rows.
@@ -51,7 +63,7 @@ def without_strings(table, rows, ending):
     found, at = [b"\n"], 1
     for strings in rows:
         for string in strings:
-            at = _behind(table, at, string)
+            at = _string_end(table, at, string)
         end = table.index(ending, at) + len(ending)
         found.append(table[at:end])
         at = end
@@ -60,7 +72,7 @@ def without_strings(table, rows, ending):
     return b"".join(found)
 
 
-def _behind(table, at, string):
+def _string_end(table: bytes, at: int, string: bytes) -> int:
     """Where a string ends in a table: padded to its column or, where it is no text, as a table of its bytes."""
     plain = b"  " + string.ljust(_COLUMN)
     if table.startswith(plain, at):
@@ -69,6 +81,6 @@ def _behind(table, at, string):
     end, size = heading.end() if heading else at, 0
     while (line := _LINE.match(table, end)) and int(line[1], 16) == size:
         end, size = table.index(b"\n", line.end()) + 1, size + len(line[2]) // 3
-    if size <= len(string) or not dumped(table[at:end], size).startswith(string + b"\0"):
+    if size <= len(string) or not parse_dump(table[at:end], size).startswith(string + b"\0"):
         raise ValueError(f"another string than {string!r}")
     return end

@@ -5,9 +5,17 @@ Drops and run-time errors in the words of DTrace for Linux, macOS, FreeBSD, Sola
 Notice.  Sources: the DTrace guide's chapters on buffers, errors and the ERROR probe, and the oracle's answers.
 """
 
+from __future__ import annotations
+
 import re
 
 from .output_items import Drop, Fault, Notice
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .output_items import Item
 
 _NAMES = rb"\(%b([^):]*):([^):]*):([^)]*):([^):]*)\): (.*?)"  # a probe's, with what went wrong there; C++ functions have colons
 _DROP = re.compile(
@@ -28,7 +36,7 @@ _NUMBER = re.compile(rb"(?<!\d)\d{1,20}\Z")
 _ADDRESS = re.compile(rb"\(0x([0-9a-fA-F]{1,16})\)")
 
 
-def parse(line):
+def parse_message(line: bytes) -> Item:
     """The item of a line."""
     text = line.removesuffix(b"\n").rstrip(b" ")
     if match := _DROP.match(text):
@@ -39,14 +47,21 @@ def parse(line):
     if match := _CLAUSE.match(text):
         where, ident, *names, what, pc = match.groups()
         number = _NUMBER.search(where)
-        return _fault(line, int(number[0]) if number else None, ident, names, what, pc)
+        return _make_fault(line, int(number[0]) if number else None, ident, names, what, pc)
     if match := _ENABLED.match(text):
         clause, ident, *names, what = match.groups()
-        return _fault(line, int(clause) - 1 if int(clause) else None, ident, names, what, None)
+        return _make_fault(line, int(clause) - 1 if int(clause) else None, ident, names, what, None)
     return Notice(line)
 
 
-def _fault(line, clause, ident, names, what, pc):
+def _make_fault(
+    line: bytes,
+    clause: int | None,
+    ident: bytes,
+    names: Sequence[bytes],
+    what: bytes,
+    pc: bytes | None,
+) -> Fault:
     address = _ADDRESS.search(what)
     return Fault(
         line,

@@ -6,6 +6,8 @@ clauses, run here, on each event, in time order.  Always: needs no privilege and
 the traced process loses is counted in drops().
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import functools
@@ -23,60 +25,70 @@ from pydtrace.engine import (
     NoPyusdt,
     Targets,
     TooLarge,
-    gone,
     language_frames,
+    no_such_process,
 )
-from pydtrace.engine.tick_timers import LeftOut, Ticks, period, profile_period
-from pydtrace.process.identity import alive
+from pydtrace.engine.tick_timers import MissedTicks, TickTimers, profile_period, tick_period
+from pydtrace.process.identity import is_alive
 from pydtrace.program import program as p
 
 from . import self_backtrace
-from .interpreter_group import Machines
-from .pending_samples import Taken
-from .young_processes import await_python, is_of_python
+from .interpreter_group import InterpreterGroup
+from .pending_samples import PendingSamples
+from .young_processes import await_python_provider, is_python_probe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    from pydtrace.engine import ProbeDesc
+    from pydtrace.process.maps import Mapping as CodeMapping
+
+    Row = tuple[Any, ...]  # of _tracer.list_probes()
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 BATCH = 16384  # events between two looks at the clock and at exit()
-_COUNTS_EVERY = 0.1  # s between two looks at what traced processes have counted
-_OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
+_COUNTS_INTERVAL = 0.1  # s between two looks at what traced processes have counted
+_TRACER_PROBES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
-EVERYTHING = 2**64 - 1
-_GLOB = set("*?[\\")  # a name without these is no pattern
-_A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
-_SHOWN = ("user", "language")  # the stacks that it has
-_DISK = (
+END_OF_TIME = 2**64 - 1
+_GLOB_LETTERS = set("*?[\\")  # a name without these is no pattern
+_WHOLE_STACK = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
+_STACK_KINDS = ("user", "language")  # the stacks that it has
+_DISK_ERRORS = (
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EFBIG,
     errno.EIO,
 )  # what keeps a recording from being written
-_EVERY_ARGUMENT = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
+_ALL_ARGUMENTS = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
 
 
-def is_own(description):
+def is_tracer_probe(description: ProbeDesc) -> bool:
     """Only the tracer's own probes can match it."""
-    return description.name.startswith(_OWN_NAMES)
+    return description.name.startswith(_TRACER_PROBES)
 
 
 class EmbeddedEngine(Engine):
     name = "embedded"
-    _asks_strangers = False
-    stands_still = True
+    _reports_other_users = False
+    changes_only_when_polled = True
     _can_sample = True
 
-    def __init__(self, program, options):
+    def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
         self._session = self._crew = self._command = self._ticks = self._recorder = None
-        self._ends_at, self._ended = 0, False  # when end() came; whether END has fired
+        self._ends_at, self._has_ended = 0, False  # when end() came; whether END has fired
         self._pids, self._targets = (), Targets()
-        self._everyone = False  # processes that were not named may join
-        self._awaited = None  # the pid of a process that is to come
-        self._brought = []  # what a command will have that does not know of us
-        self._lacking = []  # that there was nobody to trace, or that nothing fired
-        self._not_brought = None  # why a command can not have what is asked for
+        self._all_processes = False  # processes that were not named may join
+        self._awaited_pid = None  # the pid of a process that is to come
+        self._command_probes = []  # what a command will have that does not know of us
+        self._end_messages = []  # that there was nobody to trace, or that nothing fired
+        self._injection_failure = None  # why a command can not have what is asked for
         self._providers = set()  # of those that are traced, without their process ids
-        self._left_out = LeftOut()
-        self._said = {
+        self._missed_ticks = MissedTicks()
+        self._reported = {
             "troubles": 0,
             "again": 0,
             "corrupt": 0,
@@ -84,7 +96,7 @@ class EmbeddedEngine(Engine):
             "strangers": 0,
         }  # of what warnings() tells
         self._pace = _tracer.Pace()
-        self._names, self._taken = language_frames.Names(), Taken()
+        self._names, self._pending_samples = language_frames.FrameNames(), PendingSamples()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError(
@@ -95,7 +107,7 @@ class EmbeddedEngine(Engine):
                 "copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
                 "its firing: they need -x engine=kernel"
             )
-        self._machines = Machines(program, self._how_many())
+        self._vm_group = InterpreterGroup(program, self._count_consumers())
         filled = program.uses - {
             "errno",
             "kernel",
@@ -103,38 +115,42 @@ class EmbeddedEngine(Engine):
             p.OF_THREAD,
         }  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [
-            (*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks
+            (*program.stacks[kind], kind == "language")
+            for kind in _STACK_KINDS
+            if kind in program.stacks
         ]
-        self._all = [
+        self._consumers = [
             _tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown)
-            for vm in self._machines.vms
+            for vm in self._vm_group.vms
         ]
-        self._consumer = self._all[0]  # who does all but what a crew shares
+        self._consumer = self._consumers[0]  # who does all but what a crew shares
         for clause in program.clauses:
             exits = any(action.row.ends for action in clause.actions)
             pauses = any(
                 action.args for action in clause.actions
             )  # what reads aggregations sees them as they are
-            for consumer, number in zip(self._all, self._machines.load(clause.code)):
+            for consumer, number in zip(self._consumers, self._vm_group.load_program(clause.code)):
                 consumer.clause(clause.index, number, exits, pauses)
             if clause.counting:
-                for consumer, number in zip(self._all, self._machines.load(clause.counting)):
+                for consumer, number in zip(
+                    self._consumers, self._vm_group.load_program(clause.counting)
+                ):
                     consumer.counting(clause.index, number)
-                self.folded.append(clause)
-            for desc in self._described(clause):
+                self.clauses_run_in_batches.append(clause)
+            for desc in self._clause_descriptions(clause):
                 self._consumer.describe(
                     clause.index, desc.provider, desc.module, desc.function, desc.name
                 )
-        self._counting = self._find_counting()
-        self._counts_at = 0  # when those are read next
-        self._add_own_probes()
+        self._counted_clauses = self._find_counted_clauses()
+        self._next_counts_at = 0  # when those are read next
+        self._add_tracer_probes()
 
-    def _add_own_probes(self):
+    def _add_tracer_probes(self) -> None:
         for name in DTRACE_PROBES:
             self._consumer.add_probe("dtrace", "", "", name)
         self._periods = {}
-        for desc in self._descriptions():
-            each = period(desc.name) or (self._can_sample and profile_period(desc.name))
+        for desc in self._all_descriptions():
+            each = tick_period(desc.name) or (self._can_sample and profile_period(desc.name))
             if each and desc.name not in self._periods:
                 self._periods[desc.name] = (
                     self._consumer.add_probe("profile", "", "", desc.name),
@@ -143,16 +159,16 @@ class EmbeddedEngine(Engine):
         self._sampled = {
             probe for name, (probe, _) in self._periods.items() if name.startswith("profile-")
         }
-        self.samples = bool(self._sampled)
+        self.needs_sampler = bool(self._sampled)
 
-    def _how_many(self):
+    def _count_consumers(self) -> int:
         """Consumers, as -x workers asks for and the clauses allow."""
         wanted = self.options.get("workers", 1) or len(os.sched_getaffinity(0))
-        why = self._why_one() if wanted > 1 else ""
-        self.consumers = f"1 ({why})" if why else str(wanted)
+        why = self._single_consumer_reason() if wanted > 1 else ""
+        self.consumers_text = f"1 ({why})" if why else str(wanted)
         return 1 if why else wanted
 
-    def _why_one(self):
+    def _single_consumer_reason(self) -> str:
         """What keeps several consumers from sharing the events; "": nothing."""
         for name in ("record", "keep", "replay"):
             if name in self.options:
@@ -160,49 +176,53 @@ class EmbeddedEngine(Engine):
         for clause in self.program.clauses:
             if any(desc.name == "ERROR" for desc in clause.probes):
                 return f"clause {clause.index + 1} is about errors"
-            if clause.in_order and not all(map(is_own, clause.probes)):
+            if clause.in_order and not all(map(is_tracer_probe, clause.probes)):
                 return f"clause {clause.index + 1} {clause.in_order}"
         return ""
 
-    def _find_counting(self):
+    def _find_counted_clauses(self) -> list[p.Clause]:
         """The clauses that traced processes count by themselves (docs/internals/ring.md, "Counting"): not where somebody else
         reads the session, nor where an event of theirs ends it, or reads aggregations, which then tell what came before it."""
-        foreign = [clause for clause in self.program.clauses if not all(map(is_own, clause.probes))]
+        foreign = [
+            clause
+            for clause in self.program.clauses
+            if not all(map(is_tracer_probe, clause.probes))
+        ]
         if self.options.keys() & {"record", "keep"} or any(
             action.row.ends or action.args for clause in foreign for action in clause.actions
         ):
             return []
         return [clause for clause in foreign if clause.counting]
 
-    def _described(self, clause):
+    def _clause_descriptions(self, clause: p.Clause) -> list[ProbeDesc]:
         """The descriptions by whose probes it is run."""
         return clause.probes
 
-    def _descriptions(self):
+    def _all_descriptions(self) -> list[ProbeDesc]:
         return [desc for clause in self.program.clauses for desc in clause.probes]
 
     # --- finding ---------------------------------------------------------------------------------
 
-    def open(self, targets):
+    def open(self, targets: Targets) -> None:
         self._pids, self._command, self._targets = (
-            self._those_with_pyusdt(targets),
+            self._select_pids(targets),
             targets.command,
             targets,
         )
-        self._bring_in()
-        if self._asks_for_python():
-            await_python(self._pids)
-        foreign = [desc for desc in self._descriptions() if not is_own(desc)]
+        self._inject_provider()
+        if self._python_descriptions():
+            await_python_provider(self._pids)
+        foreign = [desc for desc in self._all_descriptions() if not is_tracer_probe(desc)]
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
-            self._awaited, wait = wait, ""
-        self._everyone = self._awaited is None and targets.are_everyone(
+            self._awaited_pid, wait = wait, ""
+        self._all_processes = self._awaited_pid is None and targets.include_unnamed(
             desc.provider for desc in foreign
         )
-        self._asks_strangers = self._everyone and bool(foreign)
+        self._reports_other_users = self._all_processes and bool(foreign)
         try:
-            home = self._pids[0] if self._pids and not self._everyone else 0
-            bufsize = self._bufsize()
+            home = self._pids[0] if self._pids and not self._all_processes else 0
+            bufsize = self._ring_size()
             self._session = _tracer.Session(
                 None,
                 bufsize,
@@ -212,25 +232,23 @@ class EmbeddedEngine(Engine):
                 home,
                 targets.children,
             )
-            if len(self._all) > 1:
-                self._crew = _tracer.Crew(self._session, self._all)
-            demand = (
-                _EVERY_ARGUMENT if "record" in self.options else None
-            )  # for the scripts to come
+            if len(self._consumers) > 1:
+                self._crew = _tracer.Crew(self._session, self._consumers)
+            demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
-                    if not is_own(desc):
+                    if not is_tracer_probe(desc):
                         self._session.want(
                             desc.provider,
                             desc.module,
                             desc.function,
                             desc.name,
                             demand or clause.demand,
-                            counts=clause in self._counting,
-                            frames=self._frames(clause),
-                            natives=self._natives(clause),
+                            counts=clause in self._counted_clauses,
+                            frames=self._count_stack_frames(clause),
+                            natives=self._needs_native_frames(clause),
                         )
-            known = self._known_probes()
+            known = self._list_known_probes()
             without = {*self._pids} - {row[0] for row in known}
             damaged = [
                 pid
@@ -239,42 +257,42 @@ class EmbeddedEngine(Engine):
             ]
             unpublished = sorted(without - {*damaged})
             if damaged and not known:
-                self.lack = (
+                self.no_probe_reason = (
                     f"what process {damaged[0]} says of its probes is damaged: pyusdt doctor -p"
                 )
             elif self._pids and not any(row[1].startswith("python") for row in known):
-                self.lack = NoPyusdt.OF_PYTHON
+                self.no_probe_reason = NoPyusdt.PYTHON_ADVICE
         except OSError as error:
-            raise self._explain(error) from None
+            raise self._explain_error(error) from None
         if "keep" in self.options:
             name, lasts, _ = self.options["keep"]
-            self.notes.append(
+            self.startup_notices.append(
                 f"session '{name}' goes on from where it was left"
                 if self._session.resumed
                 else f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()"
             )
-        self.matched = self._counted(known)
-        if self._not_brought and all(
-            count for desc, count in self.matched if is_of_python(desc)
+        self.matched = self._count_matches(known)
+        if self._injection_failure and all(
+            count for desc, count in self.matched if is_python_probe(desc)
         ):  # others have it, so nobody refuses
-            self.notes.append(f"{self._command.argv[0]}: {self._not_brought}")
+            self.startup_notices.append(f"{self._command.argv[0]}: {self._injection_failure}")
         unknown = {desc for desc, count in self.matched if count == 0}
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
-        self.counted = [
+        self.clauses_counted_in_target = [
             clause
-            for clause in self._counting
-            if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)
+            for clause in self._counted_clauses
+            if any(desc in unknown or self._count_places(desc, places) for desc in clause.probes)
         ]
         if unpublished:
-            self.notes.append(
+            self.startup_notices.append(
                 f"process {unpublished[0]} has fired nothing since it was forked: which probes it has is known when it does"
             )
         if (
             self._session.resumed or unpublished
         ):  # whose probes were accepted when it began, or are not known yet
-            self.awaited = [desc for desc, count in self.matched if count == 0]
+            self.pending_descriptions = [desc for desc, count in self.matched if count == 0]
 
-    def _bufsize(self):
+    def _ring_size(self) -> int:
         """Bytes of one ring, which are the traced process's."""
         bufsize, most = self.options.get("bufsize") or _BUFSIZE, self.options.get("memory")
         if most is not None and "bufsize" in self.options and bufsize > most:
@@ -282,7 +300,7 @@ class EmbeddedEngine(Engine):
         return bufsize
 
     @staticmethod
-    def _those_with_pyusdt(targets):
+    def _select_pids(targets: Targets) -> tuple[int, ...]:
         """The processes that were named; of those that a policy allows only the ones that have it, if any has."""
         found = []
         for pid in targets.pids if targets.allowed is not None else ():
@@ -291,23 +309,27 @@ class EmbeddedEngine(Engine):
                 found.append(pid)
         return tuple(found) or targets.pids
 
-    def _frames(self, clause):
+    def _count_stack_frames(self, clause: p.Clause) -> int:
         """How many frames of the stack a clause needs, or ERROR if it has a fault; 0: none."""
         return max(
-            (self.program.stacks[kind][1] for kind in self._kinds(clause) if kind in _SHOWN),
+            (
+                self.program.stacks[kind][1]
+                for kind in self._stack_kinds(clause)
+                if kind in _STACK_KINDS
+            ),
             default=0,
         )
 
-    def _natives(self, clause):
+    def _needs_native_frames(self, clause: p.Clause) -> bool:
         """Whether it needs native ones, too."""
-        return "user" in self._kinds(clause)
+        return "user" in self._stack_kinds(clause)
 
-    def _kinds(self, clause):
+    def _stack_kinds(self, clause: p.Clause) -> frozenset[str]:
         """Keys of Program.stacks."""
         return clause.stacks | self._error_stacks
 
     @functools.cached_property
-    def _error_stacks(self):
+    def _error_stacks(self) -> frozenset[str]:
         errors = [
             each
             for each in self.program.clauses
@@ -315,26 +337,26 @@ class EmbeddedEngine(Engine):
         ]
         return set().union(*(each.stacks for each in errors))
 
-    def _asks_for_python(self):
-        return [desc for desc in self._descriptions() if is_of_python(desc)]
+    def _python_descriptions(self) -> list[ProbeDesc]:
+        return [desc for desc in self._all_descriptions() if is_python_probe(desc)]
 
-    def _bring_in(self):
+    def _inject_provider(self) -> None:
         """The provider `python` into the command, where it is asked for by its name."""
-        wanted = self._asks_for_python()
+        wanted = self._python_descriptions()
         if self._command and wanted:
             from pydtrace.engine.embedded.provider_injection import into_command
 
-            self._brought, self.lack = into_command(
-                self._command, wanted, children=self._has_children()
+            self._command_probes, self.no_probe_reason = into_command(
+                self._command, wanted, children=self._traces_children()
             )
-            self._not_brought = self.lack
+            self._injection_failure = self.no_probe_reason
 
-    def _known_probes(self):
+    def _list_known_probes(self) -> list[Row]:
         """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command
         that has not started, what pyusdt gives to every process."""
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
-        if self._everyone:
+        if self._all_processes:
             for pid in (0, *self._pids):
                 others = _tracer.list_probes(None, pid, beside=True)
                 found += [probe for probe in others if probe[0] not in (me, *self._pids)]
@@ -346,10 +368,10 @@ class EmbeddedEngine(Engine):
                 (pid, provider.replace(str(me), child), *rest)
                 for pid, provider, *rest in _tracer.list_probes(None, me)
             ]
-            known += self._brought
+            known += self._command_probes
         return known
 
-    def _counted(self, known):
+    def _count_matches(self, known: Iterable[Row]) -> list[tuple[ProbeDesc, int]]:
         """[(description, how many probes it stands for)]: one that has places, which are not known before it fires, is one."""
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
         by_name, counts = (
@@ -359,70 +381,70 @@ class EmbeddedEngine(Engine):
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
         for probe in own + [row[1:5] for row in known if not row[7]]:
             by_name[probe[3]].append(probe)
-        for desc in self._descriptions():
+        for desc in self._all_descriptions():
             parts = (desc.provider, desc.module, desc.function, desc.name)
             if parts not in counts:
                 names = (
                     [name for name in by_name if _tracer.glob(desc.name, name)]
-                    if _GLOB & {*desc.name} or not desc.name
+                    if _GLOB_LETTERS & {*desc.name} or not desc.name
                     else [desc.name]
                 )
                 probes = [probe for name in names for probe in by_name.get(name, ())]
                 counts[parts] = sum(
                     all(map(_tracer.glob, parts, probe)) for probe in probes
-                ) + self._with_places(desc, places)
+                ) + self._count_places(desc, places)
         return [
             (desc, counts[desc.provider, desc.module, desc.function, desc.name])
-            for desc in self._descriptions()
+            for desc in self._all_descriptions()
         ]
 
     @staticmethod
-    def _with_places(desc, places):
+    def _count_places(desc: ProbeDesc, places: Iterable[Row]) -> int:
         """How many of the probes that it stands for have places.  places: the rows that do."""
         return sum(
             _tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4])
             for row in places
         )
 
-    def _explain(self, error):
+    def _explain_error(self, error: OSError) -> EngineError:
         """What the user needs to know of an OSError of the core."""
         if error.errno == errno.ESRCH and self._pids:
-            return gone(self._pids)
+            return no_such_process(self._pids)
         if error.errno == errno.ENODATA and "has no pyusdt in it" in error.strerror:
-            return NoPyusdt(error.strerror, self._asks_for_python())
+            return NoPyusdt(error.strerror, self._python_descriptions())
         return EngineError(error.strerror)
 
     # --- running -----------------------------------------------------------------------------------
 
-    def set_wall(self, offset):
-        for consumer in self._all:
+    def set_wall_offset(self, offset: int) -> None:
+        for consumer in self._consumers:
             consumer.set_wall(offset % (1 << 64))
 
-    def print_by(self, formatter):
+    def set_formatter(self, formatter: _tracer.Formatter) -> None:
         self._consumer.print_by(formatter)
 
-    def begin(self):
+    def begin(self) -> None:
         begun = time.monotonic_ns()
-        self._record(begun)
-        self._fire(BEGIN, begun)
+        self._start_recording(begun)
+        self._fire_probe(BEGIN, begun)
         if self.exiting:
             return
         try:
             if self._command:
                 self._session.expect(self._command.pid)
-            if self._awaited is not None:
-                self._session.expect(self._awaited)
-            if self._everyone:
+            if self._awaited_pid is not None:
+                self._session.expect(self._awaited_pid)
+            if self._all_processes:
                 self._session.attach_all()
             self._session.start()
             for pid in self._pids:
                 self._session.attach(pid)
             self._targets.check_identity()
         except OSError as error:
-            raise self._explain(error) from None
-        self._ticks = Ticks(dict(self._periods.values()), begun)
+            raise self._explain_error(error) from None
+        self._ticks = TickTimers(dict(self._periods.values()), begun)
 
-    def _recording(self):
+    def _open_recording(self) -> int | None:
         """A descriptor of the file that the events of this session are kept in, or None."""
         path = self.options.get("record")
         return (
@@ -431,11 +453,11 @@ class EmbeddedEngine(Engine):
             else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         )
 
-    def _record(self, begun):
+    def _start_recording(self, begun: int) -> None:
         """Keep the events in that file."""
         target = self._command.pid if self._command else (self._pids or (0,))[0]
         try:
-            fd = self._recording()
+            fd = self._open_recording()
             if fd is None:
                 return
             self._recorder = _tracer.Recorder(
@@ -447,66 +469,72 @@ class EmbeddedEngine(Engine):
                 os.uname().nodename,
             )
         except OSError as error:
-            raise self._not_recorded(error) from None
+            raise self._recording_error(error) from None
         self._consumer.record(self._recorder)
 
-    def _not_recorded(self, error):
+    def _recording_error(self, error: OSError) -> EngineError:
         return EngineError(f"failed to record to {self.options['record']}: {error.strerror}")
 
-    def _stop_recording(self, when):
+    def _stop_recording(self, when: int) -> None:
         if self._recorder:
             recorder, self._recorder = self._recorder, None
             self._consumer.record(None)
             try:
                 recorder.close(when)
             except OSError as error:
-                raise self._not_recorded(error) from None
+                raise self._recording_error(error) from None
 
-    def _why(self, error):
+    def _explain_poll_error(self, error: OSError) -> Exception:
         """What failed there: perhaps the recording can not be written."""
-        return self._not_recorded(error) if self._recorder and error.errno in _DISK else error
+        return (
+            self._recording_error(error)
+            if self._recorder and error.errno in _DISK_ERRORS
+            else error
+        )
 
-    def _deliver(self, until):
+    def _deliver_events(self, until: int) -> int:
         """Run the clauses on the events up to that time, a batch at most; how many there were."""
         try:
             return self._consumer.poll(self._session, until, BATCH)
         except OSError as error:
-            raise self._why(error) from None
+            raise self._explain_poll_error(error) from None
 
-    def _take_counts(self):
+    def _read_counts(self) -> None:
         """What traced processes have counted: before what reads aggregations, and now and then."""
-        if not self._counting:
+        if not self._counted_clauses:
             return
         begun = time.monotonic()
         self._consumer.counts(self._session)
         ended = time.monotonic()
-        self._counts_at = ended + max(_COUNTS_EVERY, 10 * (ended - begun))
+        self._next_counts_at = ended + max(_COUNTS_INTERVAL, 10 * (ended - begun))
 
-    def _sample(self, probe):
+    def _take_samples(self, probe: int) -> None:
         """profile-n: each running thread of each traced process that is a Python; arg1: where it is."""
-        for pid in self._living():
-            self._taken.take(self.sampler, probe, pid, self._ends_at or EVERYTHING)
+        for pid in self._living_pids():
+            self._pending_samples.add_samples(
+                self.sampler, probe, pid, self._ends_at or END_OF_TIME
+            )
 
-    def _living(self):
+    def _living_pids(self) -> Iterable[int]:
         """The processes that are traced, a command without pyusdt among them."""
         targets = map(self._session.target, range(self._session.stats()["targets"]))
         named = [self._command.pid] if self._command else []
         return dict.fromkeys([*named, *(pid for pid, _, _, lives in targets if lives)])
 
-    def frame_word(self, text):
+    def intern_frame(self, text: str) -> int:
         """A frame that was seen from outside, as the clauses see it."""
-        return self._names.word(text)
+        return self._names.intern_text(text)
 
     @property
-    def frames_wanted(self):
+    def sampled_frames(self) -> int:
         """The most of any stack of the program; 0: it has none."""
         return max(
-            (self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks),
+            (self.program.stacks[kind][1] for kind in _STACK_KINDS if kind in self.program.stacks),
             default=0,
         )
 
     @property
-    def procs_wanted(self):
+    def needs_tasks(self) -> bool:
         """Some clause reads who works where a sample is taken."""
         return any(
             clause.demand.get(p.SAMPLED_PROC)
@@ -514,229 +542,241 @@ class EmbeddedEngine(Engine):
             if any(desc.name.startswith("profile-") for desc in clause.probes)
         )
 
-    def _fire(self, probe, when):
+    def _fire_probe(self, probe: int, when: int) -> None:
         pid = os.getpid()
-        stack = self_backtrace.frames(self.frames_wanted) if self._targets.allowed is None else ()
+        stack = (
+            self_backtrace.backtrace(self.sampled_frames) if self._targets.allowed is None else ()
+        )
         self._consumer.fire(
             probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu or 0, COMM, stack=stack
         )
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         if self._ticks is None:
             return self._consumer.take_records()  # BEGIN called exit()
         self._session.shown()  # what the last poll gave
-        if time.monotonic() >= self._counts_at:
-            self._take_counts()
+        if time.monotonic() >= self._next_counts_at:
+            self._read_counts()
         deadline = time.monotonic_ns() + int(timeout * 1e9)
         while True:
-            tick = self._watch(deadline)
+            tick = self._run_until_due(deadline)
             if tick:
-                self._tick(*tick)
+                self._run_due(*tick)
             records = self._consumer.take_records()
             if records or self.exiting or not tick or time.monotonic_ns() >= deadline:
                 return records
 
-    def catch_up(self, seconds):
+    def catch_up(self, seconds: float) -> Iterator[bytes]:
         until = time.monotonic_ns()
         deadline = until + int(seconds * 1e9)
         while self._ticks and not self.exiting and time.monotonic_ns() < deadline:
-            due = self._due()
+            due = self._next_due()
             if due and due[0] > until:
                 due = None
             reached = self._consumer.watch(
                 self._session, self._pace, due[0] if due else until, BATCH, deadline
             )
             if reached and due:
-                self._tick(*due)
+                self._run_due(*due)
             yield self._consumer.take_records()
             if reached and not due:
-                self._take_counts()
+                self._read_counts()
                 return
 
-    def _watch(self, deadline):
+    def _run_until_due(self, deadline: int) -> tuple[int, int | None] | None:
         """Run the clauses on what comes, until the next tick is due, which it gives, or there is something for the caller."""
-        due = self._due()
-        until = due[0] if due else EVERYTHING
+        due = self._next_due()
+        until = due[0] if due else END_OF_TIME
         try:
             reached = self._consumer.watch(self._session, self._pace, until, BATCH, deadline)
         except OSError as error:
-            raise self._why(error) from None
+            raise self._explain_poll_error(error) from None
         return due if reached else None
 
-    def _due(self):
+    def _next_due(self) -> tuple[int, int | None] | None:
         """(time, probe) of what is next, a tick or a sample that was taken, whose probe is None; None: neither."""
-        return self._taken.next(self._ticks.next())
+        return self._pending_samples.next_due(self._ticks.next_due())
 
-    def _tick(self, when, probe):
+    def _run_due(self, when: int, probe: int | None) -> None:
         """All events before it were seen, none after it."""
         if probe in self._sampled:
-            self._sample(probe)
+            self._take_samples(probe)
         else:
-            self._take_counts()
+            self._read_counts()
             if probe is None:
-                self._taken.fire(self._consumer, self.cpu)
+                self._pending_samples.fire_first(self._consumer, self.cpu)
                 return
-            self._fire(probe, when)
-        self._left_out.count += self._ticks.made_up(
+            self._fire_probe(probe, when)
+        self._missed_ticks.count += self._ticks.catch_up(
             probe, when, self._ends_at or time.monotonic_ns()
         )
 
-    def _has_more(self, when):
+    def _run_batch(self, when: int) -> bool:
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
         Was there something, of events and of ticks up to `when`?"""
-        due = self._due()
-        n = self._deliver(due[0] if due else EVERYTHING)
+        due = self._next_due()
+        n = self._deliver_events(due[0] if due else END_OF_TIME)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
-            self._tick(*due)
+            self._run_due(*due)
         return n > 0 or (due is not None and due[0] <= when)
 
-    def warnings(self):
+    def warnings(self) -> list[str]:
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = self._lacking + troubles[self._said["troubles"] :] + self._cut()
-        self._lacking = []
+        said = (
+            self._end_messages
+            + troubles[self._reported["troubles"] :]
+            + self._truncation_warnings()
+        )
+        self._end_messages = []
         if self.sampler:
-            said += self.sampler.warnings(self._ended)
-        rings = stats["corrupt"] - self._said["corrupt"]
+            said += self.sampler.warnings(self._has_ended)
+        rings = stats["corrupt"] - self._reported["corrupt"]
         if rings:
             said.append(
                 f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there"
             )
-        again = stats["again"] - self._said["again"]
+        again = stats["again"] - self._reported["again"]
         if again:
             said.append(
                 f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                 "pydtrace was killed when it had read them"
             )
-        said += self._left_out.told(self._ended)
-        said += self._strangers()
-        self._said |= {
+        said += self._missed_ticks.drain_warnings(self._has_ended)
+        said += self._other_user_warnings()
+        self._reported |= {
             "troubles": len(troubles),
             "again": stats["again"],
             "corrupt": stats["corrupt"],
-            "cut": self._stacks_cut,
+            "cut": self._count_truncated_stacks,
         }
         return said
 
-    def _strangers(self):
+    def _other_user_warnings(self) -> list[str]:
         """Of other users' processes that the script could have meant: a few texts and how many more there are, at the end, since a user
         decides how many there are and when they come."""
-        if not self._asks_strangers or not (self._ended or self.tells_strangers_at_once):
+        if not self._reports_other_users or not (
+            self._has_ended or self.reports_other_users_at_once
+        ):
             return []
         texts, count = self._session.strangers()
-        said = texts[self._said["strangers"] :]
-        self._said["strangers"] += len(said)
-        if self._ended and count > self._said["strangers"]:
+        said = texts[self._reported["strangers"] :]
+        self._reported["strangers"] += len(said)
+        if self._has_ended and count > self._reported["strangers"]:
             said.append(
-                f"the same for {count - self._said['strangers']} more: pyusdt doctor -p PID says why"
+                f"the same for {count - self._reported['strangers']} more: pyusdt doctor -p PID says why"
             )
-            self._said["strangers"] = count
+            self._reported["strangers"] = count
         return said
 
     @property
-    def _stacks_cut(self):
-        return sum(each.cut for each in self._all)
+    def _count_truncated_stacks(self) -> int:
+        return sum(each.cut for each in self._consumers)
 
-    def _cut(self):
+    def _truncation_warnings(self) -> list[str]:
         """Of stacks that were to be whole."""
-        cut = self._stacks_cut - self._said["cut"]
+        cut = self._count_truncated_stacks - self._reported["cut"]
         if not cut:
             return []
-        most = max(self._frames(clause) for clause in self.program.clauses)
+        most = max(self._count_stack_frames(clause) for clause in self.program.clauses)
         return (
             []
-            if most < _A_PART
+            if most < _WHOLE_STACK
             else [
                 f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"
             ]
         )
 
-    def end(self):
+    def end(self) -> bytes:
         self._ends_at = time.monotonic_ns()
         if self._ticks and not self._is_kept:
             self._session.stop()
             self._ends_at = time.monotonic_ns()
-            self._look_for_lack()
-        return self.more()
+            self._check_command()
+        return self.drain_end()
 
-    def more(self):
+    def drain_end(self) -> bytes:
         """In portions: the rings may hold more than there is memory for records, and what reads an aggregation waits for none."""
-        if self._ended:
+        if self._has_ended:
             return b""
-        while self._ticks and not self.exiting and self._run_on():
+        while self._ticks and not self.exiting and self._run_rest():
             if records := self._consumer.take_records():
                 return records
-        self._ended = True
-        while self._taken and not self.exiting:  # of a session that is kept
-            self._taken.fire(self._consumer, self.cpu)
+        self._has_ended = True
+        while self._pending_samples and not self.exiting:  # of a session that is kept
+            self._pending_samples.fire_first(self._consumer, self.cpu)
         if self._ticks:
-            self._take_counts()
-        self._look_for_silence()
-        self._look_for_tasks()
-        self._fire(END, self._ends_at)
+            self._read_counts()
+        self._explain_silence()
+        self._warn_of_shared_threads()
+        self._fire_probe(END, self._ends_at)
         self._stop_recording(self._ends_at)
         return self._consumer.take_records()
 
-    def _run_on(self):
+    def _run_rest(self) -> bool:
         """What was fired until the end, a batch of it; was there something?  What comes later to a session that is kept is for
         who comes back."""
-        return self._deliver(self._ends_at) > 0 if self._is_kept else self._has_more(self._ends_at)
+        return (
+            self._deliver_events(self._ends_at) > 0
+            if self._is_kept
+            else self._run_batch(self._ends_at)
+        )
 
-    def _look_for_lack(self):
+    def _check_command(self) -> None:
         """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,
         fires nothing and ends before we look.)"""
-        wants = not all(map(is_own, self._descriptions()))
+        wants = not all(map(is_tracer_probe, self._all_descriptions()))
         stats = self._session.stats()
         if self._command and wants and stats["targets"] == 0 and not stats["others"]:
-            self._lacking = [
+            self._end_messages = [
                 str(
                     NoPyusdt(
                         f"nothing of pyusdt was seen in {self._command.argv[0]}",
-                        self._asks_for_python(),
+                        self._python_descriptions(),
                     )
                 )
             ]
 
-    def _has_children(self):
+    def _traces_children(self) -> bool:
         """Whether all Pythons that a command starts are asked for."""
         return bool({"children", "pychildren"} & self.options.keys())
 
-    def _look_for_silence(self):
+    def _explain_silence(self) -> None:
         """Nothing fired in those that were traced: what may be the reason."""
-        foreign = [desc for desc in self._descriptions() if not is_own(desc)]
+        foreign = [desc for desc in self._all_descriptions() if not is_tracer_probe(desc)]
         if (
             not self._session
             or self._is_kept
             or not foreign
             or self._session.stats()["delivered"]
-            or self._lost()[0]
+            or self._count_drops()[0]
         ):
             return
-        from pydtrace.engine.no_events_hints import explain_silence, providers_of
+        from pydtrace.engine.no_events_hints import explain_silence, find_providers
 
         targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
         troubles = self._session.troubles()
         if not troubles:
-            self._lacking += explain_silence(
+            self._end_messages += explain_silence(
                 foreign,
                 [(pid, name) for pid, name, _, _ in targets],
                 self._session.hints()[0],
-                providers_of([pid for pid, *_ in targets]),
-                bool(self._command) and not self._has_children(),
+                find_providers([pid for pid, *_ in targets]),
+                bool(self._command) and not self._traces_children(),
             )
 
-    def _look_for_tasks(self):
+    def _warn_of_shared_threads(self) -> None:
         """Which processes fired in tasks that share a thread, and with it the variables self->x of the clauses."""
         if self._session and p.OF_THREAD in self.program.uses:
-            self._lacking += self._session.hints()[1]
+            self._end_messages += self._session.hints()[1]
 
-    def users_work(self):
-        return self._session.users_work() if self._session and self._everyone else {}
+    def work_by_user(self) -> dict[int, tuple[int, float]]:
+        return self._session.users_work() if self._session and self._all_processes else {}
 
-    def cut_off(self, uid):
+    def stop_tracing_user(self, uid: int) -> None:
         self._session.cut_off(uid)
 
-    def close(self):
+    def close(self) -> None:
         with contextlib.suppress(
             EngineError
         ):  # end() did not come so far: what it is over for is told already
@@ -750,70 +790,70 @@ class EmbeddedEngine(Engine):
         self._session = None
 
     @property
-    def _is_kept(self):
+    def _is_kept(self) -> bool:
         """The session goes on when we end, unless exit() says that it is over."""
         return "keep" in self.options and not self.exiting
 
     @property
-    def exiting(self):
+    def exiting(self) -> bool:
         return self._consumer.exiting
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         if self._command:
             return self._command.poll()
         if "wait" in self.options and "keep" not in self.options:
             stats = self._session.stats()
             return stats["targets"] > 0 and stats["alive"] == 0
-        return bool(self._pids) and not any(alive(pid) for pid in self._pids)
+        return bool(self._pids) and not any(is_alive(pid) for pid in self._pids)
 
-    def fired(self, pid, when):
+    def existed_at(self, pid: int, when: int) -> bool:
         """The time is what the process says; when it began is what the session knows."""
         return pid == os.getpid() or self._session.has(pid)
 
-    def probe(self, ident):
+    def probe(self, ident: int) -> tuple[str, ...]:
         return self._consumer.probe(ident)
 
-    def name_of(self, pid, address):
-        return self._names.name(self._feed, address)
+    def name_of(self, pid: int, address: int) -> str | None:
+        return self._names.find_name(self._event_source, address)
 
-    def code_of(self, address):
-        return self._names.code(self._feed, address)
+    def code_of(self, address: int) -> tuple[CodeMapping | None, int] | None:
+        return self._names.find_code(self._event_source, address)
 
     @property
-    def _feed(self):
+    def _event_source(self) -> Any:
         return self._session
 
-    def items(self, map_index):
-        return self._machines.items(map_index)
+    def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
+        return self._vm_group.items(map_index)
 
-    def clear(self, map_index):
-        self._machines.clear(map_index)
+    def clear(self, map_index: int) -> None:
+        self._vm_group.clear(map_index)
 
-    def remove(self, map_index, keys):
-        self._machines.remove(map_index, keys)
+    def remove(self, map_index: int, keys: list[bytes]) -> None:
+        self._vm_group.remove(map_index, keys)
 
-    def drops(self):
-        dropped, out_of_order = self._lost()
-        aggregation, dynamic, speculation = self._machines.drops()
+    def drops(self) -> dict[str, int]:
+        dropped, out_of_order = self._count_drops()
+        aggregation, dynamic, speculation = self._vm_group.drops()
         return {
-            "principal": dropped + sum(each.lost for each in self._all),
+            "principal": dropped + sum(each.lost for each in self._consumers),
             "order": out_of_order,
             "aggregation": aggregation,
             "dynamic": dynamic,
             "speculation": speculation,
-            "unread": self._unread(),
+            "unread": self._count_unread(),
         }
 
-    def cut_strings(self):
-        return self._machines.cut_strings()
+    def count_truncated_strings(self) -> tuple[int, int]:
+        return self._vm_group.count_truncated_strings()
 
-    def _lost(self):
+    def _count_drops(self) -> tuple[int, int]:
         """Events that did not fit, events that came too late to be in order."""
         stats = self._session.stats()
         return stats["dropped"], stats["out_of_order"]
 
-    def _unread(self):
+    def _count_unread(self) -> int:
         """Processes, rings and directories that could not be read; warnings() says why."""
         stats = self._session.stats() if self._session else {"failures": 0, "corrupt": 0}
         return stats["failures"] + stats["corrupt"]

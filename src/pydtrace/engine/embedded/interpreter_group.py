@@ -6,6 +6,8 @@ Always: what several have counted is shown as one would have counted it (aggrega
 (variables, speculations) is the first one's.
 """
 
+from __future__ import annotations
+
 import struct
 
 from pydtrace import _tracer
@@ -17,11 +19,11 @@ from pydtrace.engine import TooLarge
 from pydtrace.program import program as p
 
 
-class Machines:
+class InterpreterGroup:
     """vms: the _tracer.VM of each consumer.  TooLarge: there is no memory for them."""
 
-    def __init__(self, program, consumers):
-        self._maps, self._halves = program.maps, Halves(program)
+    def __init__(self, program: p.Program, consumers: int) -> None:
+        self._maps, self._split_values = program.maps, Halves(program)
         self._rows = {aggregation.map: aggregation.row for aggregation in program.aggregations}
         shapes = [
             (map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries)
@@ -35,38 +37,38 @@ class Machines:
                 "dynvarsize helps"
             ) from None
 
-    def load(self, code):
+    def load_program(self, code: list[insn.Insn]) -> list[int]:
         """A program (list of bpf.insn.Insn) into each; its numbers there."""
         encoded = insn.encode(code)
         return [vm.load(encoded) for vm in self.vms]
 
-    def items(self, index):
+    def items(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of a map; of one without keys (b"", value), if anything was put there."""
         if len(self.vms) == 1:
-            return self._items(self.vms[0], index)
+            return self._read_items(self.vms[0], index)
         found = {}
         for vm in self.vms:
-            for key, value in self._items(vm, index):
+            for key, value in self._read_items(vm, index):
                 found.setdefault(key, []).append(value)
-        return [(key, self._merged(index, values)) for key, values in found.items()]
+        return [(key, self._merge_values(index, values)) for key, values in found.items()]
 
-    def _items(self, vm, index):
+    def _read_items(self, vm: _tracer.VM, index: int) -> list[tuple[bytes, bytes]]:
         if self._has_keys(index):
-            return self._halves.items(index, vm.items(index))
+            return self._split_values.items(index, vm.items(index))
         value = vm.value(index, 0)
         return [(b"", value)] if any(value[:8]) else []
 
-    def _merged(self, index, values):
+    def _merge_values(self, index: int, values: list[bytes]) -> bytes:
         return (
             values[0]
             if len(values) == 1
             else packed(together(self._rows[index], list(map(unpacked, values))))
         )
 
-    def _has_keys(self, index):
+    def _has_keys(self, index: int) -> bool:
         return self._maps[index].kind != "percpu_array"
 
-    def clear(self, index):
+    def clear(self, index: int) -> None:
         """Zero all values of an aggregation."""
         zeros = bytes(self._maps[index].value_size)
         for vm in self.vms:
@@ -76,16 +78,16 @@ class Machines:
             else:
                 vm.clear(index)
 
-    def remove(self, index, keys):
+    def remove(self, index: int, keys: list[bytes]) -> None:
         """Take elements out of an aggregation; the one of an aggregation without keys is zeroed."""
         for vm in self.vms:
             if not self._has_keys(index):
                 vm.clear(index)
                 continue
-            for key in self._halves.keys(index, keys):
+            for key in self._split_values.keys(index, keys):
                 vm.delete(index, key)
 
-    def drops(self):
+    def drops(self) -> list[int]:
         """How often an aggregation, a dynamic variable, a speculation found no room."""
         each = [
             struct.unpack_from("=QQQ", vm.value(p.MAP_GLOBALS, 0), p.DROP_AGGREGATION)
@@ -93,8 +95,8 @@ class Machines:
         ]
         return [sum(column) for column in zip(*each)]
 
-    def cut_strings(self):
-        """As Engine.cut_strings()."""
+    def count_truncated_strings(self) -> tuple[int, int]:
+        """As Engine.count_truncated_strings()."""
         each = [
             struct.unpack_from("=QQ", vm.value(p.MAP_GLOBALS, 0), p.COUNT_CUT) for vm in self.vms
         ]

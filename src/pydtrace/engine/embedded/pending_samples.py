@@ -10,30 +10,30 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from pydtrace.process.identity import comm
+from pydtrace.process.identity import read_comm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-class Taken:
+class PendingSamples:
     def __init__(self) -> None:
         self._rows: deque[tuple[int, int, int, str, int, list[int], bytes]] = deque()
 
-    def take(self, sampler: Any, probe: int, pid: int, until: int) -> None:
+    def add_samples(self, sampler: Any, probe: int, pid: int, until: int) -> None:
         """until: no sample is later (ns)."""
         when, found = sampler.look(pid)
-        called = comm(pid)
+        called = read_comm(pid)
         self._rows += [(min(when, until), probe, pid, called, *each) for each in found]
 
-    def next(self, tick: tuple[int, int | None] | None) -> tuple[int, int | None] | None:
+    def next_due(self, tick: tuple[int, int | None] | None) -> tuple[int, int | None] | None:
         """(time, None) of the one that is next, or the tick where that is due before it."""
         if self._rows and (tick is None or self._rows[0][0] <= tick[0]):
             return self._rows[0][0], None
         return tick
 
-    def fire(self, consumer: Any, cpu: int) -> None:
+    def fire_first(self, consumer: Any, cpu: int) -> None:
         """Run the clauses on the first."""
         when, probe, pid, called, tid, stack, proc = self._rows.popleft()
         consumer.fire(
@@ -45,7 +45,7 @@ class Taken:
             os.getegid(),
             cpu,
             called,
-            args=arguments(stack, proc),
+            args=sample_arguments(stack, proc),
             stack=stack,
         )
 
@@ -53,6 +53,6 @@ class Taken:
         return len(self._rows)
 
 
-def arguments(stack: list[int], proc: bytes) -> tuple[Any, ...]:
+def sample_arguments(stack: list[int], proc: bytes) -> tuple[Any, ...]:
     """arg0 and on of profile-n: nothing, the innermost frame, who works there (data.program.SAMPLED_PROC) or nothing."""
     return 0, stack[0] if stack else 0, proc or 0

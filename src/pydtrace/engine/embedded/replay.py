@@ -7,20 +7,32 @@ that they had or would have had; nothing is traced, and nothing in the file is t
 years, not every tick of them is had.
 """
 
+from __future__ import annotations
+
 import os
 import time
 
 from pydtrace import _tracer
 from pydtrace.engine import BEGIN, END, EngineError
-from pydtrace.engine.tick_timers import Ticks
+from pydtrace.engine.tick_timers import TickTimers
 
 from .engine import BATCH, COMM, EmbeddedEngine
 
-_QUIET = 10_000_000  # ticks with nothing recorded between them: a week of tick-100ms, and more
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from pydtrace.engine import Targets
+    from pydtrace.program.program import Program
+
+_MAX_QUIET_TICKS = (
+    10_000_000  # ticks with nothing recorded between them: a week of tick-100ms, and more
+)
 _STEPS = 1200  # looks at the whole, so that who shows it over time sees it in intervals
 
 
-def open_recording(path):
+def open_recording(path: str) -> _tracer.Replay:
     """The _tracer.Replay of a file; EngineError."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -33,113 +45,115 @@ class ReplayEngine(EmbeddedEngine):
     name = "replay"
     _can_sample = False  # nothing runs
 
-    def __init__(self, program, options):
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
         self._replay = open_recording(options["replay"])
-        self._about = self._replay.about()
-        self._consumer.set_wall(self._about["wall"])
-        self.span = self._about["begun"], self._about["end"]
-        self._at, self._quiet = self.span[0], _QUIET
+        self._header = self._replay.about()
+        self._consumer.set_wall(self._header["wall"])
+        self.span = self._header["begun"], self._header["end"]
+        self._reached, self._quiet_ticks_left = self.span[0], _MAX_QUIET_TICKS
         self._step = max(1_000_000, (self.span[1] - self.span[0]) // _STEPS)
         if self._replay.damage:
-            self.notes.append(f"{options['replay']} is read only in part: {self._replay.damage}")
+            self.startup_notices.append(
+                f"{options['replay']} is read only in part: {self._replay.damage}"
+            )
 
-    def open(self, targets):
+    def open(self, targets: Targets) -> None:
         known = self._replay.probes()
-        self.matched = self._counted(known)
+        self.matched = self._count_matches(known)
 
-    def begin(self):
-        begun = self._about["begun"]
-        self._fire(BEGIN, begun)
+    def begin(self) -> None:
+        begun = self._header["begun"]
+        self._fire_probe(BEGIN, begun)
         if not self.exiting:
-            self._ticks = Ticks(dict(self._periods.values()), begun)
+            self._ticks = TickTimers(dict(self._periods.values()), begun)
 
-    def _fire(self, probe, when):
-        about = self._about
+    def _fire_probe(self, probe: int, when: int) -> None:
+        about = self._header
         self._consumer.fire(
             probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, COMM
         )
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         if not self.finished:
             self._poll_once()
         return self._consumer.take_records()
 
-    def catch_up(self, seconds):
+    def catch_up(self, seconds: float) -> Iterator[bytes]:
         """All of the recording, since it was fired long ago."""
         deadline = time.monotonic() + seconds
         while not (self.finished or self.exiting) and time.monotonic() < deadline:
             yield self.poll(0)
 
-    def _poll_once(self):
+    def _poll_once(self) -> None:
         """Events of a step, up to the next tick, and the tick, unless that is later than the recording."""
-        due = self._ticks.next()
+        due = self._ticks.next_due()
         until = min(self._step_end(), due[0]) if due else self._step_end()
         n = self._consumer.poll(self._replay, until, BATCH)
-        if not self._pending(until):
-            self._at = max(self._at, until)
+        if not self._has_event_before(until):
+            self._reached = max(self._reached, until)
             if due and due[0] == until and not self.exiting:
                 self._replay_tick(*due, quiet=not n)
         return n
 
-    def _replay_tick(self, when, probe, quiet):
+    def _replay_tick(self, when: int, probe: int, quiet: bool) -> None:
         """quiet: nothing was recorded since the one before."""
-        self._fire(probe, when)
-        self._quiet -= quiet
-        if self._quiet >= 0:
-            self._ticks.fired(probe, when)
+        self._fire_probe(probe, when)
+        self._quiet_ticks_left -= quiet
+        if self._quiet_ticks_left >= 0:
+            self._ticks.advance(probe, when)
         else:
             following = self._replay.next_time()
-            self._left_out.count += self._ticks.made_up(
-                probe, when, self._about["end"] if following is None else following
+            self._missed_ticks.count += self._ticks.catch_up(
+                probe, when, self._header["end"] if following is None else following
             )
 
-    def _step_end(self):
+    def _step_end(self) -> int:
         """A step behind where we are, or behind the next event, where that is later."""
-        when, end = self._replay.next_time(), self._about["end"]
-        return end if when is None else min(max(self._at, when) + self._step, end)
+        when, end = self._replay.next_time(), self._header["end"]
+        return end if when is None else min(max(self._reached, when) + self._step, end)
 
-    def now(self):
-        return self._at
+    def now(self) -> int:
+        return self._reached
 
-    def wall(self):
-        return (self._at + self._about["wall"]) / 1e9
+    def wall(self) -> float:
+        return (self._reached + self._header["wall"]) / 1e9
 
-    def _pending(self, until):
+    def _has_event_before(self, until: int) -> bool:
         """An event that is not later is still to come."""
         when = self._replay.next_time()
         return when is not None and when <= until
 
-    def end(self):
-        self._at = self._at if self.exiting else self._about["end"]
-        self._fire(END, self._about["end"])
-        self._ended = True
+    def end(self) -> bytes:
+        self._reached = self._reached if self.exiting else self._header["end"]
+        self._fire_probe(END, self._header["end"])
+        self._has_ended = True
         return self._consumer.take_records()
 
-    def fired(self, pid, when):
+    def existed_at(self, pid: int, when: int) -> bool:
         """Those of a recording are not here: who has the id now is another."""
         return False
 
-    def close(self):
+    def close(self) -> None:
         self._replay = None
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         if not (self._replay.over and self._ticks):
             return False
-        due = self._ticks.next()
-        return due is None or due[0] > self._about["end"]
+        due = self._ticks.next_due()
+        return due is None or due[0] > self._header["end"]
 
-    def warnings(self):
-        left_out = self._left_out.count if self._ended else 0
-        self._left_out.count -= left_out
+    def warnings(self) -> list[str]:
+        left_out = self._missed_ticks.count if self._has_ended else 0
+        self._missed_ticks.count -= left_out
         return (
             [f"{left_out:,} ticks left out: nothing was recorded for too long"] if left_out else []
         )
 
     @property
-    def _feed(self):
+    def _event_source(self) -> Any:
         return self._replay
 
-    def _lost(self):
+    def _count_drops(self) -> tuple[int, int]:
         return self._replay.loss()

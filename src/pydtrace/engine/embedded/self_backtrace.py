@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def frames(most: int) -> Sequence[int]:
+def backtrace(limit: int) -> Sequence[int]:
     """Of this thread."""
-    if not most:
+    if not limit:
         return ()
     import ctypes  # it takes longer to import than most programs to compile
 
-    buffer = (ctypes.c_void_p * most)()
+    buffer = (ctypes.c_void_p * limit)()
     try:
-        count = ctypes.CDLL(None).backtrace(buffer, most)
+        count = ctypes.CDLL(None).backtrace(buffer, limit)
     except AttributeError:
         return ()
     return [frame or 0 for frame in buffer[:count]]

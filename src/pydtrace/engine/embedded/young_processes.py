@@ -11,23 +11,23 @@ import os
 import time
 
 from pydtrace import _tracer
-from pydtrace.process.identity import alive, ticks
+from pydtrace.process.identity import is_alive, start_ticks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-YOUNG = 5.0  # s: by then a program has imported what it enables the provider by
-_LOOK = 0.02  # s
+YOUNG_AGE = 5.0  # s: by then a program has imported what it enables the provider by
+_POLL_INTERVAL = 0.02  # s
 
 
-def is_of_python(description: Any) -> bool:
+def is_python_probe(description: Any) -> bool:
     """Whether a description names the provider."""
     return bool(description.provider.startswith("python"))
 
 
-def has_python(pid: int) -> bool:
+def has_python_provider(pid: int) -> bool:
     """Whether a process has the provider."""
     try:
         return any(probe[1] == f"python{pid}" for probe in _tracer.list_probes(None, pid))
@@ -37,14 +37,14 @@ def has_python(pid: int) -> bool:
 
 def is_young(pid: int) -> bool:
     """Whether a process has started just now."""
-    began = ticks(pid)
+    began = start_ticks(pid)
     if began is None:
         return False
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK") < YOUNG
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK") < YOUNG_AGE
 
 
-def await_python(pids: Iterable[int]) -> None:
+def await_python_provider(pids: Iterable[int]) -> None:
     """Returns once each of the young among them has the provider, or is young no more."""
     for pid in pids:
-        while not has_python(pid) and alive(pid) and is_young(pid):
-            time.sleep(_LOOK)
+        while not has_python_provider(pid) and is_alive(pid) and is_young(pid):
+            time.sleep(_POLL_INTERVAL)

@@ -86,9 +86,9 @@ class Hold:
         )
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        file = elf.File(path)
+        file = elf.ElfFile(path)
         try:
-            offset = file.offset(file.entry)
+            offset = file.file_offset(file.entry)
             if offset is None:
                 raise elf.BadFile("its first instruction is not in the file")
             if not takes_uprobe(file, offset):

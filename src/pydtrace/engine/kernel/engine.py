@@ -20,9 +20,9 @@ from functools import partial
 from pydtrace.bpf import syscalls
 from pydtrace.bpf.program_builder import CodeError
 from pydtrace.engine import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
-from pydtrace.engine.scope import of_processes
-from pydtrace.engine.tick_timers import LeftOut, Ticks, period, profile_period
-from pydtrace.process.identity import alive, comm
+from pydtrace.engine.scope import process_probes
+from pydtrace.engine.tick_timers import MissedTicks, TickTimers, profile_period, tick_period
+from pydtrace.process.identity import is_alive, read_comm
 from pydtrace.program import program as p
 from pydtrace.symbols.elf import BadFile
 
@@ -97,7 +97,7 @@ class KernelEngine(Engine):
         self._linker: Linker = None  # type: ignore[assignment]
         self._hurry: Hurry = None  # type: ignore[assignment]
         self._system: SystemSide = None  # type: ignore[assignment]
-        self._ticks: Ticks | None = None
+        self._ticks: TickTimers | None = None
         self._command: Command | None = None
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
         self._left_files: list[str] = []  # what was not told yet of files that are not looked at
@@ -138,7 +138,7 @@ class KernelEngine(Engine):
         self._probes: list[tuple[str, ...] | Site] = [
             ()
         ]  # by id: (provider, module, function, name), or the Site
-        self._left_out = LeftOut()
+        self._left_out = MissedTicks()
         self._periods: dict[str, tuple[int, int]] = {}  # {name: (id, ns)} of ticks
         self._profiles: dict[int, int] = {}  # {id: ns} of profile-n
         # the maps of a process that soon ends are wanted for the names in its stacks
@@ -150,7 +150,9 @@ class KernelEngine(Engine):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
         self._wait = self.options.get("wait")
-        self._everyone = targets.are_everyone(desc.provider for desc in of_processes(self.program))
+        self._everyone = targets.include_unnamed(
+            desc.provider for desc in process_probes(self.program)
+        )
         self._within = () if self._everyone or targets.children else self._pids
         kernel_errors.refuse_own_helpers(self.program)
         if self.options.get(
@@ -176,13 +178,13 @@ class KernelEngine(Engine):
                     self._held[pid] = os.pidfd_open(pid)
                     self._poller.register(self._held[pid], select.POLLIN)
                     self._finder.process(pid)
-            if targets.children or (targets.named() and "children" in self.options):
+            if targets.children or (targets.named_pids() and "children" in self.options):
                 self._family = Family(self._pids, "children" in self.options)
             if self._everyone:
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
             raise kernel_errors.unreachable(error, self._pids) from None
-        name_files(self._finder, files_of(self.options, of_processes(self.program)), self._pids)
+        name_files(self._finder, files_of(self.options, process_probes(self.program)), self._pids)
         self._add_functions()
         self._add_system_side()
         if targets.allowed is not None:
@@ -217,9 +219,9 @@ class KernelEngine(Engine):
         try:
             found = task(self._system.kernel)
         except EngineError as error:
-            self.notes.append(f"stacks have no frames of Python: {error}")
+            self.startup_notices.append(f"stacks have no frames of Python: {error}")
             return None
-        self.walks, self.knows_threads = True, found[2] is not None
+        self.needs_interpreters, self.has_pthread_ids = True, found[2] is not None
         return found
 
     def _refuse_32_bit(self) -> None:
@@ -239,7 +241,7 @@ class KernelEngine(Engine):
             self._probes.append(("dtrace", "", "", name))
         for clause in self.program.clauses:
             for desc in clause.probes:
-                each = period(desc.name)
+                each = tick_period(desc.name)
                 if each and desc.name not in self._periods:
                     self._periods[desc.name] = (len(self._probes), each)
                     self._probes.append(("profile", "", "", desc.name))
@@ -416,12 +418,12 @@ class KernelEngine(Engine):
         for key in order[::-1]:
             level, clauses, shared, file, pid = key
             event, places = groups[key]
-            self.attaching(done, total)
+            self.report_attach_progress(done, total)
             if fitting := self._fitting(file, places[::-1]):
                 self._attach(clauses, shared, event, file, fitting, pid, level == URETPROBE)
             done += len(places)
         if total:
-            self.attaching(total, total)
+            self.report_attach_progress(total, total)
         if self.attacher.refused and not self.attacher.fds:
             self._give_up(EngineError(*self._refused_sites()))
 
@@ -473,7 +475,7 @@ class KernelEngine(Engine):
                 for point in points
             ]
         shift = self.attacher.shift(file.code(offset, len(SITE)))
-        counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
+        counter = file.elf.file_offset(note.semaphore) or 0 if note.semaphore else 0
         arguments = self._arguments(site, wanted, note.address + shift)
         enters = note.provider == "pid" and note.name == "entry" and not is_part(site.function)
         return [
@@ -486,7 +488,7 @@ class KernelEngine(Engine):
 
     @staticmethod
     def _offset(site: Site, address: int) -> int:
-        offset = site.file.elf.offset(address)
+        offset = site.file.elf.file_offset(address)
         if offset is None:
             raise EngineError(
                 f"{site.file.name}:{site.function}:{site.note.name} lies outside of its file"
@@ -515,7 +517,7 @@ class KernelEngine(Engine):
         if not operand.symbol:
             return 0
         try:
-            found = site.file.elf.symbol(operand.symbol)
+            found = site.file.elf.find_symbol(operand.symbol)
         except BadFile as error:
             raise usdt_operands.Unsupported(
                 f"{operand.text}: the file's symbols: {error}"
@@ -595,7 +597,7 @@ class KernelEngine(Engine):
                 os.sched_setaffinity(0, {self.options["cpu"]})
             except OSError as error:
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
-        if self.walks:
+        if self.needs_interpreters:
             places = self.maps.places.walk
             assert places
             self._walks = Walks(
@@ -624,7 +626,7 @@ class KernelEngine(Engine):
             return
         if self._family:
             self._family.begin()
-        if of_processes(self.program):
+        if process_probes(self.program):
             self._new_code = NewCode()
             for fd in self._new_code.fds:
                 self._poller.register(fd, select.POLLIN)
@@ -637,7 +639,7 @@ class KernelEngine(Engine):
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
         self._follow_forks()
-        self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+        self._ticks = TickTimers(dict(self._periods.values()), time.monotonic_ns())
 
     def _hold_command(self) -> None:
         """Until it is known where its code is."""
@@ -765,11 +767,11 @@ class KernelEngine(Engine):
     def _look_for_waited(self) -> None:
         """Which processes are those that --wait means."""
         if isinstance(self._wait, int):
-            self._waited |= {self._wait} if alive(self._wait) else set()
+            self._waited |= {self._wait} if is_alive(self._wait) else set()
         elif self._wait is not None:
             pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-            self._waited = {pid for pid in self._waited if alive(pid)} | {
-                pid for pid in pids if comm(pid) == self._wait
+            self._waited = {pid for pid in self._waited if is_alive(pid)} | {
+                pid for pid in pids if read_comm(pid) == self._wait
             } or self._waited
 
     def _let_go(self, pid: int) -> None:
@@ -782,13 +784,13 @@ class KernelEngine(Engine):
         """Fire the ticks that are due, each once; when the next one is (s), or None.  What this process slept through, since it had no
         processor, fires with the time at which it was due: dtrace's timers interrupt whatever runs."""
         for _ in self._periods:
-            due = self._ticks.next() if self._ticks and not self.exiting else None
+            due = self._ticks.next_due() if self._ticks and not self.exiting else None
             now = time.monotonic_ns()
             if due is None or due[0] > now:
                 return due[0] / 1e9 if due else None
             assert self._ticks
-            self._fire(due[1], due[0] if self._ticks.missed(due[1], now) else 0)
-            self._left_out.count += self._ticks.made_up(due[1], due[0], now)
+            self._fire(due[1], due[0] if self._ticks.is_overdue(due[1], now) else 0)
+            self._left_out.count += self._ticks.catch_up(due[1], due[0], now)
             if self._reads_aggregations:
                 break  # what it prints is printed before the next one fires
         return time.monotonic() if self._periods else None
@@ -848,7 +850,7 @@ class KernelEngine(Engine):
                 pid == os.getpid()
                 or self._command
                 and pid == self._command.pid
-                and self._command.waits
+                and self._command.is_waiting
             ):
                 continue  # it does not run yet, and is a copy of this process
             try:
@@ -938,7 +940,7 @@ class KernelEngine(Engine):
         if self._command:
             return self._command.poll()
         if self._wait is not None:
-            return bool(self._waited) and not any(map(alive, self._waited))
+            return bool(self._waited) and not any(map(is_alive, self._waited))
         return bool(self._pids) and not self._held
 
     # --- what the consumer asks ------------------------------------------------------------------------
@@ -982,7 +984,7 @@ class KernelEngine(Engine):
             + self._return_probes.warnings()
             + self._unwalked()
             + self._too_late()
-            + self._left_out.told(self.exiting)
+            + self._left_out.drain_warnings(self.exiting)
         )
 
     def _too_late(self) -> list[str]:
@@ -1038,7 +1040,7 @@ class KernelEngine(Engine):
         why = "the instruction there can have none: the kernel refuses it, or takes it for another"
         return [f"kernel engine: no probe on {first}{others}: {why}"]
 
-    def cut_strings(self) -> tuple[int, int]:
+    def count_truncated_strings(self) -> tuple[int, int]:
         return self.maps.globals.word(p.COUNT_CUT), 0
 
     def drops(self) -> dict[str, int]:

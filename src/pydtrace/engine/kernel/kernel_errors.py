@@ -14,7 +14,7 @@ import os
 import re
 
 from pydtrace.bpf.verifier import calls_own
-from pydtrace.engine import EngineError, gone
+from pydtrace.engine import EngineError, no_such_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def failed(step: str, error: OSError, what: str = "") -> EngineError:
 def unreachable(error: OSError, pids: Sequence[int]) -> EngineError:
     """The EngineError for an OSError at looking at one of these processes in /proc."""
     if pids and error.errno in (errno.ESRCH, errno.ENOENT):
-        return gone(pids)
+        return no_such_process(pids)
     parts = str(error.filename or "").split("/")
     if error.errno in (errno.EPERM, errno.EACCES) and parts[:2] == ["", "proc"]:
         return EngineError(f"process {parts[2]} may not be looked at: {error.strerror}")

@@ -21,8 +21,8 @@ from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import Targets
 from pydtrace.hosts import hostlist, placement
-from pydtrace.hosts.connection import Broken, parsed
-from pydtrace.hosts.request import FORWARDED, relayed, release
+from pydtrace.hosts.connection import HostError, parse_line
+from pydtrace.hosts.request import FORWARDED, build_version, relay_request
 from pydtrace.sinks.host_protocol_sink import Lines
 from pydtrace.sinks.output_file import Output
 from pydtrace.untrusted.terminal_escape import harmless
@@ -83,10 +83,10 @@ class Served(Lines):
         """The events that have come."""
         if self.sender is None:
             return
-        data = self.sender.taken()
+        data = self.sender.drain_events()
         for at in range(0, len(data), _PORTION):
             self.say("events", data=base64.b64encode(data[at : at + _PORTION]).decode())
-        for names, rows in self.sender.taken_samples():
+        for names, rows in self.sender.drain_samples():
             self.say("samples", names=names, rows=rows)
 
     def epoch(self, **more: int) -> None:
@@ -115,8 +115,8 @@ class Coordinator(threading.Thread):
     def run(self) -> None:
         try:
             while line := self._file.readline(_REQUEST):
-                self._take(parsed(line))
-        except (OSError, Broken, ValueError, KeyError, TypeError):
+                self._take(parse_line(line))
+        except (OSError, HostError, ValueError, KeyError, TypeError):
             pass  # it is no coordinator, or is gone
         self.gone = True
         self.going.set()
@@ -168,7 +168,7 @@ def serve(
         if "hosts" in request:
             policy.check_relay(request["via"])
             arguments.options.update(
-                hosts=relayed(request, sink.forward),
+                hosts=relay_request(request, sink.forward),
                 hostwait=int(request["wait"]),
                 hostretry=int(request["retry"]),
             )
@@ -188,7 +188,7 @@ def serve(
     try:
         try:
             asked = dict(arguments.options)
-            program = compiled(arguments, (*found.named(), 0)[0]).program
+            program = compiled(arguments, (*found.named_pids(), 0)[0]).program
             policy.bound(arguments.options, program, asked)
             policy.audit("allowed")
             _open(driver, program, sink)
@@ -239,8 +239,8 @@ def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
 def _read(file: BinaryIO) -> dict[str, Any]:
     line = file.readline(_REQUEST)
     try:
-        request: dict[str, Any] = parsed(line)
-    except Broken:
+        request: dict[str, Any] = parse_line(line)
+    except HostError:
         raise NotServed(
             "pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input"
         ) from None
@@ -248,7 +248,7 @@ def _read(file: BinaryIO) -> dict[str, Any]:
         raise NotServed(
             "this pydtrace serves requests of schema 2: the coordinator's is of another version"
         )
-    if (theirs := str(request.get("release"))) != (ours := release()):
+    if (theirs := str(request.get("release"))) != (ours := build_version()):
         raise NotServed(
             f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
             "install the same build for both"
@@ -260,8 +260,8 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     """The command line that it stands for."""
     arguments = cli.Arguments()
     arguments.mode = "serve"
-    arguments.hosts = hostlist.checked(request["host"])
-    arguments.width = min(max(int(request["width"]), 0), hostlist.LONGEST)
+    arguments.hosts = hostlist.check_host_name(request["host"])
+    arguments.width = min(max(int(request["width"]), 0), hostlist.MAX_NAME)
     arguments.requests = [
         cli.Request(each["text"], None, each["level"]) for each in request["requests"]
     ]
@@ -279,12 +279,14 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     for clause in program.clauses if "hosts" not in driver.options else ():
         clause.probes = [
-            desc for desc in clause.probes if placement.THERE in placement.of_description(desc)
+            desc
+            for desc in clause.probes
+            if placement.HOSTS in placement.description_placement(desc)
         ]
     driver.open(program)
     counts = {id(desc): count for desc, count in driver.engine.matched}
     sink.say("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
-    for note in driver.engine.notes:
+    for note in driver.engine.startup_notices:
         sink.note(note)
 
 
@@ -313,12 +315,12 @@ def _trace(
             due, flushed = now + interval, wanted
 
     def epoch(flush: int) -> None:
-        sink.epoch(flush=flush, **({"time": comes.come} if comes else {}))
+        sink.epoch(flush=flush, **({"time": comes.complete_until} if comes else {}))
 
     def set_wall() -> None:
         nonlocal wall
         if coordinator.wall is not None and coordinator.wall != wall:
-            engine.set_wall(wall := coordinator.wall)
+            engine.set_wall_offset(wall := coordinator.wall)
 
     set_wall()
     driver.begin(sink)

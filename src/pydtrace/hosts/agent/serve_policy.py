@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pydtrace.engine import Targets
 from pydtrace.hosts.request import FORWARDED
 from pydtrace.options import OptionError, Options
-from pydtrace.process.identity import comm, ticks
+from pydtrace.process.identity import read_comm, start_ticks
 from pydtrace.untrusted.terminal_escape import harmless
 from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
 
@@ -164,9 +164,9 @@ class Policy:
 
     def _may_trace(self, pid: int) -> int | None:
         """When the process began; None where it may not be traced."""
-        began, names = ticks(pid), self.said["processes"]
-        is_allowed = pid != os.getpid() and any(fnmatchcase(comm(pid), name) for name in names)
-        return began if is_allowed and began == ticks(pid) else None
+        began, names = start_ticks(pid), self.said["processes"]
+        is_allowed = pid != os.getpid() and any(fnmatchcase(read_comm(pid), name) for name in names)
+        return began if is_allowed and began == start_ticks(pid) else None
 
     def targets(self, found: Targets) -> Targets:
         """What may be traced of that: where processes are named, those that run now, and no others."""
@@ -174,7 +174,7 @@ class Policy:
             return found
         if found.command:  # which may be started, so that it may be traced
             return Targets(
-                (), found.command, allowed={found.command.pid: ticks(found.command.pid) or 0}
+                (), found.command, allowed={found.command.pid: start_ticks(found.command.pid) or 0}
             )
         pids = found.pids or [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
         allowed = {pid: began for pid in pids if (began := self._may_trace(pid)) is not None}

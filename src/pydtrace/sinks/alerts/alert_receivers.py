@@ -23,7 +23,7 @@ import urllib.request
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.process.identity import ask
+from pydtrace.process.identity import query_process
 from pydtrace.results.arrow_tables import plain
 from pydtrace.sinks.http.bounded_http import MOST, Answer
 from pydtrace.untrusted.isolated_python import own_python
@@ -52,7 +52,7 @@ class _Refused(_Undelivered):
 
 
 class Dump:
-    """The stacks of a process, looked at once, by whoever first needs them.  began: when the process began, as identity.ticks() has it: of
+    """The stacks of a process, looked at once, by whoever first needs them.  began: when the process began, as identity.start_ticks() has it: of
     another that has its id by then nothing is shown; None: the process has ended."""
 
     def __init__(self, pid: int, began: int | None) -> None:
@@ -64,7 +64,7 @@ class Dump:
         with self._lock:
             if self._text is None:
                 self._text = (
-                    ask(self._pid, self._began, self._look)
+                    query_process(self._pid, self._began, self._look)
                     or f"process {self._pid} has ended: its stacks could not be read"
                 )
             return self._text

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pydtrace.driver.cumulative_totals import shown as as_label
 from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
-from pydtrace.process.identity import ticks
+from pydtrace.process.identity import start_ticks
 from pydtrace.program import program as p
 from pydtrace.program.float_values import of_json
 from pydtrace.results.records import Probe, split
@@ -194,7 +194,7 @@ class Alerts(Sink):
             0,
             os.getpid(),
         ):  # ticks fire in the tracer
-            began = ticks(pid)
+            began = start_ticks(pid)
             evidence["stacks"] = Dump(pid, began if self._info.fired(pid, when) else None)
         return evidence
 

@@ -18,8 +18,8 @@ from pydtrace.engine import EngineError
 from pydtrace.process import maps
 from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
-from pydtrace.symbols.ifunc_targets import chosen_functions
-from pydtrace.untrusted.responsive_fs import REACHABLE
+from pydtrace.symbols.ifunc_targets import find_ifunc_targets
+from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.terminal_escape import harmless
 from pydtrace.untrusted.user_quota import Shares, one
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    from pydtrace.symbols.elf import Note
+    from pydtrace.symbols.elf import UsdtNote
 
     from .matcher import FunctionFilter, ProbeDesc
     from .return_sites import Point
@@ -46,13 +46,13 @@ _FORKS = 1 << 14  # children that were not looked at
 
 
 class Site:
-    """A probe's place.  file: TracedFile; note: elf.Note, for functions one that is made up; size: of the function whose
+    """A probe's place.  file: TracedFile; note: elf.UsdtNote, for functions one that is made up; size: of the function whose
     returns the probe stands for, else None; ident: the probe's id, once it is matched."""
 
     __slots__ = ("file", "note", "size", "ident", "_function")
 
     def __init__(
-        self, file: TracedFile, note: Note, function: str | None = None, size: int | None = None
+        self, file: TracedFile, note: UsdtNote, function: str | None = None, size: int | None = None
     ) -> None:
         self.file, self.note, self.size = file, note, size
         self.ident, self._function = 0, function
@@ -78,7 +78,7 @@ class Site:
     def function(self) -> str:
         if self._function is None:
             try:
-                self._function = self.file.elf.function(self.note.address)
+                self._function = self.file.elf.find_function_name(self.note.address)
             except elf.BadFile:
                 self._function = ""
         return self._function
@@ -99,7 +99,7 @@ class TracedFile:
         self.main = self.searched = self.asked = False
         self.asked_as: tuple[str, ...] = ()
         self._inode = inode
-        self.elf: elf.File = None  # type: ignore[assignment]  # wherever there are sites it is open
+        self.elf: elf.ElfFile = None  # type: ignore[assignment]  # wherever there are sites it is open
         self.sites: list[Site] = []
         self.noted, self.left = 0, most <= 0
         self._returns: Returns | None = None
@@ -108,13 +108,13 @@ class TracedFile:
 
     def _look(self, most: int) -> None:
         try:
-            file = elf.File(self.path, self._inode)
+            file = elf.ElfFile(self.path, self._inode)
         except (OSError, elf.BadFile):
             return  # not ours to complain about: most files have no probes
         try:
             self.noted = file.notes_size
             self.left = self.noted > most
-            self.sites = [Site(self, note) for note in file.notes()] if not self.left else []
+            self.sites = [Site(self, note) for note in file.read_notes()] if not self.left else []
         except elf.BadFile:
             pass
         if self.sites:
@@ -141,14 +141,14 @@ class TracedFile:
             return b""
 
     def add_functions(
-        self, wanted: FunctionFilter, most: int = elf.LARGEST, processes: Iterable[int] = ()
+        self, wanted: FunctionFilter, most: int = elf.SECTION_LIMIT, processes: Iterable[int] = ()
     ) -> int:
         """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
         a table of symbols that is read; the bytes of the file's.  processes: named ones, that are asked what they have chosen (IFUNC)."""
         self.searched, table = True, 0
         if self.elf is None and not self.left:
             try:
-                self.elf = elf.File(self.path, self._inode)
+                self.elf = elf.ElfFile(self.path, self._inode)
             except (OSError, elf.BadFile):
                 return 0
         arguments = usdt_operands.FUNCTION_ARGUMENTS.get(self.elf.machine, ()) if self.elf else ()
@@ -157,15 +157,15 @@ class TracedFile:
             functions: list[tuple[int, int, str]] = []
             if arguments and table <= most:
                 functions = [
-                    *self.elf.functions(),
-                    *chosen_functions(self.elf, self._inode, self.pids.intersection(processes)),
+                    *self.elf.read_functions(),
+                    *find_ifunc_targets(self.elf, self._inode, self.pids.intersection(processes)),
                 ]
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
             for probe in wanted(name, size, partial(self._offsets, address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
-                note = elf.Note(
+                note = elf.UsdtNote(
                     "pid",
                     probe,
                     address + (int(probe, 16) if is_place else 0),
@@ -180,7 +180,7 @@ class TracedFile:
 
     def _offsets(self, address: int, size: int) -> Iterable[int]:
         """Where the instructions of a function begin."""
-        offset = self.elf.offset(address)
+        offset = self.elf.file_offset(address)
         code = self.code(offset, size) if offset is not None else b""
         return instruction_starts.offsets(code, self.elf.machine)
 
@@ -211,13 +211,13 @@ class Finder:
             "self"
         ):  # a command that does not run yet is a copy of this process
             self.maps[pid] = lines[:_LINES]
-        for each in {line.file: line for line in _mappings(lines)}.values():
-            if each.file in self._seen:
-                file = self._seen[each.file]
+        for each in {line.file_key: line for line in _mappings(lines)}.values():
+            if each.file_key in self._seen:
+                file = self._seen[each.file_key]
             else:
-                found = maps.find(pid, each, REACHABLE)
-                file = self._seen[each.file] = (
-                    self.add(found[0], each.name, found[1]) if found else None
+                found = maps.find_mapped_file(pid, each, RESPONSIVE_FS)
+                file = self._seen[each.file_key] = (
+                    self.add(found[0], each.module_name, found[1]) if found else None
                 )
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)
@@ -269,7 +269,7 @@ class Finder:
         for file in self.files.values():
             if file.searched or not (wanted := wanted_of(file, pids)):
                 continue
-            most = elf.LARGEST if pids or file.asked else self._symbols.room(file.owner)
+            most = elf.SECTION_LIMIT if pids or file.asked else self._symbols.room(file.owner)
             size = file.add_functions(wanted, most, pids)
             if size > most:
                 self._tell_of(file.owner, file.path)
@@ -380,17 +380,21 @@ def is_32_bit(path: str) -> bool:
 
 def _code(pid: int | str) -> list[str]:
     """The lines of a process's maps that are executable and of files."""
-    return [line for line in maps.lines(pid) if (each := maps.mapping(line)) and "x" in each.access]
+    return [
+        line
+        for line in maps.read_maps(pid)
+        if (each := maps.parse_mapping(line)) and "x" in each.access
+    ]
 
 
 def _mappings(lines: Iterable[str]) -> list[maps.Mapping]:
-    return [each for each in map(maps.mapping, lines) if each]
+    return [each for each in map(maps.parse_mapping, lines) if each]
 
 
 def modules(pid: int) -> set[str]:
     """The names of the files whose code a process has mapped; none where it can not be looked at."""
     try:
-        return {each.name for each in _mappings(_code(pid))}
+        return {each.module_name for each in _mappings(_code(pid))}
     except OSError:
         return set()
 
@@ -405,13 +409,13 @@ def short_names(name: str, is_program: bool) -> tuple[str, ...]:
 def code_files(pid: int) -> list[tuple[str, int, tuple[str, ...]]]:
     """[(path, inode, short_names())] of the files whose code a process has mapped, where they can be looked at."""
     try:
-        found = {line.file: line for line in _mappings(_code(pid))}.values()
+        found = {line.file_key: line for line in _mappings(_code(pid))}.values()
         program = os.readlink(f"/proc/{pid}/exe")
     except OSError:
         return []
-    places = ((each, maps.find(pid, each, REACHABLE)) for each in found)
+    places = ((each, maps.find_mapped_file(pid, each, RESPONSIVE_FS)) for each in found)
     return [
-        (place[0], place[1].st_ino, short_names(each.name, each.path == program))
+        (place[0], place[1].st_ino, short_names(each.module_name, each.path == program))
         for each, place in places
         if place
     ]
@@ -450,7 +454,7 @@ def script_interpreter(path: str) -> str | None:
 def libraries(path: str) -> list[str]:
     """The libraries that a program is linked with, as its own dynamic loader finds them."""
     try:
-        file = elf.File(path)
+        file = elf.ElfFile(path)
     except (OSError, elf.BadFile):
         return []
     loader = file.interpreter

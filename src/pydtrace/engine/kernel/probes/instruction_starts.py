@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 
 from pydtrace import _tracer
-from pydtrace.symbols.elf import BadFile, File
+from pydtrace.symbols.elf import BadFile, ElfFile
 
 _LONGEST = 15  # bytes of an instruction
 
@@ -20,7 +20,7 @@ def offsets(code: bytes, machine: int) -> array[int]:
     return array("I", _tracer.instruction_offsets(code, machine))
 
 
-def takes_uprobe(file: File, offset: int) -> bool:
+def takes_uprobe(file: ElfFile, offset: int) -> bool:
     """Whether the kernel can put a probe on the instruction at an offset of a file, and executes that very instruction then.  True where
     that is not known: the kernel decides."""
     try:

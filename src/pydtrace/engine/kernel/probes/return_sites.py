@@ -30,7 +30,7 @@ from pydtrace.symbols.elf import BadFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Row = tuple[int, int, str]  # address, size, name
-    from pydtrace.symbols.elf import File
+    from pydtrace.symbols.elf import ElfFile
 
 _PART = re.compile(r"\.cold(?:\.\d+)?\Z")
 _REGION = 1 << 20  # bytes of code that is put apart
@@ -91,7 +91,7 @@ def is_part(name: str) -> bool:
     return _PART.search(name) is not None
 
 
-def forbids_uretprobe(file: File, beside: frozenset[str] | set[str]) -> str | None:
+def forbids_uretprobe(file: ElfFile, beside: frozenset[str] | set[str]) -> str | None:
     """Why a probe on the address that functions of a file return to may kill a program, or None.  beside: names of files that the same
     processes have mapped."""
     sections = file.sections
@@ -103,7 +103,7 @@ def forbids_uretprobe(file: File, beside: frozenset[str] | set[str]) -> str | No
     return f"its process may unwind its stack by {found[0]}" if found else None
 
 
-def _texts(file: File) -> bytes:
+def _texts(file: ElfFile) -> bytes:
     """The names of its symbols."""
     texts = b""
     for name in (".dynstr", ".strtab"):
@@ -114,11 +114,11 @@ def _texts(file: File) -> bytes:
 
 
 class Returns:
-    """Of one file.  file: elf.File, which stays open."""
+    """Of one file.  file: elf.ElfFile, which stays open."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: ElfFile) -> None:
         self._file = file
-        self._functions: list[Row] = [row for row in file.functions() if row[1]]
+        self._functions: list[Row] = [row for row in file.read_functions() if row[1]]
         self._starts = array("Q", (row[0] for row in self._functions))
         self._shared: set[int] | None = (
             None  # addresses of functions that others enter in the middle
@@ -205,7 +205,7 @@ class Returns:
     # --- what the exits of one need ----------------------------------------------------------------
 
     def code(self, address: int, size: int) -> bytes:
-        offset = self._file.offset(address)
+        offset = self._file.file_offset(address)
         if offset is None:
             raise NotFound("its code is not in the file")
         code: bytes = self._file.read(offset, size)
@@ -239,7 +239,7 @@ class Returns:
 
     def region(self, address: int) -> int | None:
         """Where the code without a name that an address lies in ends, by the tables of frames."""
-        frame, following = self._file.frame(address), bisect_right(self._starts, address)
+        frame, following = self._file.find_frame(address), bisect_right(self._starts, address)
         end = min(
             frame[1] if frame else 0,
             self._starts[following] if following < len(self._starts) else 1 << 64,
@@ -248,7 +248,7 @@ class Returns:
 
     def table(self, address: int, entry: int) -> int | None:
         """Where the first entry of a table of jumps leads, or None."""
-        offset = self._file.offset(address)
+        offset = self._file.file_offset(address)
         if offset is None or entry not in (4, 8):
             return None
         [value] = struct.unpack("=i" if entry == 4 else "=Q", self._file.read(offset, entry))
