@@ -20,7 +20,7 @@
 
 -record(state, {options :: pyusdt_vm:options(),
                 given :: [atom()],
-                armed :: pyusdt_vm_trace_set:state(),
+                armed :: pyusdt_vm_trace_set:armed(),
                 wanted = [] :: [atom()],
                 since = 0 :: integer(),             % when it was armed, in milliseconds
                 checks = 0 :: non_neg_integer(),
@@ -28,7 +28,7 @@
                 has_watcher = false :: boolean(),       % which reports changes
                 changes = 0 :: non_neg_integer(),
                 code = 0 :: non_neg_integer(),      % a number for the code that is loaded
-                planned = none :: term(),           % what the plan was made for
+                planned = none :: term(),           % the arguments of the plan
                 monitor :: pyusdt_vm_system_monitor:state(),      % what is monitored
                 refused = none :: none | string(),  % why it stays off until no probe is wanted
                 messages = [] :: [string()]}).

@@ -142,7 +142,7 @@ on_and_off(_) ->
     page(7, fun() -> ok end),
     {Pid, Ref} = spawn_monitor(fun() -> telemetry:execute([phoenix, endpoint, start], #{}, #{conn => Conn}) end),
     receive {'DOWN', Ref, _, Pid, _} -> ok end,
-    pyusdt_instrument_server ! look,
+    pyusdt_instrument_server ! check,
     #{let_go := 1, trouble := []} = pyusdt_instrument:info(),
     io:format("over~n"),
     timer:sleep(infinity).
