@@ -49,7 +49,7 @@ extern "C" {
     1023 /* bytes of one string argument that an event holds at most, without its NUL */
 #define PYUSDT_MAX_FRAMES 256 /* of the stack that an event holds at most */
 
-/* What went wrong, for a person: `code` is the -errno that was returned. */
+/* An error, for a person: `code` is the -errno that was returned. */
 struct pyusdt_error {
     int code;
     char message[636];
@@ -81,8 +81,8 @@ struct pyusdt_args {
      * reads it drops the event */
     uint32_t missing;
     uint32_t nframes; /* of the stack; 0: none was taken */
-    /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack()
-     * puts there */
+    /* if nframes is not 0: the index of the first native frame, which pyusdt_fire_with_stack() puts
+     * there */
     uint32_t natives;
     /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
     const uint64_t *frame;
@@ -93,8 +93,8 @@ struct pyusdt_args {
  * the child anew. */
 extern uint64_t *pyusdt_enabled_words;
 
-/* From the probe sites: is a USDT tracer attached? Of sites that the system's dtrace makes, it
- * alone knows; else there is a count for each probe, which stays 0 in a target without sites. */
+/* From the probe sites: is a USDT tracer attached? For sites that the system's dtrace makes, only
+ * the system knows; else each probe has a count, which stays 0 in a target without sites. */
 #if defined(PYUSDT_SITES_DTRACE)
 int pyusdt_attached(unsigned probe);
 #else
@@ -106,7 +106,7 @@ static inline int pyusdt_attached(unsigned probe)
 }
 #endif
 
-/* The hint for the embedded sessions alone. */
+/* The hint for the embedded sessions only. */
 static inline int pyusdt_wanted(unsigned probe)
 {
     return __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED) != 0;
@@ -170,15 +170,14 @@ struct pyusdt_probe_site;
 struct pyusdt_watch {
     void (*changed)(void *arg); /* on the watcher's thread, all of whose signals are blocked */
     void *arg;
-    unsigned first,
-        n; /* the probes that are watched, by index: what embedded sessions want of them; */
+    unsigned first, n; /* the watched probes, by index: the demand of embedded sessions for them; */
     /* and n sites, in the order of the probes from `first` on: USDT tracers, too. Or NULL */
     const struct pyusdt_probe_site *sites;
     /* on that thread: whether `changed` is to be called now, whatever is wanted; every 200 ms.
      * Or NULL */
     int (*must_look)(void);
-    /* on that thread, before it ends: gives back what `changed` keeps for the thread. Or NULL;
-     * one of a process */
+    /* on that thread, before it ends: releases what `changed` stores for the thread. Or NULL; one
+     * of a process */
     void (*ended)(void);
     /* the core's: */
     struct pyusdt_watch *next;
@@ -192,16 +191,16 @@ struct pyusdt_watch {
  * there is no thread. Only one thread at a time may start and stop; not for signal handlers. */
 int pyusdt_watch_start(struct pyusdt_watch *watch);
 
-/* Nothing is called any more when it returns, some milliseconds later; the last one ends the
- * thread. It waits for a `changed` that runs, so the caller must not have what that needs
- * (Python's GIL), and `changed` must not call it. One that was not started is fine. */
+/* After it has returned, some milliseconds later, nothing is called any more; the last one ends the
+ * thread. It waits for a `changed` that runs, so the caller must not hold what `changed` needs
+ * (Python's GIL), and `changed` must not call it. A watch that was not started is allowed. */
 void pyusdt_watch_stop(struct pyusdt_watch *watch);
 
 /* ---- places: one probe at many places of the program's code ---- */
 
-/* A probe of `places` fires in functions of the program: its module and function are those of
- * the place. A session's patterns for them are compared once for each place, here; the caller
- * keeps the answer with the place, and fires for these sessions alone. */
+/* A probe of `places` fires in functions of the program: its module and function are those of the
+ * place. A session's patterns for them are compared once for each place, here; the caller stores
+ * the answer with the place, and fires for these sessions only. */
 
 /* Bytes of names: longer ones lose their ends, for D as for a session's patterns. */
 #define PYUSDT_PLACE_MODULE 63
@@ -228,9 +227,9 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
                           size_t size);
 
-/* The number of a place, by which its events name it: the same for the same names, of this
- * process and of its forked children. file may be "". 0: there is no room for one more, or not
- * now; what is fired there is counted as dropped. */
+/* The number of a place, by which its events name it: the same for the same names, in this process
+ * and its forked children. file may be "". 0: there is no room for another one, or not now; events
+ * there are counted as drops. */
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line);
 
 /* As pyusdt_demand() and pyusdt_fire(), for these sessions only. For sessions that only want to
@@ -250,7 +249,7 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 
 enum pyusdt_remark {
     PYUSDT_REMARK_LACK,  /* why this process does not fire the probes, or not always */
-    PYUSDT_REMARK_HINT,  /* what helps a tracer that has seen none of them fire */
+    PYUSDT_REMARK_HINT,  /* a hint for a tracer that has seen none of them fire */
     PYUSDT_REMARK_SHARED /* what a tracer should know whose script has self-> variables */
 };
 
@@ -263,10 +262,10 @@ int pyusdt_remark_set(unsigned which, const char *provider, const char *names, c
 
 /* ---- stacks ---- */
 
-/* How the stack of the thread that fires is taken: set once, by the language that fires, before
- * its first event; NULL: there are no stacks. It fills in the innermost `most` frames and, where
- * there are more, PYUSDT_FRAME_MORE behind them, so at most most + 1 words; returns how many. It
- * is called before a ring is taken, and from signal handlers where probes fire there. */
+/* The function that takes the stack of the firing thread: set once, by the language that fires,
+ * before its first event; NULL: there are no stacks. It fills in the innermost `most` frames and,
+ * if there are more, PYUSDT_FRAME_MORE behind them, so at most most + 1 words; returns how many. It
+ * is called before a ring is taken, and from signal handlers if probes fire there. */
 typedef uint32_t pyusdt_stack_fn(uint64_t *frame, uint32_t most);
 extern pyusdt_stack_fn *pyusdt_stack_taker;
 
@@ -297,16 +296,16 @@ static inline uint64_t pyusdt_code_frame(uint32_t place, uint32_t offset)
     return (uint64_t)place << 32 | PYUSDT_FRAME_CODE | offset;
 }
 
-/* Set once by a library that is nothing but pyusdt's: functions of the object that the core lies
- * in are no frames where they are the innermost. */
+/* Set once by a library that contains only pyusdt: functions of the object that the core lies in
+ * are no frames if they are the innermost. */
 extern int pyusdt_native_inner;
 
 /* In the place of the frame behind the last that is wanted: there are more. */
 #define PYUSDT_FRAME_MORE UINT64_MAX
 
-/* The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for
- * (docs/guide/recording.md): 1, and the path of its file; 0: not asked for; -errno: asked for,
- * and why it is not there (-ENOTSUP: the run directory is on a disk). */
+/* The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE turns on
+ * (docs/guide/recording.md): 1, and the path of its file; 0: not turned on; -errno: why it failed
+ * (-ENOTSUP: the run directory is on a disk). */
 int pyusdt_flight(char *path, size_t size);
 
 /* ---- providers of run time ---- */
@@ -332,15 +331,15 @@ struct pyusdt_probe_def {
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
     unsigned places;                       /* 1: as in struct pyusdt_probe_desc */
-    const char *argument[PYUSDT_MAX_ARGS]; /* what each is called, words of D; NULL: nothing */
+    const char *argument[PYUSDT_MAX_ARGS]; /* the name of each, words of D; NULL: none */
 };
 
-/* Where a probe of run time is. */
+/* The site of a probe that was defined at run time. */
 struct pyusdt_probe_site {
     /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
     unsigned index;
     const uint16_t
-        *semaphore; /* how many USDT tracers are attached; always 0 where no object could be made */
+        *semaphore; /* the number of attached USDT tracers; always 0 if no object could be made */
     void (*entry)(void); /* for pyusdt_site_call(), while the semaphore is up; else NULL */
 };
 
@@ -416,7 +415,7 @@ static inline int pyusdt_firing_wants_stack(const struct pyusdt_firing *firing)
     return __builtin_expect((firing->demand & PYUSDT_DEMAND_STACK) != 0, 0);
 }
 
-/* To the rings, with the stack where a session wants it. */
+/* To the rings, with the stack if a session wants it. */
 static inline void pyusdt_firing_fire(const struct pyusdt_firing *firing)
 {
     if (pyusdt_firing_wants_stack(firing))
@@ -463,7 +462,7 @@ static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing,
  * truncated on a character boundary if they are UTF-8. */
 uint32_t pyusdt_text_length(const char *text, size_t size);
 
-/* An integer as the argument of a type: modulo 2^(8 * size), then what 64 bits make of it. */
+/* An integer as the argument of a type: modulo 2^(8 * size), extended to 64 bits. */
 static inline uint64_t pyusdt_integer_bits(uint64_t value, unsigned type)
 {
     unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
@@ -493,9 +492,8 @@ static inline uint64_t pyusdt_float_bits(double value, unsigned type)
 /* DTrace's globs: * ? [a-z] [!a-z] \x; an empty pattern matches everything. 1 or 0. */
 int pyusdt_glob(const char *pattern, const char *string);
 
-/* The one rule between the name in a probe's note (`user_trace__i4s4`) and D's
- * (`user_trace-i4s4`): `__` <-> `-`. Writes at most size bytes with the NUL; returns the length,
- * or -ENAMETOOLONG. */
+/* The rule between the name in a probe's note (`user_trace__i4s4`) and D's (`user_trace-i4s4`):
+ * `__` <-> `-`. Writes at most size bytes with the NUL; returns the length, or -ENAMETOOLONG. */
 int pyusdt_probe_name(const char *note, char *name, size_t size);
 int pyusdt_note_name(const char *name, char *note, size_t size);
 

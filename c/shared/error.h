@@ -14,8 +14,8 @@
 
 #include "../include/pyusdt.h"
 
-/* Whether an error says that this process, or the system, lacks something for the moment, and
- * nothing about what was asked for: the same call may succeed later. */
+/* Whether an error is a temporary lack of this process or of the system, and not an error of the
+ * request: the same call may succeed later. */
 static inline bool pyusdt_is_shortage(int code)
 {
     return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN ||

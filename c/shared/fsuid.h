@@ -16,9 +16,9 @@ struct pyusdt_saved_fsuid {
     struct pyusdt_os_credentials credentials;
 };
 
-/* The thread acts as this user with this one group, or as the owner and the group of a
- * directory. Nothing changes where the caller is that user. 0, or -EPERM: only root can, and
- * only where the system has such a thing (Linux). */
+/* Makes the thread act as this user with this one group, or as the owner and the group of a
+ * directory. Nothing changes if the caller is that user. 0, or -EPERM: only root can, and only on a
+ * system that supports it (Linux). */
 int pyusdt_fsuid_switch(uint32_t uid, uint32_t gid, struct pyusdt_saved_fsuid *saved);
 int pyusdt_fsuid_switch_to_owner(int dir, struct pyusdt_saved_fsuid *saved);
 

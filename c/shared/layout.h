@@ -64,7 +64,7 @@ struct pyusdt_ctl_header { /* T */
     uint32_t gid;
     char comm[16];
     _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
-    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+    /* both: changes after the demand has changed; T's watcher waits on it (a futex) */
     _Atomic uint32_t wakeup;
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
@@ -72,9 +72,9 @@ struct pyusdt_ctl_header { /* T */
     char build[PYUSDT_BUILD_SIZE];
     /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
     uint32_t ancestors[PYUSDT_CTL_ANCESTORS];
-    /* what the process says of its probes: each the number of a place that is a remark; 0: none */
+    /* remarks about the process's probes: each the number of a place that is a remark; 0: none */
     _Atomic uint32_t remarks[PYUSDT_REMARKS];
-    /* children by fork(), each of which counts in `failed` what it fires until it has published
+    /* children by fork(), each of which counts its firings in `failed` until it has published
      * itself */
     _Atomic uint32_t forked;
 };
@@ -104,7 +104,7 @@ static inline bool pyusdt_is_ancestor(const uint32_t ancestors[PYUSDT_CTL_ANCEST
     return false;
 }
 
-/* Where the probes of `places` have fired: place n is place[n - 1], and never changes. */
+/* The code locations of the probes of `places`: place n is place[n - 1], and never changes. */
 struct pyusdt_ctl_places { /* T */
     struct pyusdt_ctl_place place[PYUSDT_MAX_PLACES];
     char strings[PYUSDT_PLACE_STRINGS]; /* NUL-terminated, each once; the first is the empty one */
@@ -146,9 +146,9 @@ struct pyusdt_ctl_slot {
     _Atomic int32_t error;  /* T: -errno of that attempt */
     /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
     _Atomic uint64_t failed;
-    /* S: the process's, where its tracer knows it by another than its own; else 0 */
+    /* S: the process's id, if its tracer knows it by another than its own; else 0 */
     _Atomic uint32_t pid;
-    /* both: 1: the session wants what the process's forked children fire, too */
+    /* both: 1: the session wants events of the process's forked children, too */
     _Atomic uint32_t children;
     /* a forked child: -errno: why it could not publish itself; 0: all could */
     _Atomic int32_t child_error;
@@ -162,7 +162,7 @@ enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 
 enum {
     PYUSDT_SESSION_ALL = 1, /* every process may join, else those of pids */
-    /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
+    /* its tracer makes the barriers for single threads (docs/internals/ring.md, "Rings") */
     PYUSDT_SESSION_BARRIER = 2,
     /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
     PYUSDT_SESSION_CHILDREN = 4,
@@ -206,11 +206,11 @@ struct pyusdt_area {
     uint32_t version;
     uint32_t nprobes; /* room in drops: PYUSDT_MAX_PROBES */
     uint64_t generation;
-    uint64_t ring_size;       /* of each, a power of two */
-    _Atomic uint32_t rings;   /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
-    _Atomic int32_t error;    /* -errno, where a ring more, or pages of one, could not be made; 0 */
-    _Atomic uint32_t counted; /* how many of the rows of struct pyusdt_counts are used: */
-    _Atomic uint32_t countable;                /* their words of places 1 to this have pages */
+    uint64_t ring_size;         /* of each, a power of two */
+    _Atomic uint32_t rings;     /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
+    _Atomic int32_t error;      /* -errno, if another ring, or pages of one, could not be made; 0 */
+    _Atomic uint32_t counted;   /* how many of the rows of struct pyusdt_counts are used: */
+    _Atomic uint32_t countable; /* their words of places 1 to this have pages */
     uint16_t counted_probe[PYUSDT_COUNT_ROWS]; /* the probe of each row */
     uint32_t unused[12];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
@@ -241,7 +241,7 @@ struct pyusdt_counts {
  */
 struct pyusdt_flight_info { /* T */
     uint64_t begun;         /* ns of the clock of the events */
-    uint64_t wall;          /* what to add for the time since 1970, ns */
+    uint64_t wall;          /* the difference to the time since 1970, ns */
     uint32_t order;         /* PYUSDT_FLIGHT_ORDER, as its maker's machine writes it */
     uint32_t uid;
     char host[64];
@@ -260,7 +260,7 @@ struct pyusdt_flight_info { /* T */
 
 struct pyusdt_ring_event {
     uint32_t size; /* of the whole event, a multiple of 8 */
-    /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no
+    /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: its code location, 0: the probe has no
      * places */
     uint32_t probe;
     uint64_t time;
@@ -313,7 +313,7 @@ struct pyusdt_ring_capture {
 #define PYUSDT_SPILL_MAX \
     (64ull << 20) /* bytes of rings up to which one more is made because all are full */
 #define PYUSDT_RING_START 16384ull          /* bytes of a ring's pages at first, */
-#define PYUSDT_RING_STEP_MAX (256ull << 10) /* and the most that come at once */
+#define PYUSDT_RING_STEP_MAX (256ull << 10) /* and the largest step */
 
 _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");

@@ -19,7 +19,7 @@
 #define PATH 4096u
 #define TEXT 4096u /* bytes of a file that are read; memory.stat has its counts of caches in them */
 
-/* A version of the memory controller: where it is mounted, and what its files are called. */
+/* A version of the memory controller: its mount point, and the names of its files. */
 struct controller {
     const char *mount;
     const char *limits[2];
@@ -102,7 +102,7 @@ static bool read_number(const struct controller *controller, const char *cgroup,
     return end != text; /* "max" is none */
 }
 
-/* Half of what the cgroup has of files: the kernel takes that back before it ends a process. */
+/* Half of the cgroup's file pages: the kernel reclaims them before it ends a process. */
 static uint64_t find_reclaimable(const struct controller *controller, const char *cgroup)
 {
     char path[PATH + 64], text[TEXT];
@@ -118,8 +118,8 @@ static uint64_t find_reclaimable(const struct controller *controller, const char
     return sum / 2;
 }
 
-/* One cgroup's limits. A read of memory.stat adds up counts of all processors: it is left out
- * where there is room enough without. */
+/* One cgroup's limits. A read of memory.stat adds up counts of all processors, so it is skipped if
+ * there is room enough without. */
 static int call_with_cgroup(const struct controller *controller, const char *cgroup,
                             pyusdt_os_limit_fn *fn, void *arg)
 {
@@ -140,8 +140,8 @@ static int call_with_cgroup(const struct controller *controller, const char *cgr
     return fn(arg, least, left < least ? left : least);
 }
 
-/* From the process's own cgroup up to the mount, which is a container's own where it has the
- * files of one. */
+/* From the process's own cgroup up to the mount, which is a container's own if it has the files of
+ * one. */
 static int call_with_cgroups(pyusdt_os_limit_fn *fn, void *arg)
 {
     char text[TEXT], path[PATH];

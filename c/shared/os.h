@@ -42,8 +42,8 @@ uint32_t pyusdt_os_tid(void);
 /* Has a thread of this process ended? false if that cannot be found out. */
 bool pyusdt_os_has_thread_ended(uint32_t tid);
 
-/* Where the kernel writes it each time that the thread has been moved; the C library asks it to,
- * from glibc 2.35 on. Else -1. */
+/* The address at which the kernel writes it each time that the thread has been moved; the C library
+ * asks it to, from glibc 2.35 on. Else -1. */
 static inline int pyusdt_os_rseq_cpu(void)
 {
 #if defined(__GLIBC__) && defined(__has_builtin)
@@ -54,8 +54,7 @@ static inline int pyusdt_os_rseq_cpu(void)
     } *rseq_area; /* the first words of the kernel's struct rseq */
     if (&__rseq_offset) {
         rseq_area = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
-        return *(volatile int *)&rseq_area
-                    ->cpu_id; /* where the kernel was not asked: less than 0 */
+        return *(volatile int *)&rseq_area->cpu_id; /* if the kernel was not asked: less than 0 */
     }
 #endif
 #endif
@@ -146,10 +145,10 @@ struct pyusdt_os_process {
     bool ended; /* a zombie: it has run its last instruction */
 };
 
-/* pid 0: the caller. 0, -ESRCH, or -errno where the system does not say. */
+/* pid 0: the caller. 0, -ESRCH, or -errno if the system does not know. */
 int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process);
 
-/* Whether anything can be found out about processes at all: not where Linux has no /proc. */
+/* Whether anything can be found out about processes at all: not if Linux has no /proc. */
 bool pyusdt_os_has_process_info(void);
 
 /* A number that identifies the pid namespace; 0 if the system has only one. */
@@ -205,15 +204,15 @@ bool pyusdt_os_drop_rights_like_main_thread(void);
 
 /* ---- memory and files ---- */
 
-/* From now on a forked or cloned child finds zeros in these pages. false: it finds what its
- * parent had. */
+/* From now on a forked or cloned child finds zeros in these pages. false: it finds its parent's
+ * contents. */
 bool pyusdt_os_wipe_on_fork(void *at, size_t size);
 
 /* Gives pages of a shared mapping back to the system, though their file may be mapped elsewhere.
  * They read as zeros. */
 void pyusdt_os_discard(void *at, size_t size);
 
-/* The same of a whole file, where the system can do it. */
+/* The same for a whole file, if the system can do it. */
 void pyusdt_os_discard_file(int fd, uint64_t size);
 
 /* 0, or -EFBIG: the process may not make a file of this length (RLIMIT_FSIZE). The system call

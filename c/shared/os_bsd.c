@@ -20,7 +20,7 @@ bool pyusdt_os_has_process_info(void)
     return true;
 }
 
-/* Of jails, the host sees the processes under the same numbers. */
+/* The host sees the processes of jails under the same numbers. */
 uint64_t pyusdt_os_pidns(void)
 {
     return 0;
@@ -31,7 +31,7 @@ void pyusdt_os_program_name(char *name, size_t size)
     snprintf(name, size, "%s", getprogname());
 }
 
-/* Private memory in its place: the file's pages go when nobody maps them any more. */
+/* Private memory in its place: the file's pages are freed when no process maps them any more. */
 void pyusdt_os_discard(void *at, size_t size)
 {
     mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);

@@ -168,8 +168,8 @@ void pyusdt_os_program_name(char *name, size_t size)
     name[length > 0 ? length - 1 : 0] = '\0'; /* in the place of its newline */
 }
 
-/* The capabilities in force of the calling thread: what they were, and what they become where
- * that is not NULL. */
+/* The capabilities in force of the calling thread: the former ones, and the new ones if not NULL.
+ */
 static bool swap_capabilities(uint32_t previous[2], const uint32_t wanted[2])
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};

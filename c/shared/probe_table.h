@@ -1,7 +1,8 @@
 /*
  * The probe table of a control file, and which of its probes match a description.
  *
- * The target uses it on its own table, the tracer on a copy that pyusdt_table_check() has accepted.
+ * The target uses it on its own table, the tracer on a copy that pyusdt_probe_table_check() has
+ * accepted.
  */
 #ifndef PYUSDT_PROBE_TABLE_H
 #define PYUSDT_PROBE_TABLE_H
@@ -19,7 +20,7 @@ struct pyusdt_probe_table {
     uint32_t pid;
 };
 
-/* 0, or -EINVAL where an offset, a count or a missing NUL would lead out of the table. */
+/* 0, or -EINVAL if an offset, a count or a missing NUL would lead out of the table. */
 int pyusdt_probe_table_check(const struct pyusdt_probe_table *table);
 
 /* Calls fn for every probe that the want matches, one with places whatever module and function

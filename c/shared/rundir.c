@@ -141,7 +141,7 @@ int pyusdt_rundir_open(const char *path, struct pyusdt_error *error)
     return r;
 }
 
-/* Where no environment names it, everybody can make what has its name before its user does. */
+/* If no environment names it, every user can make a directory of its name first. */
 int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
 {
     int dir, r = choose_path(path, size);

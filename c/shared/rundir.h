@@ -18,14 +18,15 @@
 #define PYUSDT_PATH_SIZE 512
 #define PYUSDT_NAME_SIZE 128
 
-/* What names a core: one process may hold several, one after the other have the same pid. */
+/* Identifies a core: one process may hold several, and several in succession may have the same pid.
+ */
 struct pyusdt_identity {
     uint32_t pid;
     uint32_t instance;
     uint64_t starttime;
 };
 
-/* What a name in the run directory says. */
+/* The parts of a name in the run directory. */
 enum pyusdt_file {
     PYUSDT_FILE_OTHER,
     PYUSDT_FILE_SESSION,
@@ -46,7 +47,7 @@ struct pyusdt_name {
 void pyusdt_name_format(const struct pyusdt_name *name, char *text);
 void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 
-/* What the name of a user's own directory begins with; the uid follows. */
+/* The beginning of the name of a user's own directory; the uid follows. */
 #define PYUSDT_RUNDIR_PREFIX "pyusdt-"
 
 /* A directory's mtime distinguishes two changes if they are this far apart. */
@@ -71,8 +72,8 @@ int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
  * message. */
 int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt_error *error);
 
-/* Opens a name in the directory, or unlinks it, as the directory's owner. It follows no link and does
- * not wait. fd or -errno. */
+/* Opens a name in the directory, or unlinks it, as the directory's owner. It follows no link and
+ * does not wait. fd or -errno. */
 int pyusdt_rundir_open_in(int dir, const char *name, int flags, unsigned mode);
 void pyusdt_rundir_unlink(int dir, const char *name);
 
@@ -91,7 +92,7 @@ int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 /* Bytes of all ring files of a session. */
 uint64_t pyusdt_rundir_ring_bytes(int dir, uint64_t generation);
 
-/* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is
+/* The time at which the process (pid 0: the caller) was started, in the system's unit; 0 if
  * unknown. 0 or -errno. */
 int pyusdt_read_starttime(uint32_t pid, uint64_t *starttime);
 

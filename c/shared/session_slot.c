@@ -103,7 +103,7 @@ bool pyusdt_session_is_alive(int dir, uint32_t slot, uint64_t generation)
     if (is_of_other_layout(fd))
         alive = true; /* its files are touched by its layout only */
     else if (read_header(fd, &header) && header.generation == generation)
-        alive = flock(fd, LOCK_SH | LOCK_NB) != 0 /* closing fd gives back what we got */
+        alive = flock(fd, LOCK_SH | LOCK_NB) != 0 /* closing fd releases everything */
                 || pyusdt_session_is_kept(&header);
     close(fd);
     return alive;

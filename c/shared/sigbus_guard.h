@@ -19,11 +19,11 @@
  * is replaced. NULL: errno. */
 void *pyusdt_guard_map(void *at, size_t size, int protection, int fd);
 
-/* A ring's address range: size bytes of the file twice in a row, so that what wraps is
+/* A ring's address range: size bytes of the file twice in a row, so that wrapped events are
  * contiguous. */
 void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_t offset);
 
-/* Address space alone, to be replaced later. */
+/* Address space only, to be replaced later. */
 void *pyusdt_guard_reserve(size_t size);
 
 /* munmap(). */

@@ -3,8 +3,8 @@
  * paths.
  *
  * - A page is allocated before an event can be written to it.
- * - The caller holds the lock, with two exceptions: pyusdt_slot_grow() takes it, and the caller of
- *   pyusdt_ring_grow() holds the ring.
+ * - The caller holds the lock, with two exceptions: pyusdt_slot_add_ring() takes it, and the caller
+ *   of pyusdt_ring_add_pages() holds the ring.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -28,7 +28,9 @@
 #define WAYS 4u
 /* of code; behind the first half those that are no file's become one with their neighbours */
 #define RANGES 8192u
-#define TEXTS (512u << 10) /* bytes of the names of their files; what finds no room is no file's */
+#define TEXTS \
+    (512u \
+     << 10) /* bytes of the names of their files; code whose file name does not fit has no file */
 /* entries of /proc/self/maps, whose reading takes some 60 ms; mappings behind them are unknown */
 #define LINES 131072u
 #define PART_BITS 20 /* of a file that is a place */
@@ -39,8 +41,8 @@
 
 /* ---- the code that is mapped ---- */
 
-/* Ascending, and read by everybody: they are what they were while `version` is even and the
- * same. */
+/* Ascending, and read by all threads: a reader's copy is valid if `version` is even and has not
+ * changed. */
 static _Atomic uint32_t version, nranges;
 static _Atomic uint64_t starts[RANGES], ends[RANGES];
 static _Atomic uint64_t reread_at; /* when to read again */

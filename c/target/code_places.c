@@ -21,7 +21,8 @@
 #include "shared/os.h"
 #include "target/spare_stack.h"
 
-#define STEP 65536u /* bytes of pages that a file gets at once, for places and for their strings */
+#define STEP \
+    65536u /* bytes of pages that a file gets in one step, for locations and for their strings */
 #define INDEX_START 1024u /* entries of an index at first */
 
 uint32_t pyusdt_places_word, pyusdt_places_count;
@@ -39,7 +40,7 @@ void pyusdt_copy_truncated(char *to, size_t size, const char *from)
     to[length] = '\0';
 }
 
-/* ---- finding what is there already ---- */
+/* ---- finding existing locations ---- */
 
 /* Open addressing: of each entry its hash, and a number that is not 0; never more than half
  * full. */
@@ -82,7 +83,7 @@ static uint32_t hash_place(const struct pyusdt_ctl_place *place)
     return hash ^ hash >> 15;
 }
 
-/* Where the entry is, or where it belongs: `number` is 0 there. */
+/* Finds the entry, or its place: `number` is 0 there. */
 static struct entry *find_entry(const struct index *index, uint32_t hash,
                                 bool (*same)(uint32_t number, const void *key), const void *key)
 {
@@ -274,7 +275,7 @@ static struct entry *find_string(const char *string)
                    : NULL;
 }
 
-/* Where it is in the table, behind all others if it is new. */
+/* Its index in the table, behind all others if it is new. */
 static uint32_t add_string(const char *string)
 {
     struct entry *entry = find_string(string);

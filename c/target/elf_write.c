@@ -46,7 +46,7 @@ const struct pyusdt_elf_machine pyusdt_elf_aarch64 = {
     .registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
 };
 
-/* The instruction that ends the last site where it is the first byte of the next 32. */
+/* The last site's final instruction, if it is the first byte of the next 32. */
 #define X86_RET 0xc3
 
 const struct pyusdt_elf_machine *pyusdt_elf_native(void)
@@ -105,7 +105,7 @@ struct writer {
     uint8_t *data;
     size_t size, room;
     bool failed; /* no memory: everything after it does nothing */
-    /* what an address of the writable segment is beyond its offset in the file */
+    /* the difference of address and offset in the writable segment */
     uint64_t address_shift;
     Elf64_Shdr section[SECTIONS];
 };
@@ -339,7 +339,7 @@ static void put_section_names(struct writer *w)
     }
 }
 
-/* ---- what is known only at the end ---- */
+/* ---- values that are known only at the end ---- */
 
 static void fill_symbols(struct writer *w, size_t sites, size_t semaphores)
 {

@@ -20,15 +20,15 @@
 /* The layout of a processor's sites, the same as in sites_x86_64.h and sites_aarch64.h. */
 struct pyusdt_elf_machine {
     uint16_t number;  /* e_machine */
-    uint16_t site;    /* of the 32 bytes of a site: where the nop is, which the note names */
-    uint16_t entry;   /* and where the function begins */
+    uint16_t site;    /* the offset of the nop, which the note names, in the 32 bytes of a site */
+    uint16_t entry;   /* and the offset of the function */
     uint8_t code[32]; /* one site */
     const char *registers[PYUSDT_MAX_ARGS]; /* of the arguments, as the note writes them */
 };
 
 extern const struct pyusdt_elf_machine pyusdt_elf_x86_64, pyusdt_elf_aarch64;
 
-/* The one that this is compiled for, or NULL: then there are no objects. */
+/* The processor that this is compiled for, or NULL: then there are no objects. */
 const struct pyusdt_elf_machine *pyusdt_elf_native(void);
 
 #define PYUSDT_ELF_STRIDE 32                               /* from one function to the next */

@@ -2,7 +2,7 @@
  * Encodes one event (struct pyusdt_ring_event in layout.h) in one pass, at the place where it is
  * published.
  *
- * - At most pyusdt_event_most() bytes are written, and nothing behind the event.
+ * - At most pyusdt_event_max_size() bytes are written, and nothing behind the event.
  */
 #ifndef PYUSDT_ENCODE_H
 #define PYUSDT_ENCODE_H
@@ -37,7 +37,7 @@ static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_d
     const uint32_t first = args->natives < args->nframes ? args->natives : args->nframes,
                    others = args->nframes - first;
     const bool cut =
-        others == 1 && args->frame[first] == PYUSDT_FRAME_MORE; /* there are native ones alone */
+        others == 1 && args->frame[first] == PYUSDT_FRAME_MORE; /* there are only native ones */
     struct pyusdt_stack_parts parts = {demand->natives ? first : 0, cut ? 0 : others, first, false};
 
     if (parts.others > demand->frames) {
@@ -51,7 +51,7 @@ static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_d
     return parts;
 }
 
-/* Not part of what is made of an event without a stack. */
+/* Apart from the encoding of an event without a stack. */
 static __attribute__((noinline, unused)) uint32_t
 pyusdt_captured_stack_size(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
@@ -94,7 +94,7 @@ static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uin
     return (size + 7) & ~7u;
 }
 
-/* Returns what lies behind it. Most strings are shorter than a call of memcpy() is long. */
+/* Returns the address behind it. Most strings are shorter than a call of memcpy() is long. */
 static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const uint8_t *from,
                                             uint64_t length)
 {
@@ -111,7 +111,7 @@ static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const u
         return to + 4;
     }
     memset(to + (length & ~3ull), 0,
-           4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
+           4); /* the NUL and the padding: the string's last bytes overwrite their part */
     if (length > 16) {
         memcpy(to, from, length);
     } else if (length >= 8) {
@@ -136,8 +136,8 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64
         memcpy(to, &value[__builtin_ctz(args)], 8);
 }
 
-/* As many frames as the session wants, behind which one more word says that there are others.
- * Returns what lies behind it. */
+/* Writes as many frames as the session wants; one more word says that frames are missing. Returns
+ * the address behind it. */
 static __attribute__((noinline, unused)) uint8_t *
 pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
@@ -160,7 +160,7 @@ pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struc
     return to + 4;
 }
 
-/* Writes an event where it belongs: all but its time. Returns its size. */
+/* Writes an event in place, except its time. Returns its size. */
 static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(
     struct pyusdt_ring_event *event, uint32_t probe, uint32_t tid,
     const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)

@@ -5,8 +5,8 @@
  * bytes, k, m or g). The file is <pid>-<starttime>-<instance>.flight in the run directory
  * (layout.h).
  *
- * - The file lies in memory, or there is none. At most KEPT files of dead processes remain beside a
- *   new one.
+ * - The file lies in memory, or there is none. At most KEPT_FILES files of dead processes remain
+ *   beside a new one.
  * - A ring has SIZE bytes, and there are as many rings as threads that fire at the same time. None
  *   of the last SIZE bytes of all events is missing, because each ring holds fewer bytes that are
  *   younger.
@@ -28,7 +28,7 @@
 #define KEPT_FILES 7    /* and the new one: eight */
 #define REMOVALS_MAX 64 /* immediately; the next process continues */
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 /* 1, and the size of a ring, which is a power of two; 0: not wanted; -EINVAL: unreadable. */
 static int read_ring_size(uint64_t *ring)
@@ -205,7 +205,7 @@ int pyusdt_flight_make_ring(int dir, uint32_t k)
     struct pyusdt_ring *ring = &slot->ring[k];
     uint64_t at = PYUSDT_FLIGHT_RINGS + k * slot->size;
     int fd, r = k > 0 ? pyusdt_head_room_reserve(dir, slot->size)
-                      : 0; /* the first is what the program's user asked for */
+                      : 0; /* the first one comes from the program's user */
 
     if (r == 0)
         r = pyusdt_head_room_check_addresses(2 * slot->size);
@@ -287,7 +287,7 @@ int pyusdt_flight_start(int dir)
     return pyusdt_core.flight ? resume_recorder() : start_recorder(dir, ring_size);
 }
 
-/* What there is no room for is not recorded: its demand stays 0. */
+/* A probe without room is not recorded: its demand stays 0. */
 void pyusdt_flight_add_probes(uint32_t first)
 {
     int dir = pyusdt_core.flight ? pyusdt_rundir_open(pyusdt_core.rundir, NULL) : -1;

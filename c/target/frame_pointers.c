@@ -55,8 +55,8 @@ static uintptr_t find_arguments(void)
     return at;
 }
 
-/* Where a thread's stack ends: what is its own lies above. The first thread's ends where the
- * kernel has put its arguments. */
+/* The end of a thread's stack; its own data lie above. The first thread's ends at the arguments
+ * that the kernel has put there. */
 static uintptr_t find_stack_end(uintptr_t from, uintptr_t *kind)
 {
     uintptr_t is_thread_stack;
@@ -80,9 +80,9 @@ static bool is_readable(uintptr_t page)
     return readable;
 }
 
-/* Whether all from `from` to `end` is the thread's own stack. It is not, if what can be read
+/* Whether everything from `from` to `end` is the thread's own stack. It is not, if readable memory
  * below `end` ends before. The first thread's own data lie far from its stack, between other
- * memory: what is below them is never its stack. */
+ * memory, so memory below them is never its stack. */
 static bool is_on_thread_stack(uintptr_t from, uintptr_t end, uintptr_t kind)
 {
     uintptr_t cached, first;

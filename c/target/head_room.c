@@ -21,12 +21,12 @@
 #define FAR_LIMIT (1ull << 30) /* a limit that is farther away leaves room for every program */
 #define GRANT (16ull << 20)    /* bytes */
 #define FREE_FILES \
-    (16ull << 20) /* what stays free of a file system at least, if an eighth of it is not less; */
+    (16ull << 20) /* the least free space of a file system, unless an eighth of it is more; */
 /* and of a process's memory or addresses, of which others' buffers are not known: a quarter */
 #define FREE_MEMORY (64ull << 20)
 
 struct request {
-    uint64_t more, used; /* bytes that are asked for, and that our buffers have already */
+    uint64_t more, used; /* requested bytes, and bytes that our buffers have already */
     bool all_far;        /* all limits are */
 };
 

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What is done at a place that is new to the session, or that its row is: PYUSDT_HOW_…. */
+/* The decision for a place that is new to the session, or in a new row: PYUSDT_HOW_…. */
 uint8_t pyusdt_count_decide(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
     __attribute__((noinline, cold));
 

@@ -84,7 +84,7 @@ bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t prob
     return any && !patterns->all;
 }
 
-/* Of these sessions those that want it, or are not served. Under the lock. */
+/* The sessions among these that want it, or are not served. Under the lock. */
 static uint64_t find_sessions(uint64_t sessions, uint32_t probe, const char *module,
                               const char *function)
 {
@@ -162,8 +162,8 @@ static uint32_t edit_distance(const char *one, uint32_t n, const char *other, ui
     return rows[n % 3][m];
 }
 
-/* Whether the name is another than was asked for, and one that was meant: nearly the same, or
- * the same within a class. */
+/* Whether the name differs from the requested one, but is probably meant: nearly the same, or the
+ * same within a class. */
 static bool is_near(const char *asked, const char *name)
 {
     const char *dot = strrchr(name, '.');

@@ -29,7 +29,7 @@
 
 static const uint16_t no_semaphore;
 
-/* Where the sites and the semaphores are in memory. */
+/* The addresses of the sites and the semaphores in memory. */
 struct loaded {
     char *sites;
     uint16_t *semaphores;
@@ -82,13 +82,13 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
                                        .signature = signature};
     for (unsigned i = 0; i < probe->nargs; i++)
         if (probe->type[i] == PYUSDT_STRING ||
-            probe->type[i] == PYUSDT_TERM) /* what has a length */
+            probe->type[i] == PYUSDT_TERM) /* parts with a length */
             desc->strings |= 1u << i;
 }
 
-/* The slow path that a firing thread is on may be longer than pyusdt_publish_more() waits for,
- * on a busy machine: a probe that is not in the table then would be in none for ever. Seconds in
- * all, but none where this thread itself is on it. */
+/* The slow path of a firing thread may take longer than pyusdt_publish_more() waits, on a busy
+ * machine, and the probe would then never get into a table. Seconds in all, but none if this thread
+ * itself is on that path. */
 static int publish_with_retries(const struct pyusdt_probe_desc *table, unsigned n)
 {
     int r = -EBUSY;
@@ -124,7 +124,7 @@ static int publish_probes(const char *provider, const char *path,
     return r;
 }
 
-/* ---- what there is already ---- */
+/* ---- existing providers ---- */
 
 /* One probe that was made.  Never freed, never changed. */
 struct defined {
@@ -206,7 +206,7 @@ static int refuse_other_arguments(const struct defined *defined,
         pyusdt_signature(given, wanted));
 }
 
-/* How many of the probes there are; -EEXIST where one has other types or names. */
+/* The number of these probes that exist; -EEXIST if one has other types or names. */
 static int count_defined(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                          struct pyusdt_error *why)
 {
@@ -237,7 +237,7 @@ static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loade
                                                   machine->entry);
 }
 
-/* What it was made with, in memory of its own. */
+/* A copy of its definition, in memory of its own. */
 static void copy_definition(struct defined *defined, const struct pyusdt_probe_def *probe)
 {
     snprintf(defined->name, sizeof defined->name, "%s", probe->name);
@@ -258,7 +258,7 @@ static int make_sites(const char *provider, const struct pyusdt_probe_def *probe
 {
     const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
     struct pyusdt_elf elf;
-    /* Where there are no objects, the names and types are checked all the same. */
+    /* Without objects, the names and types are checked all the same. */
     int r =
         pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
 
@@ -300,7 +300,7 @@ static int make_probes(const char *provider, const struct pyusdt_probe_def *prob
     return 0;
 }
 
-/* Those that are missing, in an object of their own. */
+/* The missing ones, in an object of their own. */
 static int make_missing(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                         struct pyusdt_error *why)
 {

@@ -15,18 +15,18 @@
 #include "shared/error.h"
 #include "shared/os.h"
 
-#define OBJECT_NAME 96 /* provider, id, ".so", and what is added while it is written */
+#define OBJECT_NAME 96 /* provider, id, ".so", and an ending while it is written */
 #define TEMPORARY_TRIES 100
 
-/* Also where only the effective user is another: a program that was started so has the right
- * ones in its environment, one that has changed since may not. */
+/* Also if only the effective user differs: a program that was started that way has the right ones
+ * in its environment, a program that has changed its user since may not. */
 static bool is_privileged(void)
 {
     return pyusdt_os_is_secure_exec() || geteuid() != getuid() || getegid() != getgid();
 }
 
-/* Where the cache is to be; base: how much of the path has to be there: a home that is not is
- * not made for the cache's sake. */
+/* The location of the cache. base: the length of the part of the path that must exist: a missing
+ * home is not made for the cache. */
 static int choose_path(char *path, size_t size, size_t *base)
 {
     const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
@@ -79,7 +79,7 @@ static int check_path(const char *path, size_t length, struct pyusdt_error *erro
     return 0;
 }
 
-/* How much of a path is there; real: where that leads. */
+/* The length of the existing part of a path; real: its resolved path. */
 static size_t find_existing_part(const char *path, char *real)
 {
     char part[PATH_MAX];

@@ -25,7 +25,7 @@
 #define REMOVALS_MAX 64
 
 static uint64_t no_words[PYUSDT_MAX_PROBES]; /* never written: costs no memory */
-/* filled where they are needed only, as far as there are probes */
+/* filled only when they are needed, for the existing probes */
 static uint64_t all_words[PYUSDT_MAX_PROBES];
 
 uint64_t *pyusdt_enabled_words = no_words;
@@ -33,9 +33,9 @@ struct pyusdt_core pyusdt_core;
 
 /* ---- the lock of the slow paths ---- */
 
-/* Waits a little for another thread; not at all for the thread that it interrupted as a signal
- * handler. Until it is given back pthread_cancel() waits, too: nearly all that is done under the
- * lock is a cancellation point. */
+/* Waits a little for another thread, but not for the thread that it interrupted as a signal
+ * handler. pthread_cancel() waits until the lock is released, too: nearly everything that is done
+ * under the lock is a cancellation point. */
 bool pyusdt_core_lock(bool firing)
 {
     const struct timespec pause = {0, 100000};
@@ -240,13 +240,13 @@ static void count_fork(void)
         atomic_fetch_add(&pyusdt_core.ctl->forked, 1);
 }
 
-/* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the
- * first firing. */
+/* Runs in the child of fork(). Cheap, since most children exec immediately: publishing waits for
+ * the first firing. */
 static void after_fork_in_child(void)
 {
     uint32_t n = atomic_load(&pyusdt_core.nprobes);
 
-    atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
+    atomic_store(&pyusdt_core.family->alive, 0); /* if the kernel does not wipe pages */
     atomic_store(&pyusdt_core.family->lock, 0);
     atomic_store(&pyusdt_core.family->republish_at, 0);
     pyusdt_core.epoch++;
@@ -273,7 +273,7 @@ static void forget_parent(void)
             pyusdt_area_unmap_ring(&slot->ring[k]);
         memset(slot, 0, sizeof *slot);
         slot->patterns = patterns; /* for their memory */
-        slot->counting = counting; /* and what is to be forgotten in it */
+        slot->counting = counting; /* and the parts of it to forget */
         atomic_store(&slot->demand, demand);
     }
     pyusdt_flight_close();
@@ -313,8 +313,8 @@ void pyusdt_core_publish_child(void)
         pyusdt_spare_stack_call_locked(false, publish_forked_locked, &first);
 }
 
-/* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1:
- * none is left. */
+/* One of these sessions that wants the probe, of its parent and of its children: its slot; -1: none
+ * is left. */
 static int next_parent_session(unsigned probe, uint64_t *sessions)
 {
     if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) ||

@@ -119,8 +119,8 @@ static SLOW int acquire_any_ring(struct pyusdt_slot *slot, unsigned number,
 
 /* ---- writing an event ---- */
 
-/* The head may go over what was read, and as far as there are pages: a skip's, too, has to fit
- * behind it. */
+/* The head may move over everything that was read, and as far as there are pages: a skip must also
+ * fit behind it. */
 static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
 {
     uint64_t read = ring->tail + ring_size;
@@ -147,14 +147,13 @@ static bool skip_to_start(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t
     return true;
 }
 
-/* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes
- * sense. */
+/* Whether size bytes fit behind the head. The tracer's tail is used only if it is plausible. */
 static SLOW bool refresh_room(struct pyusdt_slot *slot, struct pyusdt_ring *ring,
                               const struct pyusdt_line *line, uint32_t size)
 {
     uint64_t tail = atomic_load_explicit(&line->tail, memory_order_acquire);
 
-    if (tail - ring->tail > ring->head - ring->tail) /* not in [what was seen last, head] */
+    if (tail - ring->tail > ring->head - ring->tail) /* not in [the last valid value, head] */
         return false;
     ring->tail = tail;
     if (ring->head + size - tail > slot->size)
@@ -165,9 +164,9 @@ static SLOW bool refresh_room(struct pyusdt_slot *slot, struct pyusdt_ring *ring
     return ring->head + size <= ring->end || skip_to_start(ring, slot->size, size);
 }
 
-/* The flight recorder's ring, where the oldest events make room: nothing below the tail is
- * believed, so it moves before they are overwritten. Their sizes lie in shared memory: where one
- * makes no sense, all are given up. */
+/* The flight recorder's ring, where the oldest events make room. The tail moves before they are
+ * overwritten, since events below it are ignored. Their sizes lie in shared memory: if one is
+ * implausible, all are given up. */
 static inline void overwrite_oldest(struct pyusdt_ring *ring, struct pyusdt_line *line,
                                     uint64_t ring_size, uint32_t size)
 {
@@ -212,8 +211,8 @@ static inline struct ring_lock make_ring_lock(struct pyusdt_slot *slot, struct p
     return (struct ring_lock){slot, area, line, ring, tid};
 }
 
-/* For what is rarely called with it: of one that is handed on as a whole the compiler keeps no
- * part in a register. */
+/* For calls that are rare: the compiler keeps no part of a struct in a register whose address is
+ * passed on. */
 static inline struct ring_lock copy_ring_lock(const struct ring_lock *ring_lock)
 {
     return (struct ring_lock){ring_lock->slot, ring_lock->area, ring_lock->line, ring_lock->ring,
@@ -225,8 +224,8 @@ static SLOW void count_drop(struct pyusdt_area *area, unsigned probe)
     atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
 }
 
-/* Where most events are short, what the longest of them needs is nearly always free: only else
- * this one is measured. */
+/* Most events are short, and the room for the longest possible one is nearly always free. Only
+ * otherwise this one is measured. */
 static inline bool reserve_space(const struct ring_lock *ring_lock,
                                  const struct pyusdt_demand *demand, uint32_t mask,
                                  const struct pyusdt_args *args, bool overwrite)
@@ -263,7 +262,7 @@ static inline struct pyusdt_ring_event *event_at_head(const struct ring_lock *ri
     return (void *)(ring_lock->ring->data + (ring_lock->ring->head & (ring_lock->slot->size - 1)));
 }
 
-/* The holder of a ring writes one event. Returns what time it is; 0: the ring is full. */
+/* The holder of a ring writes one event. Returns its time; 0: the ring is full. */
 static inline __attribute__((always_inline)) uint64_t write_event(const struct ring_lock *ring_lock,
                                                                   unsigned probe, uint32_t place,
                                                                   const struct pyusdt_args *args,
@@ -346,9 +345,9 @@ static inline uint64_t write_to_other_ring(const struct ring_lock *full, unsigne
     return time;
 }
 
-/* The thread's ring is full. It is held meanwhile, so that the session does not change under us.
- * Where no ring has room, events are dropped at once for a while, as fast as they were written.
- * Returns what time it is. */
+/* The thread's ring is full. The thread holds it meanwhile, so that the session does not change. If
+ * no ring has room, events are dropped without trying for a while, as fast as they were written.
+ * Returns the time. */
 static SLOW uint64_t write_elsewhere_or_drop(struct ring_lock full, unsigned number, unsigned probe,
                                              uint32_t place, const struct pyusdt_args *args)
 {
@@ -479,7 +478,7 @@ void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
         write_to_flight_recorder(probe, 0, args);
 }
 
-/* What a session that is served wants of the probe. */
+/* The demand of a served session for the probe. */
 static inline const struct pyusdt_demand *find_demand(const struct pyusdt_slot *slot,
                                                       unsigned probe)
 {
@@ -646,8 +645,8 @@ static SLOW uint32_t finish_bare(enum pyusdt_counted counted, unsigned number, u
     return write_bare_to_session(number, find_slot(number), wanted, probe, place);
 }
 
-/* To one session. What is wanted by it, where it is left. Whatever it calls it calls last, so
- * the usual way keeps no registers. */
+/* To one session, by its demand, if it is left. All its calls are tail calls, so the usual path
+ * saves no registers. */
 static inline uint32_t fire_bare_to_session(unsigned number, unsigned probe, uint32_t place)
 {
     struct pyusdt_slot *slot = find_slot(number);
@@ -703,7 +702,7 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 
 pyusdt_stack_fn *pyusdt_stack_taker;
 
-/* What these sessions want, each of which gets as much of it as it wants itself. */
+/* The demand of these sessions. Each gets only its own part of it. */
 struct stack_demand {
     uint32_t frames;
     bool natives;

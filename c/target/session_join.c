@@ -54,8 +54,8 @@ static int open_session_file(int dir, unsigned number, struct session_file *file
     return -ENOENT;
 }
 
-/* A tracer that takes the slot over rewrites the file: what was read is good if the generation
- * still is the same. */
+/* A tracer that takes over the slot rewrites the file: the copy is valid if the generation is still
+ * the same. */
 static bool is_session_file_unchanged(const struct session_file *file)
 {
     struct pyusdt_session_header now;
@@ -126,7 +126,7 @@ static int mark_found(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *d
     return *(uint32_t *)arg = 1;
 }
 
-/* Whether it wants what forked children fire: probes of processes of any number. */
+/* Whether it wants events of forked children: probes of processes of any number. */
 static uint32_t wants_children(const struct session_file *file)
 {
     uint32_t wants = 0;
@@ -146,8 +146,8 @@ static int join_session(void *arg, const char *text, const struct pyusdt_name *n
     (void)text;
     if (name->kind != PYUSDT_FILE_SESSION || open_session_file(dir, number, &file) != 0)
         return 0;
-    /* Without the flock: only where the session, or another in its place, has not attached us
-     * already. */
+    /* Without the flock: only if the session, or another in its place, has not attached us already.
+ */
     if (admits_this_process(&file.header) &&
         pyusdt_session_is_alive(dir, number, file.header.generation) &&
         atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody,
@@ -172,7 +172,7 @@ struct demand_build {
     struct pyusdt_demand *demand;
     struct pyusdt_slot *of; /* NULL: the flight recorder's, which wants everything */
     const struct pyusdt_want *want;
-    uint32_t first; /* those before are left alone */
+    uint32_t first; /* the earlier ones stay */
     unsigned slot;  /* for enable_new_probe() */
 };
 
@@ -181,7 +181,7 @@ static void begin_want(void *arg, const struct pyusdt_want *want)
     ((struct demand_build *)arg)->want = want;
 }
 
-/* As many frames as any of its wants says. Returns what it adds to the mask. */
+/* As many frames as the largest of its wants. Returns its part of the mask. */
 static uint32_t add_stack_demand(struct pyusdt_demand *demand, uint32_t frames)
 {
     if ((frames & ~PYUSDT_WANT_NATIVES) == 0)
@@ -394,7 +394,7 @@ static void check_tracer(void *arg)
         close(dir);
 }
 
-/* Called by producers when next_check is past. One of them does the work, the others go on. */
+/* Called by producers when next_check is past. One of them does the work, the others continue. */
 void pyusdt_slot_check_tracer(unsigned number, uint64_t now)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
@@ -469,7 +469,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     return r;
 }
 
-/* What slot_open() does once it has the lock. */
+/* The part of slot_open() under the lock. */
 static int serve_session(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
 {
     int dir = pyusdt_core_open_rundir(), r;

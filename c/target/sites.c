@@ -107,7 +107,7 @@ __asm__(
     "  .cfi_endproc\n"
     "  .size pyusdt_site_hit, . - pyusdt_site_hit\n"
 
-    /* What the one before runs into. */
+    /* The previous function ends here. */
     "  .globl pyusdt_site_call\n"
     "  .hidden pyusdt_site_call\n"
     "  .type pyusdt_site_call, %function\n"

@@ -27,7 +27,7 @@
     "pyusdt_sites:\n"
 
 #define PYUSDT_SITE_BODY \
-    "  hint #34\n" /* bti c, a nop where the processor does not know it */ \
+    "  hint #34\n" /* bti c, a nop on a processor that does not know it */ \
     "990:\n" \
     "  nop\n" \
     "  ret\n"

@@ -46,7 +46,7 @@
     "  .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"                               /* nopl 0(%rax,%rax) */ \
     "  ret\n"
 
-/* The ret is followed by what fills up to the next entry. */
+/* The ret is followed by padding up to the next entry. */
 #define PYUSDT_SITE_FILL "  .skip 11, 0xcc\n"
 
 /* pyusdt_site_hit(edi = probe, rsi = values) finds the site's entry, then continues as */

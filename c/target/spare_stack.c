@@ -141,7 +141,7 @@ static void switch_and_call(unsigned number, void (*fn)(void *arg), void *arg)
 {
     static const int kept[] = {
         SIGBUS,  SIGSEGV, SIGILL, SIGFPE,
-        SIGTRAP, 32,      33}; /* faults, and what the C library sends itself */
+        SIGTRAP, 32,      33}; /* faults, and signals that the C library sends itself */
     struct call call = {fn, arg, NULL};
     uint64_t blocked = ~0ull,
              before; /* as the kernel has them: a sigset_t takes 128 bytes, which we may not have */

@@ -37,7 +37,7 @@
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* What one session wants of one probe. Written while all of the slot's rings are held. */
+/* The demand of one session for one probe. Written while all of the slot's rings are held. */
 struct pyusdt_demand {
     _Atomic uint32_t mask; /* as pyusdt_demand() returns it; 0: the probe is not wanted */
     uint32_t max_size;     /* bytes of its longest event */
@@ -46,7 +46,7 @@ struct pyusdt_demand {
     _Atomic uint8_t row;   /* of struct pyusdt_counts, and 1; 0: it has none */
     uint8_t index[PYUSDT_MAX_ARGS];
     uint16_t bytes[PYUSDT_MAX_ARGS]; /* by argument */
-    uint32_t frames;                 /* of the stack, where mask has PYUSDT_DEMAND_STACK */
+    uint32_t frames;                 /* of the stack, if mask has PYUSDT_DEMAND_STACK */
     bool natives;                    /* as many native ones, too */
 };
 
@@ -61,7 +61,7 @@ struct pyusdt_ring {
     uint64_t reserved;
 };
 
-/* What a session's probe descriptions say of the places of a probe. */
+/* The patterns of a session's probe descriptions for the places of a probe. */
 struct pyusdt_pattern {
     uint32_t probe;
     bool counts; /* how often it fires is all that is wanted */
@@ -75,11 +75,11 @@ struct pyusdt_patterns {
     bool all; /* there are more than can be stored: every location is wanted */
 };
 
-/* What is done at a place for a session that counts. */
+/* The decision at a place for a session that counts. */
 enum { PYUSDT_COUNT_MODE_UNKNOWN, PYUSDT_COUNT_MODE_EVENTS, PYUSDT_COUNT_MODE_COUNTS };
 
-/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places.
- * Rows and places that have no addresses or pages are sent as events. */
+/* The rows of struct pyusdt_counts in a session's area, and the decisions for their places. Rows
+ * and places without addresses or pages are sent as events. */
 struct pyusdt_counting {
     /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
     _Atomic uint8_t *mode;
@@ -100,11 +100,11 @@ struct pyusdt_slot {
     uint64_t size;                        /* of each ring */
     _Atomic uint32_t nrings;
     _Atomic uint32_t max_rings;
-    bool barrier; /* the tracer makes it for a thread that is alone */
+    bool barrier; /* the tracer makes the barrier for a single thread */
     /* bytes of rings that all processes of the session may have together; 0: any number */
     uint64_t room;
-    struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
-    struct pyusdt_counting counting; /* under the lock, but for `mode` */
+    struct pyusdt_patterns patterns; /* of its demand for probes with places; under the lock */
+    struct pyusdt_counting counting; /* under the lock, except `mode` */
     /* bytes of the area's mapping, which stay for the slot's next session */
     uint64_t area_reserved;
     uint64_t opened; /* generation that area and ring files belong to, until they are removed */
@@ -160,10 +160,10 @@ void pyusdt_core_unlock(void);
 void pyusdt_core_publish_child(void); /* a forked child publishes itself */
 uint32_t pyusdt_child_demand(
     unsigned probe,
-    uint64_t sessions); /* of one that could not: whether what it fires has to be counted, */
+    uint64_t sessions); /* of a child that could not: whether its firings have to be counted, */
 void pyusdt_child_count_drop(unsigned probe, uint64_t sessions); /* and that it fired */
 bool pyusdt_core_republish_as_user(
-    void); /* so does a process that has become another user; false: it is where it was */
+    void); /* so does a process that has become another user; false: nothing has changed */
 
 /* text_truncate.c */
 uint32_t
@@ -171,7 +171,7 @@ pyusdt_text_truncated_length(const char *text, size_t size,
                              uint32_t max_size); /* as pyusdt_text_length(), to as many bytes */
 
 /* code_places.c */
-void pyusdt_places_changed(void); /* what is wanted at places may be another */
+void pyusdt_places_changed(void); /* the demand at places may be different */
 void pyusdt_copy_truncated(char *to, size_t size,
                            const char *from); /* truncated to fit, on a character boundary */
 int pyusdt_places_allocate(int fd);           /* a new file's pages for all there are */
@@ -188,7 +188,7 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe,
                            const char *module, const char *function);
 
-/* in_target_count.c: under the lock; what counts is in in_target_count.h */
+/* in_target_count.c: under the lock; the counting itself is in in_target_count.h */
 void pyusdt_counts_begin(struct pyusdt_slot *slot); /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot,
                           uint32_t probe); /* one more, and 1; 0: there is no room */
@@ -215,7 +215,7 @@ int pyusdt_sessions_join(int dir); /* publishing: attach to every session that w
 void pyusdt_sessions_add_probes(
     uint32_t first); /* probes from `first` on are new to those that are served */
 bool pyusdt_slot_open(
-    unsigned number); /* serve what is wanted; false: an event is lost or unwanted */
+    unsigned number); /* serve the wanted sessions; false: an event is lost or unwanted */
 void pyusdt_slot_check_tracer(unsigned number, uint64_t now); /* is the tracer alive? */
 bool pyusdt_slot_close_rings(
     struct pyusdt_slot *slot); /* to its tracer; under the lock. false: a thread is inside */
@@ -246,11 +246,11 @@ void pyusdt_area_unmap_ring(struct pyusdt_ring *ring); /* which no thread holds 
 bool pyusdt_slot_add_ring(struct pyusdt_slot *slot, unsigned number,
                           uint32_t have); /* a ring more */
 bool pyusdt_ring_add_pages(struct pyusdt_slot *slot,
-                           struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
+                           struct pyusdt_ring *ring); /* more pages; only by the ring's holder */
 
 /* flight_recorder.c: all of it under the lock */
 bool pyusdt_flight_is_wanted(void);
-int pyusdt_flight_start(int dir);                 /* publishing: where PYUSDT_FLIGHT asks for it */
+int pyusdt_flight_start(int dir);                 /* publishing: if PYUSDT_FLIGHT asks for it */
 int pyusdt_flight_make_ring(int dir, uint32_t k); /* one more */
 void pyusdt_flight_add_probes(uint32_t first);    /* probes from `first` on are new */
 void pyusdt_flight_close(void);                   /* in a forked child: it is the parent's */

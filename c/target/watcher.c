@@ -8,7 +8,7 @@
  * - It reads the wakeup word before everything else, so a wakeup in between is not missed.
  * - A change without a wakeup (a tracer that was killed before it sent one) is found at the next
  *   check.
- * - Checks are at least LOOK_NS apart, however often tracers wake it.
+ * - Checks are at least CHECK_INTERVAL_NS apart, however often tracers wake it.
  * - The thread has only the rights of its user. docs/security.md, "The watcher", explains why it is
  *   a thread, and what risk remains.
  */
@@ -29,11 +29,11 @@
 #define CHECK_INTERVAL_NS 10000000u /* and the shortest */
 #define TRACER_CHECK_NS 1000000000u /* how often the sessions' tracers are checked */
 #define END_TRIES \
-    100 /* of 1 ms: how long the end of the process waits for a thread that may never go on */
+    100 /* of 1 ms: how long the end of the process waits for a thread that may never continue */
 
 static struct {
     pthread_mutex_t starting; /* one start or stop at a time */
-    pthread_mutex_t lock;     /* of what follows */
+    pthread_mutex_t lock;     /* of the following check */
     pthread_cond_t returned;
     struct pyusdt_watch *first;
     const struct pyusdt_watch *calling; /* its `changed` runs */
@@ -77,8 +77,8 @@ static uint64_t hash_demand(const struct pyusdt_watch *watch)
     return sum;
 }
 
-/* With the lock, which it gives back while `changed` runs: the list may have changed when it
- * returns, but for this watch. */
+/* With the lock, which it releases while `changed` runs: the list may have changed when it returns,
+ * except this watch. */
 static void call_changed(struct pyusdt_watch *watch)
 {
     watcher.calling = watch;
@@ -117,7 +117,8 @@ static void sleep_1ms(void)
 
 static void *watch_main(void *unused)
 {
-    struct pyusdt_ctl_header *ctl = pyusdt_core.ctl; /* stays where it is, whatever file is there */
+    /* stays at its address, whichever file is there */
+    struct pyusdt_ctl_header *ctl = pyusdt_core.ctl;
     uint64_t checked = pyusdt_now();
     uint32_t wakeup;
     bool has_rights;

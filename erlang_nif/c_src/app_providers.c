@@ -12,7 +12,7 @@
 #include "term_encode.h"
 #include "iolist_text.h"
 
-#define NAME_ROOM 256 /* more than a name can have: the core says what is wrong with it */
+#define NAME_ROOM 256 /* more than a name can have: the core reports the error */
 
 struct app_probe {
     struct pyusdt_probe_site site;
@@ -71,7 +71,7 @@ static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe
     return true;
 }
 
-/* NULL, or what is wrong with them. */
+/* NULL, or the error in them. */
 static const char *read_arguments(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe,
                                   struct names *names)
 {
@@ -159,7 +159,8 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 
 /* ---- values ---- */
 
-/* Modulo 2^bits; of more than 64 bits, and what is no integer: 0.  true and false are 1 and 0. */
+/* Modulo 2^bits; 0 for integers of more than 64 bits and for anything else. true and false are 1
+ * and 0. */
 static uint64_t convert_integer(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
     ErlNifSInt64 value = 0;
@@ -171,7 +172,7 @@ static uint64_t convert_integer(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type
     return pyusdt_integer_bits((uint64_t)value, type);
 }
 
-/* The bits; what is no number is NaN. */
+/* The bits; anything but a number is NaN. */
 static uint64_t convert_float(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
     double value = NAN;
@@ -209,7 +210,7 @@ static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, 
     }
 }
 
-/* `undefined` and what is not given is absent, but for a term, which may be that atom. */
+/* `undefined` and missing values are absent, except for a term, which may be that atom. */
 static bool is_absent(unsigned type, ERL_NIF_TERM term)
 {
     return type != PYUSDT_TERM && enif_is_identical(term, pyusdt_atoms.undefined);
@@ -301,7 +302,7 @@ bool pyusdt_telemetry_is_wanted(void)
     return site && pyusdt_site_enabled(site);
 }
 
-/* A list of atoms as text, with dots between them; what does not fit is left out. */
+/* A list of atoms as text, with dots between them; atoms that do not fit are omitted. */
 static uint32_t write_name(ErlNifEnv *env, ERL_NIF_TERM list, char text[NAME_BYTES])
 {
     ERL_NIF_TERM head;

@@ -12,7 +12,7 @@ static ERL_NIF_TERM nif_discard(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return enif_make_atom(env, "discard");
 }
 
-/* Called for what enabled() did not discard: nothing. */
+/* Called for events that enabled() did not discard: it does nothing. */
 static ERL_NIF_TERM nif_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)argc, (void)argv;

@@ -38,7 +38,7 @@ static void read_location(ErlNifEnv *env, ERL_NIF_TERM list, char file[NAME_SIZE
     }
 }
 
-/* Of {Module, Function, Arity, Location}; false: it is none. */
+/* For {Module, Function, Arity, Location}; false: another term. */
 static bool read_frame(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *frame)
 {
     char module[NAME_SIZE], function[NAME_SIZE], file[NAME_SIZE] = "", name[2 * NAME_SIZE + 16];

@@ -17,8 +17,8 @@
  * of that probe. */
 ERL_NIF_TERM pyusdt_nif_wants_stack(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* The tag out of what the wrapper gives, Tag or {Tag, Stack}; the stack, if there is one, into
- * the firing. frames: room for PYUSDT_MAX_FRAMES, which the firing points to from then on. */
+/* Returns the tag of the wrapper's argument, Tag or {Tag, Stack}; puts the stack, if there is one,
+ * into the firing. frames: room for PYUSDT_MAX_FRAMES, which the firing points to from then on. */
 ERL_NIF_TERM pyusdt_nif_read_stack(ErlNifEnv *env, ERL_NIF_TERM given, struct pyusdt_firing *firing,
                                    uint64_t *frames);
 

@@ -17,7 +17,7 @@
 #include "pyusdt.h"
 
 #define PYUSDT_TEXT_STEPS 8192 /* list cells that are read at most */
-#define PYUSDT_TEXT_DEPTH 1024 /* lists that are open at once, at most */
+#define PYUSDT_TEXT_DEPTH 1024 /* nested lists, at most */
 
 #pragma GCC visibility push(hidden)
 

@@ -115,7 +115,7 @@ static ERL_NIF_TERM make_boolean(bool value)
     return value ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
-/* The index of a numbered probe, or -1 and what OTP answers instead. */
+/* The index of a numbered probe, or -1 and OTP's answer in that case. */
 static int read_number(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
 {
     unsigned number;
@@ -162,7 +162,7 @@ static ERL_NIF_TERM nif_enabled_number(ErlNifEnv *env, int argc, const ERL_NIF_T
     return probe < 0 ? answer : make_boolean(pyusdt_enabled((unsigned)probe));
 }
 
-/* given: what pyusdt_stack:context() gave. */
+/* given: the result of pyusdt_stack:context(). */
 static ERL_NIF_TERM fire_list(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM given, ERL_NIF_TERM list)
 {
     ERL_NIF_TERM values[PYUSDT_VALUES], tag;

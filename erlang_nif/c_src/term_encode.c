@@ -96,7 +96,7 @@ static void add_float(struct builder *b, ERL_NIF_TERM term)
     put_bytes(b, bytes, sizeof bytes);
 }
 
-/* The emulator's own format, for what is small: atoms, pids, ports, references. */
+/* The emulator's own format, for small terms: atoms, pids, ports, references. */
 static void add_external(struct builder *b, ERL_NIF_TERM term)
 {
     ErlNifBinary external;

@@ -17,7 +17,7 @@
 #include "pyusdt.h"
 
 #define PYUSDT_TERM_STEPS 8192 /* list cells that are looked at, at most */
-#define PYUSDT_TERM_DEPTH 32   /* terms that are open at once, at most */
+#define PYUSDT_TERM_DEPTH 32   /* nested terms, at most */
 
 #pragma GCC visibility push(hidden)
 

@@ -132,7 +132,7 @@ ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     return pyusdt_atoms.ok;
 }
 
-/* ---- what is wanted ---- */
+/* ---- demand ---- */
 
 ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {

@@ -52,11 +52,11 @@ ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_
 /* vm_port(Port, Name): a port that was open before it was traced. */
 ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_peer(Port, Ip, Number): where a socket that was accepted, or open before, is connected to. */
+/* vm_peer(Port, Ip, Number): the peer of a socket that was accepted, or open before. */
 ERL_NIF_TERM pyusdt_nif_vm_peer(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_blocked(Process, Port, Here, There): the process is suspended, since the port is busy; the
- * names of the two nodes, where it is a port of the distribution, else `undefined`. */
+ * names of the two nodes if it is a port of the distribution, else `undefined`. */
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_fire(Name, Values): an event that the controlling process has detected. */

@@ -48,7 +48,7 @@ struct pyusdt_vm_peer {
 /* A process that is suspended since a port is busy. */
 struct pyusdt_vm_blocked {
     ERL_NIF_TERM process, port;
-    ERL_NIF_TERM here, there; /* nodes, where it is a port of the distribution; else `undefined` */
+    ERL_NIF_TERM here, there; /* nodes, if it is a port of the distribution; else `undefined` */
 };
 
 extern struct pyusdt_vm_cache pyusdt_vm_ports, pyusdt_vm_peers, pyusdt_vm_blocked;

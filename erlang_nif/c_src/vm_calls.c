@@ -35,7 +35,7 @@ void pyusdt_vm_write_term(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t 
         text[0] = '\0';
 }
 
-/* ---- what the kinds read ---- */
+/* ---- the values of each kind ---- */
 
 /* A name, or a reference. */
 static void read_table(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now)

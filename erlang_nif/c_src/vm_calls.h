@@ -15,7 +15,7 @@
 
 enum { PYUSDT_VM_ARGUMENTS = 5 };
 
-/* What a call says, and its return adds. */
+/* The values of a call, and those that its return adds. */
 struct pyusdt_vm_open_call {
     ERL_NIF_TERM process;
     ErlNifTime since;

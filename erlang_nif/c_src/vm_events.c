@@ -91,8 +91,8 @@ void pyusdt_vm_unscheduled(const struct pyusdt_vm_call *call)
 
 /* ---- messages ---- */
 
-/* What a match specification of the controlling process adds: {Flags, Label, Serial, From,
- * Previous}; without: zeros. */
+/* The addition of the controlling process's match specification: {Flags, Label, Serial, From,
+ * Previous}; without it: zeros. */
 static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
                       unsigned arg)
 {

@@ -12,8 +12,8 @@
 
 enum { TAG = 64, PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
 
-/* arguments: p a path, n a number, d data (its bytes are a number), - what the probe does not
- * have: files are references now */
+/* arguments: p a path, n a number, d data (its bytes are a number), - not in the probe: files are
+ * references now */
 static const struct {
     const char *name, *arguments;
     int command;
@@ -103,8 +103,8 @@ static int number_thread(void)
     return number;
 }
 
-/* The tag, where the match specification found a token of pyusdt_tag's: {Flags, {pyusdt_tag,
- * Tag}, Serial, From, Previous}. */
+/* The tag, if the match specification found a token of pyusdt_tag's: {Flags, {pyusdt_tag, Tag},
+ * Serial, From, Previous}. */
 static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
 {
     const ERL_NIF_TERM *token, *label;
@@ -229,7 +229,7 @@ static int read_command(ErlNifEnv *env, int which, ERL_NIF_TERM arguments)
     return command == FSYNC ? FDATASYNC : FSTAT;
 }
 
-/* Where the return alone is wanted, it finds its call here, too. */
+/* If only the return is wanted, it finds its call here, too. */
 void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call)
 {
     struct pyusdt_vm_event event;

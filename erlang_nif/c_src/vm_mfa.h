@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a probe is of its function. */
+/* The location and demand of a probe at its function. */
 enum pyusdt_vm_event_side { PYUSDT_VM_ENTRY, PYUSDT_VM_RETURN, PYUSDT_VM_GLOBAL, PYUSDT_VM_SIDES };
 
 enum { PYUSDT_VM_MFA_TEXT = 256, PYUSDT_VM_NAME = 256 };
@@ -32,7 +32,7 @@ struct pyusdt_vm_mfa {
     uint64_t sessions[PYUSDT_VM_SIDES];
 };
 
-/* Of this scheduler, until its next call; NULL: the term is none. */
+/* Of this scheduler, until its next call; NULL: another term. */
 struct pyusdt_vm_mfa *pyusdt_vm_find_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
 
 /* The sessions that want the probe, which is the function's on that side, there; and the place. */

@@ -7,7 +7,7 @@
 /* inet's commands of control begin here (its drivers' header of OTP); scripts know them without. */
 #define INET_CONTROL 0x03f1a300u
 
-/* A process, its port, the port's name: what most probes of ports begin with. */
+/* A process, its port, the port's name: the beginning of most probes of ports. */
 static bool begin_port(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call,
                        unsigned probe, ERL_NIF_TERM who, const struct pyusdt_vm_port *port)
 {

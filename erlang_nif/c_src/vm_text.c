@@ -10,7 +10,7 @@
 #define LOCAL_SIZE 40
 #define DEPTH 64 /* of a term that is sized */
 
-/* Words of the emulator's terms behind their handles: what its own size_object() counts. */
+/* Words of the emulator's terms behind their handles, as its own size_object() counts them. */
 enum { CELL = 2, FLOAT = 2, BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
 
 static bool is_read(const struct pyusdt_vm_event *event, unsigned arg)
@@ -23,7 +23,7 @@ static void set_text(struct pyusdt_vm_event *event, unsigned arg, const char *te
     pyusdt_firing_text(&event->firing, arg, text, pyusdt_text_length(text, size));
 }
 
-/* The room for a text more; what does not fit any more is absent. */
+/* The room for another text; a text that does not fit is absent. */
 static char *allocate_text(struct pyusdt_vm_event *event)
 {
     return event->used < PYUSDT_VM_TEXTS ? event->text[event->used++] : NULL;

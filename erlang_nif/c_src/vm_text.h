@@ -44,7 +44,7 @@ void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg,
                           ERL_NIF_TERM text); /* its bytes */
 void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);
 int64_t pyusdt_vm_count_bytes(ErlNifEnv *env,
-                              ERL_NIF_TERM iolist); /* at most what so many terms have */
+                              ERL_NIF_TERM iolist); /* the most that so many terms have */
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist);
 void pyusdt_vm_put_number(struct pyusdt_vm_event *event, unsigned arg,
                           ERL_NIF_TERM integer); /* absent, if it is none */

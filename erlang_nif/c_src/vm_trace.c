@@ -114,8 +114,8 @@ static bool is_any_wanted(uint64_t probes)
 
 /* ---- the tracer's two functions ---- */
 
-/* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go
- * by one call. */
+/* Flags of processes stay until they are removed one by one, or by this answer. Patterns are
+ * removed by one call. */
 static ERL_NIF_TERM read_status(ERL_NIF_TERM state)
 {
     return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove

@@ -6,7 +6,7 @@
 #include "atoms.h"
 #include "pyusdt.h"
 
-enum { PARTS = 1000, DEPTH = 32, MOST = 512 }; /* in all; open at once; of one list, tuple or map */
+enum { PARTS = 1000, DEPTH = 32, MOST = 512 }; /* in all; nested; of one list, tuple or map */
 
 struct truncation {
     ErlNifEnv *env;
@@ -102,7 +102,7 @@ static ERL_NIF_TERM truncate_inner(struct truncation *c, ERL_NIF_TERM term)
     case ERL_NIF_TERM_TYPE_INTEGER:
         return truncate_integer(c, term);
     default:
-        return term; /* small, or shown by its name alone */
+        return term; /* small, or shown only by its name */
     }
 }
 

@@ -29,7 +29,7 @@
 -opaque handle() :: pid().
 
 -type error() :: {error, {dtrace, Message :: string()}}.
-%% What pydtrace says, as it would say it on a terminal.
+%% The message of pydtrace, as on a terminal.
 
 -type probe() :: [string()].
 %% Provider, module, function and name.
@@ -38,7 +38,7 @@
 %% A list of strings is a stack; a binary is text that is no UTF-8, or data that is no text.
 
 -type real() :: float() | nan | infinity | '-infinity'.
-%% Of D's floating-point values (the option "pyusdt").
+%% D's floating-point values (the option "pyusdt").
 
 -type item() :: {probe, probe()}                    % a clause that records nothing but that it ran
               | {probe, probe(), value()}           % trace()
@@ -49,7 +49,7 @@
               | {lost, pos_integer()}.              % items that were not taken in time, see the option `buffer'
 
 -type buckets() :: [{{Lowest :: integer(), Highest :: integer()}, Count :: integer()}].
-%% Those that are not empty, ascending.
+%% The buckets that are not empty, ascending.
 
 -type row() :: {count | sum | min | max | stddev, Keys :: [value()], integer()}
              | {sum | min | max | avg | stddev, Keys :: [value()], real()} % avg always, the others of floating-point values
@@ -66,8 +66,7 @@
                      nodes => visible | [node()],       % these trace, each its own operating system process: see cluster/2
                      arguments => [string()],           % the script's $1, $2 ...
                      buffer => pos_integer(),           % items that wait in pydtrace at most: 10000
-                     strict => boolean(),               % go/1 refuses a probe that is not there (yet): false
-                     %% of start_link/2 alone:
+                     strict => boolean(),               % go/1 refuses a probe that does not exist (yet): false for start_link/2 only:
                      to => pid() | atom(),              % the receiver of the messages, a pid or its registered name: the caller
                      credits => non_neg_integer(),      % messages before the first credit/2: 100
                      batch => pos_integer(),            % items of a message at most: 100
@@ -77,7 +76,7 @@
 
 -type family() :: {Name :: binary(), counter | gauge | histogram | summary, Help :: binary(),
                    [{Labels :: [{binary(), binary()}], figure()}]}.
-%% What docs/guide/metrics.md makes of an aggregation.
+%% The metrics of an aggregation (docs/guide/metrics.md).
 
 -type figure() :: number() | nan | infinity | '-infinity'
                 | {histogram | summary, [{End :: number() | infinity, number()}], Count :: number() | undefined, Sum :: number() | undefined}.
@@ -87,9 +86,9 @@
                                    | {metrics, [family()]}
                                    | {alert, #{binary() => term()}} % the note of docs/guide/alerts.md, keys and texts as binaries
                                    | {over, exited | stopped, Status :: integer()}}.
-%% What `start_link/2' sends.
+%% The messages of `start_link/2'.
 
-%% ---- what needs no tracing ----
+%% ---- functions that need no tracing ----
 
 %% @doc The ten longest queues of messages of this node, with the stacks of their processes; nothing has to be traced for it.
 -spec dump() -> [erltrace_dump:queue()].
@@ -98,10 +97,11 @@ dump() ->
 
 %% ---- a cluster ----
 
-%% @doc Trace on several nodes, and take what they count and record as one: the handle is as that of `open/1', and traces.
-%% `visible': this node and those that are connected to it, now or later. `$target' is each node's own process, `host' in
-%% the script its name. BEGIN, END and ticks run here, once; see docs/guide/hosts.md for what else runs where. What
-%% becomes of a node is an `{error, Text}' among the items; one that was lost and is there again is traced again.
+%% @doc Trace on several nodes, and receive their records and counts as one: the handle is as that
+%% of `open/1', and traces. `visible': this node and those that are connected to it, now or later.
+%% `$target' is each node's own process, `host' in the script its name. BEGIN, END and ticks run
+%% here, once; see docs/guide/hosts.md for where the other clauses run. Changes of a node are
+%% `{error, Text}' among the items; a lost node that returns is traced again.
 -spec cluster(visible | [node()], Script :: unicode:chardata() | iodata()) -> {ok, handle()} | error().
 cluster(Nodes, Script) ->
     cluster(Nodes, Script, #{}).

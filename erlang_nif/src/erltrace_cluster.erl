@@ -19,7 +19,7 @@
 -define(WAIT, 10000). % ms that a node may take to answer
 -define(TRIES, 10).
 
-%% @doc A process that listens, linked to the caller, and where.
+%% @doc A process that listens, linked to the caller, and the address.
 -spec start(wanted()) -> {cluster(), Socket :: binary()}.
 start(Wanted) ->
     Folder = make_folder(?TRIES),

@@ -19,7 +19,7 @@
 
 -type alarm() :: {erltrace, Clause :: binary(), Labels :: #{binary() => binary()}}.
 
-%% @doc One in a node. `metrics' is [] where it is not given.
+%% @doc One in a node. `metrics' is [] by default.
 -spec start_link(Script :: unicode:chardata() | iodata(), erltrace:options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, {Script, Options}, []).

@@ -62,13 +62,13 @@ option_names(stream) -> option_names(handle) ++ [alerts, batch, credits, interva
 to_strings(Names) ->
     [atom_to_list(Name) || Name <- Names].
 
-%% Two ways to say what is traced.
+%% Two ways to name the traced processes.
 check_exclusive(#{pids := _, command := _}) -> throw_wrong("options pids and command: what is traced is one or the other", []);
 check_exclusive(#{nodes := _, command := _}) -> throw_wrong("options nodes and command: what is traced is one or the other", []);
 check_exclusive(#{nodes := _, pids := _}) -> throw_wrong("options nodes and pids: what is traced is one or the other", []);
 check_exclusive(_) -> ok.
 
-%% How the value of an option is read, and in words what it can be.
+%% The function that reads the value of an option, and the permitted values in words.
 find_rule(alerts) -> {fun read_texts/1, "a list of strings"};
 find_rule(arguments) -> {fun read_texts/1, "a list of strings"};
 find_rule(batch) -> {fun read_positive/1, "a number from 1 to 4294967295"};
@@ -193,7 +193,7 @@ find_program(Name, Else) ->
         Path -> Path
     end.
 
-%% ---- what is wrong ----
+%% ---- errors ----
 
 -spec throw_wrong(string(), [term()]) -> no_return().
 throw_wrong(Format, Arguments) ->

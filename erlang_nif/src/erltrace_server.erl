@@ -81,7 +81,7 @@ open_port_program(#{pydtrace := Program, to := Client, arguments := Arguments} =
     send_term(Port, {start, Start#{target => list_to_integer(os:getpid()), cluster => Asked}}),
     #state{port = Port, client = Client, arguments = Arguments, cluster = Cluster}.
 
-%% For the tracing of nodes: the connections to them, and what pydtrace is told of their number.
+%% For the tracing of nodes: the connections to them, whose number pydtrace gets.
 start_cluster(#{nodes := none}) ->
     {none, none};
 start_cluster(#{nodes := Wanted}) ->
@@ -98,7 +98,7 @@ start_stream(#state{port = Port, arguments = Arguments} = State, Script, Setting
     send_term(Port, {stream, Interval, Batch}),
     send_term(Port, {credit, Credits}).
 
-%% While it starts, when there is nothing else to answer. `ok', or what is wrong.
+%% While it starts, and there is nothing else to answer. `ok', or the error.
 ask_program(#state{port = Port}, Command) ->
     send_term(Port, {0, Command}),
     receive

@@ -41,7 +41,7 @@
 -type argument() :: arg_type() | {Name :: atom() | unicode:chardata(), arg_type()}.
 %% `{route, string}' is arg.route in D.
 
-%% @doc Whether probes can fire: false where the library could not be loaded.
+%% @doc Whether probes can fire: false if the library could not be loaded.
 -spec available() -> boolean().
 available() ->
     pyusdt_nif:available().
@@ -124,7 +124,7 @@ read_name(Name) ->
     catch error:badarg -> throw("a name is text")
     end.
 
-%% What the shell and the reports of crashes show of an error (EEP 54).
+%% The text of an error in the shell and in crash reports (EEP 54).
 error_information(Message) ->
     [{error_info, #{cause => Message}}].
 

@@ -66,7 +66,7 @@ forget_ended() ->
     Keys = ets:select(?TABLE, [{{'$1', '_', '_', '_', '_', '_'}, [], ['$1']}]),
     length([forget(Key) || {Pid, _} = Key <- Keys, not is_process_alive(Pid)]).
 
-%% @doc Cowboy's status may be text; -1 where no answer was sent.
+%% @doc Cowboy's status may be text; -1 if no answer was sent.
 -spec read_status(term()) -> integer().
 read_status(Status) when is_integer(Status) -> Status;
 read_status(<<Digits:3/binary, _/binary>>) -> binary_to_integer(Digits);

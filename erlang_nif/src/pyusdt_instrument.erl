@@ -19,8 +19,9 @@
                      events => [[atom()]]}.  % further names of events for telemetry:::event, before OTP 27
 -type info() :: #{parts := [part()], events := [[atom()]], let_go := non_neg_integer(),
                   trouble := [{Where :: atom(), Times :: pos_integer(), Last :: {atom(), term()}}]}.
-%% What is on; which events of telemetry are listened to; requests that were forgotten, since their process ended before
-%% them; which hooks failed, how often, and with what.
+%% The enabled parts; the events of telemetry with a handler; the number of requests that were
+%% forgotten, since their process ended before them; which hooks failed, how often, and with which
+%% error.
 
 %% @doc All parts.
 -spec enable() -> ok | {error, term()}.

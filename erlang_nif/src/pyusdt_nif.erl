@@ -148,7 +148,8 @@ vm_port(_Port, _Owner, _Name) ->
 vm_peer(_Port, _Ip, _Number) ->
     answer_without_library(ok).
 
-%% @doc The process is suspended, since the port is busy; the names of two nodes, where it is one of the distribution.
+%% @doc The process is suspended, since the port is busy; the names of two nodes, if it is one of
+%% the distribution.
 -spec vm_blocked(pid(), port(), Here :: node() | undefined, There :: node() | undefined) -> ok.
 vm_blocked(_Process, _Port, _Here, _There) ->
     answer_without_library(ok).
@@ -186,7 +187,7 @@ on_load() ->
         Error -> log_missing_library(Library, Error)
     end.
 
-%% What a function of the library answers without it.
+%% The answer of a function of the library without it.
 answer_without_library(Answer) ->
     try
         erlang:nif_error(nif_not_loaded)

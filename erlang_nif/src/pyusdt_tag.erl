@@ -24,7 +24,7 @@
 
 -type tag() :: binary().
 -type state() :: true | {non_neg_integer(), tag() | []}.
-%% `true' is what a stock emulator's own functions know.
+%% A stock emulator's own functions only know `true'.
 
 %% @doc Set the tag, `undefined' takes it away. Returns the one before.
 -spec put(undefined | unicode:chardata()) -> tag() | undefined.

@@ -118,7 +118,7 @@ to_nanoseconds(Time) ->
 
 %% ---- Phoenix ----
 
-%% A request that cowboy answers is cowboy's: what Phoenix knows is its route.
+%% A request that cowboy answers is cowboy's: Phoenix adds its route.
 start_request(#{method := Method, request_path := Path, req_headers := Headers} = Conn) ->
     Traceparent = pyusdt_http_requests:read_traceparent(proplists:get_value(<<"traceparent">>, Headers, <<>>)),
     _ = restore_tag(), % of an earlier request, which has not ended

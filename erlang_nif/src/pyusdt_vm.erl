@@ -12,7 +12,7 @@
 
 -type options() :: #{functions => [module()],           % modules whose functions, BIFs and NIFs are probes: []
                      rate => pos_integer() | infinity,  % events a second on one scheduler at most: 200000
-                     time => pos_integer() | infinity,  % milliseconds that it may go on at most: an hour
+                     time => pos_integer() | infinity,  % milliseconds that it may run at most: an hour
                      unsafe => boolean(),               % flags of processes on OTP before 25.3 too: false
                      long => pos_integer(),             % milliseconds of a long collection or run: 100
                      large => pos_integer()}.           % words of a large heap: 10000000

@@ -71,8 +71,8 @@ read_tracer(Scope) ->
         undefined -> []
     end.
 
-%% A process has one tracer, so those that another tool traces are left to it. Asking each one takes long where they are
-%% many, so that is done only where fewer were set than there are.
+%% A process has one tracer, so processes that another tool traces are left to it. Asking each one
+%% takes long if they are many, so that is done only if fewer were set than there are.
 report_skipped() ->
     case length([Tracer || Scope <- [new_processes | processes()], Tracer <- [read_tracer(Scope)], Tracer =/= [], not is_ours(Tracer)]) of
         0 -> [];

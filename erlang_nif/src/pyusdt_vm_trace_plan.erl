@@ -26,8 +26,8 @@ offered_probes(Options) ->
     Safe = is_safe() orelse maps:get(unsafe, Options, false),
     [Probe || Probe <- all_probes(), Safe orelse flags(Probe) =:= []].
 
-%% Before 25.3, an emulator may crash when flags of processes are switched off while others run dirty NIFs
-%% (OTP's issues 6448, 5984, 6495). Patterns alone are safe there.
+%% Before 25.3, an emulator may crash when flags of processes are switched off while others run
+%% dirty NIFs (OTP's issues 6448, 5984, 6495). Only patterns are safe there.
 is_safe() ->
     Version = [list_to_integer(Part) || Part <- string:lexemes(erlang:system_info(version), "."), is_number_text(Part)],
     Version >= [13, 2].
@@ -126,7 +126,7 @@ code_hash() ->
 loaded_modules() ->
     [Module || {Module, _} <- code:all_loaded(), not is_own(atom_to_list(Module))].
 
-%% What fires is not traced.
+%% Our own functions are not traced.
 is_own("pyusdt" ++ _) -> true;
 is_own(_) -> false.
 
@@ -157,7 +157,7 @@ driver_functions() ->
     _ = code:ensure_loaded(erl_ddll),
     [{'driver-call', {erts_internal, port_call, 3}}, {'driver-init', {erl_ddll, try_load, 3}}, {'driver-finish', {erl_ddll, try_unload, 2}}].
 
-%% ---- calls of OTP's own functions: for an entry alone, the return is not traced ----
+%% ---- calls of OTP's own functions: if only an entry is wanted, the return is not traced ----
 
 all_call_patterns(Probes) ->
     maps:from_list([{State, call_patterns(Probes, Entries, Returns, Functions)} || {State, Entries, Returns, Functions} <- call_patterns()]).
@@ -183,7 +183,7 @@ call_patterns() ->
 is_there({Module, Name, Arity}) ->
     lists:member({Name, Arity}, read_module_info(Module, functions)).
 
-%% Where OTP's connect/4 calls itself, the inner one has no port.
+%% When OTP's connect/4 calls itself, the inner call has no port.
 match_specification({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'], [{'>', '$1', 0}], [{exception_trace} || Return]}];
 match_specification(_, true) -> [{'_', [], [{exception_trace}]}];
 match_specification(_, false) -> true.
@@ -197,7 +197,7 @@ socket_functions() ->
         ++ [{prim_socket, Name, Arity} || {Name, Arity} <- [{nif_connect, 3}, {nif_accept, 2}, {nif_send, 4}, {nif_sendv, 3},
                                                             {nif_sendto, 5}, {nif_recv, 4}, {nif_recvfrom, 4}]].
 
-%% OTP 25 has try_dispatch/4 for what is no call.
+%% OTP 25 has try_dispatch/4 for messages that are no calls.
 handler_functions() ->
     [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
                                                     {try_handle_continue, 3}, {try_dispatch, 4}]].

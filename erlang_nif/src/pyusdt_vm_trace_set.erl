@@ -16,7 +16,7 @@
 nothing() ->
     {none, #{}}.
 
-%% @doc Set what the plan needs, in the place of what was set. Rate: {@link pyusdt_nif:vm_set_controller/2}.
+%% @doc Set the plan instead of the former one. Rate: {@link pyusdt_nif:vm_set_controller/2}.
 -spec set_plan(pyusdt_vm_trace_plan:plan(), Rate :: non_neg_integer(), armed()) -> {armed(), [string()]}.
 set_plan(Plan, _Rate, {Plan, _} = Armed) ->
     {Armed, []};
@@ -38,7 +38,7 @@ clear_plan({Plan, Set}) ->
     {Left, _} = (implementation()):change(Plan, pyusdt_vm_trace_plan:nothing(), Set),
     {none, Left}.
 
-%% @doc Whether what was set is still there: other tools may clear all that is traced.
+%% @doc Whether the plan is still set: other tools may clear all tracing.
 -spec is_intact(armed()) -> boolean().
 is_intact({none, _}) -> true;
 is_intact({Plan, Set}) -> (implementation()):is_there(Plan, Set).

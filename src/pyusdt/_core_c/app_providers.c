@@ -25,7 +25,7 @@ void pyusdt_app_probe_free(struct pyusdt_app_probe *app)
 
 /* ---- values ---- */
 
-/* What is no integer is 0. */
+/* Anything but an integer is 0. */
 static uint64_t convert_integer(PyObject *object, unsigned type)
 {
     PyObject *number = PyNumber_Index(object);
@@ -40,7 +40,7 @@ static uint64_t convert_integer(PyObject *object, unsigned type)
     return pyusdt_integer_bits(value, type);
 }
 
-/* What is no number is NaN. */
+/* Anything but a number is NaN. */
 static uint64_t convert_float(PyObject *object, unsigned type)
 {
     double value = PyFloat_AsDouble(object);
@@ -193,7 +193,7 @@ PyObject *pyusdt_app_probe_fire(const struct pyusdt_app_probe *app, PyObject *co
 
 /* ---- defining ---- */
 
-/* What the arguments are called: str, or None.  -1 with an exception. */
+/* The names of the arguments: str, or None. -1 with an exception. */
 static int read_names(PyObject *names, struct pyusdt_probe_def *probe)
 {
     for (Py_ssize_t i = 0; i < (Py_ssize_t)probe->nargs && i < PyTuple_GET_SIZE(names); i++) {

@@ -64,12 +64,12 @@ static inline int pyusdt_string_set_plain(PyObject *object, uint64_t *address, u
     return 1;
 }
 
-/* A text before it is put into form: where the application's code runs (str(), a buffer's
- * export), if any does. */
+/* A text before its conversion: if any code of the application runs (str(), a buffer's export), it
+ * runs here. */
 struct pyusdt_text_source {
     PyObject *text; /* str or bytes, or NULL */
-    PyObject *held; /* the same where it belongs to the source, else NULL */
-    Py_buffer view; /* view.obj is NULL where the text is none of the above */
+    PyObject *held; /* the same if it belongs to the source, else NULL */
+    Py_buffer view; /* view.obj is NULL if the text is none of the above */
 };
 
 /* str and bytes-like objects are taken as they are, None is absent, any other object is
@@ -82,7 +82,7 @@ void pyusdt_text_source_close(struct pyusdt_text_source *source);
 struct pyusdt_string {
     const char *address; /* NULL: absent */
     uint32_t length;
-    char buffer[PYUSDT_MAX_STRING + 1]; /* the text where no object has it as it is needed */
+    char buffer[PYUSDT_MAX_STRING + 1]; /* the text, if no object has it in the needed form */
 };
 
 /* str in UTF-8 (characters that cannot be encoded are ?), bytes as they are. Lives as long as the

@@ -112,8 +112,8 @@ static PyObject *load_acquire(PyObject **place)
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
 
-/* Where there is no GIL, another thread may do the same at the same time. Whether the place is
- * filled now. */
+/* Without the GIL, another thread may do the same at the same time. Whether the place is filled
+ * now. */
 static int set_once(PyObject **place, PyObject *module_name, const char *attribute)
 {
     PyObject *none = NULL, *value;

@@ -13,8 +13,8 @@
 /* One interpreter's; every callable of _core_c/module_methods.c has it as its self. */
 struct pyusdt_context {
     PyObject_HEAD PyObject *tag_variable; /* contextvars.ContextVar: bytes or None */
-    PyTypeObject *probe_type;             /* what probe() makes */
-    PyTypeObject *wrapped_type;           /* what Probe.wrap() makes */
+    PyTypeObject *probe_type;             /* the result of probe() */
+    PyTypeObject *wrapped_type;           /* the result of Probe.wrap() */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
     PyObject *current_greenlet; /* greenlet.getcurrent, once it is loaded; else NULL */
@@ -28,7 +28,7 @@ struct pyusdt_context {
 /* The asyncio task or the greenlet that fires; both NULL: the thread itself does. */
 struct pyusdt_task {
     PyObject *number; /* bytes: digits */
-    PyObject *name;   /* what its get_name() gave, or a greenlet's `name`; or NULL */
+    PyObject *name;   /* the result of its get_name(), or a greenlet's `name`; or NULL */
 };
 
 /* The type of contexts; new reference, or NULL with an exception. */
@@ -38,7 +38,7 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type);
 
 PyObject *pyusdt_context_tag(struct pyusdt_context *context);
 void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task);
-/* New reference to what a module has, if it is loaded, or NULL; no exception is left. */
+/* New reference to an attribute of a module, if it is loaded, or NULL; no exception is left. */
 PyObject *pyusdt_loaded_attribute(PyObject *module_name, const char *attribute);
 void pyusdt_task_release(struct pyusdt_task *task);
 

@@ -23,9 +23,9 @@ static int set_plain(struct pyusdt_firing *firing, unsigned arg, PyObject *objec
                                    &firing->args.value[arg], &firing->args.length[arg]);
 }
 
-/* The usual event: every text is there already, nothing of the application's runs for it. 0: not
- * so, nothing is done. noinline: the frame is large, and must not stand below what the
- * application runs for other events. */
+/* The usual event: every text exists already, and no code of the application runs for it. 0: it is
+ * another one, and nothing is done. noinline: the frame is large, and must not be on the stack
+ * while the application runs for other events. */
 __attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing,
                                                 const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)
@@ -97,7 +97,7 @@ __attribute__((noinline)) static void fire_message_text(struct pyusdt_firing *fi
     pyusdt_firing_offer(firing);
 }
 
-/* Modulo 2^64; what is no int is 0. */
+/* Modulo 2^64; anything but an int is 0. */
 static uint64_t convert_integer(PyObject *value)
 {
     return value != NULL && PyLong_Check(value) ? pyusdt_integer_modulo_64(value) : 0;
@@ -123,7 +123,7 @@ static int check_strict(PyObject *const *values)
     return 0;
 }
 
-/* What a call makes of its arguments.  -1 with an exception in strict mode, else 0. */
+/* Converts the arguments of a call. -1 with an exception in strict mode, else 0. */
 static int place_arguments(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
 {
     unsigned integers = 0, strings = 0;

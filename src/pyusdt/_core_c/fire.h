@@ -22,7 +22,7 @@ static inline int pyusdt_is_strict(void)
     return __atomic_load_n(&pyusdt_strict_flag, __ATOMIC_RELAXED);
 }
 
-/* Returns what was set before. */
+/* Returns the former value. */
 static inline int pyusdt_set_strict(int on)
 {
     return __atomic_exchange_n(&pyusdt_strict_flag, on, __ATOMIC_RELAXED);

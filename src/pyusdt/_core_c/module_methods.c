@@ -69,7 +69,7 @@ static PyObject *method_s1(PyObject *self, PyObject *message)
     return pyusdt_fire_message(message);
 }
 
-/* A tag, then the eight values, each in its own place; what is not given is absent. */
+/* A tag, then the eight values, each in its own place; missing ones are absent. */
 static PyObject *fire_in_place(PyObject *self, unsigned probe, PyObject *const *args,
                                Py_ssize_t nargs)
 {
@@ -104,7 +104,7 @@ static PyObject *method_n(PyObject *self, PyObject *const *args, Py_ssize_t narg
     return fire_in_place(self, (unsigned)probe, args + 1, nargs - 1);
 }
 
-/* What put_tag() keeps: the text that probes show, made once. */
+/* What put_tag() stores: the text that probes have, made once. */
 static PyObject *encode_tag(PyObject *self, PyObject *tag)
 {
     struct pyusdt_text_source source;

@@ -21,7 +21,7 @@ struct probe {
     /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
     struct pyusdt_probe_site site;
     struct pyusdt_test test;        /* for callers in C */
-    unsigned max_arguments_of_call; /* arguments of a call; what is more is an error, on or off */
+    unsigned max_arguments_of_call; /* arguments of a call; more of them are an error, on or off */
     struct pyusdt_app_probe *app;   /* NULL: a user-trace probe */
 };
 
@@ -73,8 +73,8 @@ static inline int has_work(const struct probe *self)
     return __builtin_expect(is_enabled(self) || pyusdt_is_strict(), 0);
 }
 
-/* What pyusdt_test_of() copies, while the probe lives. The system's dtrace alone knows whether
- * it is attached to its sites: there a test is true at any time. */
+/* The data that pyusdt_test_of() copies, while the probe lives. Only the system's dtrace knows
+ * whether it is attached to its sites: then a test is always true. */
 static PyObject *probe_test(PyObject *object, PyObject *unused)
 {
     static const uint16_t perhaps = 1;
@@ -97,8 +97,8 @@ static PyObject *fire_probe(const struct probe *self, PyObject *const *args, Py_
     return pyusdt_fire_arguments(self->context, self->site.index, args, nargs);
 }
 
-/* Of an own provider's probe with names: puts what keywords gave into the values' places. The
- * number of values, -1 with an exception. */
+/* For a probe of an application provider with names: moves the keyword arguments into the values'
+ * places. The number of values, -1 with an exception. */
 static Py_ssize_t place_keywords(const struct probe *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords, PyObject **values)
 {
@@ -147,7 +147,7 @@ static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_
     return fire_probe(self, args, nargs);
 }
 
-/* Fires with what the function has returned. */
+/* Fires with the result of the function. */
 static PyObject *fire_result(const struct probe *self, PyObject *result)
 {
     PyObject *one[1] = {result};
@@ -195,8 +195,8 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
     return fired;
 }
 
-/* Two ways out, by a jump: what is returned while the probe is off then waits for no load. (A
- * compiler would make one of them, by arithmetic; without the GIL that took half as long again.) */
+/* Two exits, by a jump: the result while the probe is off then waits for no load. (A compiler would
+ * merge them by arithmetic; without the GIL that took half as long again.) */
 static int probe_bool(PyObject *self)
 {
     if (__builtin_expect(!is_enabled((struct probe *)self), 1))
@@ -383,7 +383,7 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
 {
     struct pyusdt_context *self = (struct pyusdt_context *)context;
     char d_name[NAME_SIZE];
-    const char *given = PyUnicode_AsUTF8(name); /* TypeError where it is no str */
+    const char *given = PyUnicode_AsUTF8(name); /* TypeError if it is no str */
     struct pyusdt_probe_site site = {0};
     int index = -1;
 

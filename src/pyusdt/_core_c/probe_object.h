@@ -21,8 +21,8 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name);
 /* The is-enabled test of a Probe object. */
 int pyusdt_probe_enabled(PyObject *probe);
 
-/* The object of an own provider's probe, which takes `app` over, also where it fails (NULL with
- * an exception). */
+/* The object of an application provider's probe, which takes ownership of `app`, also if it fails
+ * (NULL with an exception). */
 struct pyusdt_app_probe;
 PyObject *pyusdt_probe_from_app(struct pyusdt_context *context, struct pyusdt_app_probe *app);
 

@@ -12,12 +12,12 @@
 
 #define TRIES 16 /* for a place's number, which the core may have no room or no time for */
 
-/* What is remembered with a code object's place (_core_c/vm/code_entries.c). */
+/* The data that are stored with a code object's entry (_core_c/vm/code_entries.c). */
 struct code_lines {
     uint32_t place; /* 0: it has no number yet */
     uint32_t tries;
     uint32_t units;  /* of code */
-    uint32_t line[]; /* of each of them that a stack has had: line + 1; 0: not asked for yet */
+    uint32_t line[]; /* of each of its lines that a stack has had: line + 1; 0: not looked up yet */
 };
 
 static struct pyusdt_python_layout layout;
@@ -100,7 +100,7 @@ __attribute__((noinline, cold)) static uint32_t find_line(struct code_lines *cod
     return code_lines->line[unit] - 1;
 }
 
-/* unit: where in the code; before its beginning: the function has not begun. */
+/* unit: the offset in the code; before its beginning: the function has not begun. */
 static uint64_t make_frame(PyCodeObject *code, int64_t unit)
 {
     struct code_lines *code_lines = find_code_lines(code);
@@ -201,7 +201,7 @@ static uint32_t read_stack(uint64_t *words, uint32_t most)
          frame = read_pointer(frame, layout.frame_previous)) {
         PyCodeObject *code = read_code(frame);
         if (code == NULL) {
-            /* what C put there when it called the interpreter */
+            /* put there by C when it called the interpreter */
             if (n > 0)
                 words[n - 1] |= PYUSDT_FRAME_ENTRY;
             continue;

@@ -14,7 +14,7 @@
 
 #include <Python.h>
 
-/* From now on events have stacks, where this interpreter is one that can be walked. */
+/* From now on events have stacks, if this interpreter's frames can be read. */
 void pyusdt_python_stack_start(void);
 
 #endif

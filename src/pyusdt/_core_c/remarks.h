@@ -11,7 +11,7 @@ enum pyusdt_remark_slot {
     PYUSDT_VM_REASON_INTERPRETERS,
     PYUSDT_VM_REASONS,
     PYUSDT_VM_HINT = PYUSDT_VM_REASONS, /* that provider's hint */
-    PYUSDT_FRAMEWORK_REASON,            /* what instrument/ says */
+    PYUSDT_FRAMEWORK_REASON,            /* remarks of instrument/ */
     PYUSDT_REMARK_OF_TASKS,             /* _core_c/task_numbers.h */
     PYUSDT_REMARK_SLOTS
 };

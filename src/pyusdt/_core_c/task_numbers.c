@@ -143,7 +143,8 @@ void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet,
 
 uint32_t pyusdt_task_checks;
 
-/* What a function of a loaded module returns: new reference, or NULL, perhaps with an exception. */
+/* The result of a function of a loaded module: new reference, or NULL, perhaps with an exception.
+ */
 static PyObject *call_loaded(const char *module_name, const char *function_name, PyObject *argument)
 {
     PyObject *name = PyUnicode_FromString(module_name), *result = NULL;

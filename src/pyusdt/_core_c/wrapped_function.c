@@ -79,7 +79,7 @@ static int wrapped_clear(PyObject *object)
 
     Py_CLEAR(self->observed);
     Py_CLEAR(self->dict);
-    return 0; /* what a call needs stays until the end */
+    return 0; /* everything that a call needs stays until the end */
 }
 
 static void wrapped_dealloc(PyObject *object)

@@ -33,7 +33,7 @@ static inline int pyusdt_is_on(const struct pyusdt_test *test)
                             __ATOMIC_RELAXED)) != 0;
 }
 
-/* 0; -1 with an exception where the object is no probe, or one of another version of pyusdt. */
+/* 0; -1 with an exception if the object is no probe, or one of another version of pyusdt. */
 static inline int pyusdt_test_of(PyObject *probe, struct pyusdt_test *test)
 {
     PyObject *capsule = PyObject_CallMethod(probe, "_test", NULL);

@@ -38,8 +38,8 @@ static PyObject *read_attribute(PyObject *object, const char *name)
     return value;
 }
 
-/* What a method of C gives, or, where asyncio is the one in Python, what the attribute is; new
- * reference, or NULL. */
+/* The result of a C method, or the attribute if asyncio is the one in Python; new reference, or
+ * NULL. */
 static PyObject *read_method_or_attribute(PyObject *task, const char *method, const char *name)
 {
     PyObject *function = read_attribute(task, method), *value = NULL;
@@ -60,7 +60,7 @@ static int is_coroutine(PyObject *object)
     return object != NULL && (PyCoro_CheckExact(object) || PyGen_CheckExact(object));
 }
 
-/* What a coroutine waits for itself; new reference, or NULL. */
+/* The object for which a coroutine waits; new reference, or NULL. */
 static PyObject *find_inner(PyObject *coroutine)
 {
     PyObject *next =
@@ -84,7 +84,8 @@ static PyObject *find_innermost(PyObject *coroutine)
     return coroutine;
 }
 
-/* Its qualified name; of what is not Python's own coroutine, its type's. New reference, or NULL. */
+/* Its qualified name; of anything but Python's own coroutine, its type's. New reference, or NULL.
+ */
 static PyObject *read_name(PyObject *coroutine)
 {
     if (coroutine == NULL)
@@ -176,7 +177,7 @@ static uint64_t count_waiters(PyObject *task)
 
 /* ---- events ---- */
 
-/* arg1 to arg4 where they are texts (owned; NULL: an empty one), arg3 and arg5 of task-done. */
+/* arg1 to arg4 if they are texts (owned; NULL: an empty one), arg3 and arg5 of task-done. */
 struct task_values {
     PyObject *texts[TEXTS];
     uint64_t end, waiters;
@@ -216,7 +217,7 @@ static void close_values(struct task_values *task_values)
 }
 
 /* What the task waits for: the name of a task, or the type of another future; new reference, or
- * NULL: nothing, it only lets others run. */
+ * NULL: it only lets others run. */
 static PyObject *read_awaited(PyObject *task)
 {
     PyObject *future = read_attribute(task, "_fut_waiter"), *name = NULL;
@@ -269,7 +270,7 @@ static void fire_task(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t wai
     Py_XDECREF(coroutine);
 }
 
-/* ---- what the event loop calls ---- */
+/* ---- calls of the event loop ---- */
 
 /* Handle._run: (self) */
 static PyObject *call_run(PyObject *before, PyObject *const *args, Py_ssize_t n)

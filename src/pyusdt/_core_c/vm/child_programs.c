@@ -95,8 +95,7 @@ static int is_python_in(PyObject *paths)
 
 /* ---- which parent waits for it ---- */
 
-/* What a frame's function says of it: 1 or 0; -1: no more than that the next one has to be
- * asked. */
+/* The answer of a frame's function: 1 or 0; -1: ask the next frame. */
 static int function_waits(const char *module, const char *function)
 {
     if (strcmp(module, "subprocess") == 0)
@@ -123,8 +122,8 @@ static int frame_waits(PyFrameObject *frame)
     return waits;
 }
 
-/* Whether the function of the library's that the program has called returns when what it starts
- * has ended, or sees to that at its end. */
+/* Whether the library function that the program has called returns after the end of the process
+ * that it starts, or waits for it at its own end. */
 static int is_waited_for(void)
 {
     PyFrameObject *frame = PyEval_GetFrame();
@@ -143,7 +142,7 @@ static int is_waited_for(void)
 
 /* ---- its environment ---- */
 
-/* What is asked for; a list of bytes, NAME=VALUE each. */
+/* The requested variables; a list of bytes, NAME=VALUE each. */
 static PyObject *read_mapping(PyObject *mapping)
 {
     PyObject *items = PyMapping_Items(mapping), *entries = items != NULL ? PyList_New(0) : NULL;
@@ -184,7 +183,7 @@ static PyObject *read_environment(PyObject *environment)
     return PyList_Check(environment) ? PySequence_List(environment) : read_mapping(environment);
 }
 
-/* The entry's value where it is one of that name (with its =), or NULL. */
+/* The entry's value if it has that name (with its =), or NULL. */
 static const char *find_value(PyObject *entry, const char *name)
 {
     size_t length = strlen(name);
@@ -221,7 +220,7 @@ static int append_entry(PyObject *entries, PyObject *entry)
     return r;
 }
 
-/* The entries with what brings the provider in; new reference, or NULL with an exception. */
+/* The entries with those that load the provider; new reference, or NULL with an exception. */
 static PyObject *add_to_environment(PyObject *environment)
 {
     PyObject *before = read_environment(environment),
@@ -260,7 +259,7 @@ static PyObject *make_environment(PyObject *environment)
                    *equals = entry != NULL ? strchr(entry + (*entry == '='), '=') : NULL;
         PyObject *name, *value;
         if (equals == NULL)
-            continue; /* what is no variable */
+            continue; /* not a variable */
         name = PyBytes_FromStringAndSize(entry, equals - entry);
         value = PyBytes_FromString(equals + 1);
         if (name == NULL || value == NULL || PyDict_SetItem(dict, name, value) < 0)
@@ -322,7 +321,7 @@ static PyObject *read_words(PyObject *argv)
     return words;
 }
 
-/* The provider does not go into what is started, or may not get there. */
+/* The provider does not follow into the started program, or may not get there. */
 static void set_hint(PyObject *argv, const char *what, int injected, int waited)
 {
     static int hints;
@@ -353,7 +352,7 @@ static void set_hint(PyObject *argv, const char *what, int injected, int waited)
     Py_DECREF(words);
 }
 
-/* ---- what starts programs ---- */
+/* ---- functions that start programs ---- */
 
 /* One of these, called with another argument in the place of one of its own (stolen; NULL: as it
  * was called). */
@@ -363,7 +362,7 @@ static PyObject *call_with(PyObject *before, PyObject *const *args, Py_ssize_t n
     PyObject *changed[ARGS_MAX], *result;
     Py_ssize_t all = n + (names != NULL ? PyTuple_GET_SIZE(names) : 0);
 
-    PyErr_Clear(); /* what could not be made */
+    PyErr_Clear(); /* names of failed parts */
     if (other == NULL || all > ARGS_MAX) {
         Py_XDECREF(other);
         return PyObject_Vectorcall(before, args, (size_t)n, names);

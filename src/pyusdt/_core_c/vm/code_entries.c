@@ -43,7 +43,7 @@ static int code_event(PyCodeEvent event, PyCodeObject *code)
                                         ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE)
                                         : NULL;
 
-    while ((entry = find_entry(entry, code)) != NULL) /* two, where two threads have met it first */
+    while ((entry = find_entry(entry, code)) != NULL) /* two, if two threads have met it first */
         free_entry(entry);
     return 0;
 }

@@ -59,7 +59,7 @@ static struct pyusdt_vm_text copy_text(char **at, const struct pyusdt_string *st
     return text;
 }
 
-/* The place has its texts from now on; 0 where there is no memory. */
+/* Makes the texts of the place; 0 if there is no memory. */
 static int make_texts(struct pyusdt_vm_place *place, const struct names *names)
 {
     size_t size = names->function.length + names->file.length + names->module.length + 3;
@@ -77,8 +77,8 @@ static int make_texts(struct pyusdt_vm_place *place, const struct names *names)
     return 1;
 }
 
-/* What an event needs besides the sessions that want it; only theirs needs a number. 0 where
- * there is no memory. */
+/* The data of an event besides the sessions that want it; only events for sessions need a number. 0
+ * if there is no memory. */
 static int complete_place(struct pyusdt_vm_place *place, const struct names *names, int line,
                           int numbered)
 {
@@ -121,7 +121,7 @@ static uint64_t update_place(struct pyusdt_vm_place *place, const struct names *
                              unsigned first, unsigned end, enum pyusdt_pyvm_probe asked)
 {
     uint32_t generation =
-        pyusdt_places_generation(); /* before: what changes meanwhile is asked for again */
+        pyusdt_places_generation(); /* before: a change meanwhile makes it ask again */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES] = {0}, any = 0;
 
     for (unsigned probe = first; probe < end; probe++)
@@ -167,7 +167,7 @@ static PyObject *read_running_module(void)
 {
     PyObject *globals = PyEval_GetGlobals();
     PyObject *key = PyUnicode_InternFromString(
-        "__name__"); /* PyDict_GetItemString prints where there is no memory */
+        "__name__"); /* PyDict_GetItemString prints if there is no memory */
     PyObject *name = globals != NULL && key != NULL ? PyDict_GetItemWithError(globals, key) : NULL;
 
     Py_XDECREF(key);
@@ -458,7 +458,7 @@ static inline PyObject *fire_monitored_at(const struct pyusdt_vm_place *place,
     Py_RETURN_NONE;
 }
 
-/* What is not found at once. */
+/* The slow part of the lookup. */
 __attribute__((noinline)) static PyObject *
 update_and_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
                           PyObject *nobody)
@@ -493,7 +493,7 @@ static struct {
     struct pyusdt_vm_place *place;
 } functions[FUNCTION_TABLE];
 
-/* What it is in C; NULL: no function or method of C. */
+/* Its definition in C; NULL: no function or method in C. */
 static const PyMethodDef *find_method(PyObject *callable)
 {
     if (PyCFunction_Check(callable))
@@ -521,7 +521,7 @@ __attribute__((noinline)) static uint64_t update_function_place(struct pyusdt_vm
     return sessions;
 }
 
-/* Where a function of C is in the table, or is to be put.  NULL: the table has no room. */
+/* The index of a C function in the table, or its free place. NULL: the table is full. */
 static struct pyusdt_vm_place **find_function_slot(const PyMethodDef *method)
 {
     size_t at = ((uintptr_t)method >> 3) * 0x9e3779b97f4a7c15ull >> 52;

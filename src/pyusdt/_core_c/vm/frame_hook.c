@@ -64,7 +64,7 @@ static int is_deep(const PyThreadState *thread)
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-/* Of the instruction that ran last. */
+/* Of the last instruction that ran. */
 static int read_offset(const frame_type *frame)
 {
     return (int)((const char *)frame->prev_instr - (const char *)_PyCode_CODE(frame->f_code));

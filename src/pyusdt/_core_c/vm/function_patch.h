@@ -18,19 +18,19 @@ struct pyusdt_vm_patch {
 
 #define PYUSDT_VM_FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
-/* Nothing where the module is not loaded. */
+/* Nothing if the module is not loaded. */
 void pyusdt_vm_patch_set(struct pyusdt_vm_patch *hook, int wanted);
 
 /* ---- asyncio_steps.c ---- */
 
-/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is
+/* Puts hooks into asyncio if the wanted probes need them; if it is not loaded, once it is
  * (pyusdt_vm_tasks_after_import). */
 void pyusdt_vm_tasks_set(uint32_t wanted);
 
 /* Whether to look for asyncio, or for an event loop that is not asyncio's own. */
 int pyusdt_vm_tasks_needs_import_hook(void);
 
-/* A module has been imported: is it what is waited for? */
+/* A module has been imported: is it the one that is waited for? */
 void pyusdt_vm_tasks_after_import(void);
 
 #endif

@@ -4,7 +4,7 @@
  * - Events are set for all code. A location that no session wants returns DISABLE and is not seen
  *   again until the patterns change.
  * - sys.monitoring.restart_events() would enable the locations of every tool. If there are other
- *   tools, only our own locations are enabled again (rearm_ours).
+ *   tools, only our own locations are enabled again (rearm_own).
  * - Events that cannot be disabled (unwinding, exceptions, calls) check the location each time.
  */
 #include "_core_c/vm/python_provider.h"
@@ -29,7 +29,7 @@ void pyusdt_vm_code_set_thread(void)
 
 /* ---- callbacks: (code, offset, …) ---- */
 
-/* Those without an exception. */
+/* The ones without an exception. */
 enum kind { START, RESUME, THROW, RETURN, YIELD, UNWIND, LINE };
 
 static const struct pyusdt_pyvm_kind kinds[] = {
@@ -71,11 +71,11 @@ static inline PyObject *call_back(event_fn *fn, PyObject *const *args, int which
                                                          : fn(args, which);
 }
 
-/* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START
- * (PY_RESUME) is on there, too: so it stays where a line is wanted. */
+/* From 3.13 on the first line of a function fires only if it is not that of `def`, or if PY_START
+ * (PY_RESUME) is on there, too. So these stay on where a line is wanted. */
 #define LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
 
-/* The place of the code where a line of it is wanted, else NULL. */
+/* The entry of the code if one of its lines is wanted, else NULL. */
 static struct pyusdt_vm_place *find_line_place(PyObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)code};
@@ -85,7 +85,7 @@ static struct pyusdt_vm_place *find_line_place(PyObject *code)
                : NULL;
 }
 
-/* Of sys.monitoring.events. -1 with an exception. */
+/* An attribute of sys.monitoring.events. -1 with an exception. */
 static long event_bit(const char *name)
 {
     PyObject *names = PyObject_GetAttrString(monitoring, "events");
@@ -322,7 +322,7 @@ static int is_needed(int i, uint32_t wanted)
     return (probes & wanted) != 0;
 }
 
-/* The callback of an event where its probe is wanted, else None. */
+/* The callback of an event if its probe is wanted, else None. */
 static int register_callback(int i, uint32_t wanted)
 {
     long bit = event_bit(events[i].name);
@@ -440,7 +440,7 @@ static void disarm_code(void *other, PyCodeObject *code, struct pyusdt_vm_place 
     Py_DECREF(code);
 }
 
-/* LINE where it is wanted; of = NULL: nowhere. */
+/* Sets LINE if it is wanted; of = NULL: nowhere. */
 static void update_lines(void *of, PyCodeObject *code, struct pyusdt_vm_place *place)
 {
     int on = of != NULL && pyusdt_vm_is_code_wanted(place, code, PYUSDT_VM_BIT(PYUSDT_VM_LINE));

@@ -33,7 +33,7 @@ static void fire_object(enum pyusdt_pyvm_probe probe, PyObject *object)
     pyusdt_vm_firing_offer(&firing, probe);
 }
 
-/* object: NULL where another takes this function's place (3.15) */
+/* object: NULL if another tool replaces this function (3.15) */
 static int on_object_event(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
 {
     if (object == NULL)

@@ -3,7 +3,7 @@
  *
  * - Functions and calls of C functions come by the profile function, lines and exceptions by the
  *   trace function. Each is set in every thread without another tool's function, and in new threads
- *   (pyusdt_vm_code_thread).
+ *   (pyusdt_vm_code_set_thread).
  * - If only functions are wanted, the frame hook is used if possible (frame_hook.c), because the
  *   interpreter runs every instruction more slowly under a profile function.
  * - Handled exceptions are not reported.
@@ -25,7 +25,7 @@ static int without_frames;
 
 /* ---- frames ---- */
 
-/* Of the instruction that runs, in bytes; -1: the frame has not begun. */
+/* Of the current instruction, in bytes; -1: the frame has not begun. */
 static int read_offset(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030b0000
@@ -64,7 +64,7 @@ static enum pyusdt_vm_exit read_exit(PyFrameObject *frame, PyCodeObject *code, P
 #endif
 }
 
-/* ---- what the interpreter calls ---- */
+/* ---- calls of the interpreter ---- */
 
 static void fire_entry(PyFrameObject *frame, PyCodeObject *code)
 {
@@ -235,7 +235,7 @@ void pyusdt_vm_fall_back_to_profile(void)
     set_threads();
 }
 
-/* Both at once are one remark. */
+/* Both together are one remark. */
 static void set_reason(const struct others *others)
 {
     if (others->profilers && others->tracers)

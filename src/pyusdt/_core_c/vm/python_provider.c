@@ -101,8 +101,8 @@ static struct pyusdt_probe_def define_probe(enum pyusdt_pyvm_probe probe)
     return def;
 }
 
-/* Where there can be none (no cache for the object, no USDT on this system), the embedded engine
- * has the probes all the same. */
+/* If there can be none (no cache for the object, no USDT on this system), the embedded engine has
+ * the probes all the same. */
 static void make_sites(const struct pyusdt_probe_def *defs)
 {
     static const uint16_t nobody;
@@ -259,7 +259,7 @@ static int must_check(void)
     return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_check();
 }
 
-/* With the GIL: what sessions want, and what USDT tracers do. */
+/* With the GIL: the demand of sessions and of USDT tracers. */
 static void apply_demand(uint32_t wanted, uint32_t attached)
 {
     static uint32_t generation;
@@ -518,7 +518,7 @@ static PyObject *vm_return(PyObject *self, PyObject *unused)
 {
     filtered--;
     if (enabled && filtered == 0)
-        set_reason_of_all(NULL); /* what is still lacking is found out again */
+        set_reason_of_all(NULL); /* missing parts are looked up again */
     return vm_resume(self, unused);
 }
 

@@ -67,8 +67,8 @@ enum pyusdt_vm_exit { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 #define PYUSDT_VM_C_FUNCTIONS \
     (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
 
-/* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it
- * would be every call. */
+/* Tracers, without the flight recorder: nothing is set in the interpreter only for it, since that
+ * would be for every call. */
 #define PYUSDT_VM_TRACERS ((1ull << PYUSDT_MAX_SESSIONS) - 1)
 
 /* The number of each probe in the process's table; 0: it is not there. */
@@ -91,7 +91,7 @@ static inline int pyusdt_vm_is_attached(enum pyusdt_pyvm_probe probe)
 int pyusdt_vm_firing_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
 void pyusdt_vm_firing_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
 
-/* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
+/* At the USDT site only, if there is a tracer. module: NULL, or the place's. */
 void pyusdt_vm_hit_site(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
                         const char *module);
 
@@ -116,12 +116,12 @@ struct pyusdt_vm_texts {
 /* code_interest.c's, but that a new one is all zeros. */
 struct pyusdt_vm_place {
     uint32_t generation;
-    uint32_t number; /* the core's; 0: not asked for yet, or its table is full */
+    uint32_t number; /* the core's number; 0: not asked for yet, or its table is full */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
     /* one block of memory, freed with the entry; NULL until a session wants an event here */
     struct pyusdt_vm_texts *texts;
     char is_storing; /* a thread changes generation and sessions */
-    char has_lines;  /* monitoring.c has set LINE for this code alone */
+    char has_lines;  /* monitoring.c has set LINE only for this code */
     /* its name, from 3.12 on; a reference of the entry's; NULL until a session wants an event
      * here */
     PyObject *module;
@@ -150,7 +150,7 @@ static inline struct pyusdt_vm_entry **pyusdt_vm_bucket(const PyCodeObject *code
                               (64 - PYUSDT_VM_BUCKET_BITS)];
 }
 
-/* The same where it is the first of its bucket; else NULL. */
+/* The same if it is the first of its bucket; else NULL. */
 static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *code)
 {
     struct pyusdt_vm_entry *entry = __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE);
@@ -177,7 +177,7 @@ int pyusdt_vm_is_code_wanted(struct pyusdt_vm_place *place, PyCodeObject *code, 
 
 #endif
 
-/* The place, at once where that can be. */
+/* The entry, immediately if possible. */
 static inline struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030c0000
@@ -201,7 +201,7 @@ struct pyusdt_pyvm_event {
     struct pyusdt_vm_place
         *place;          /* NULL: it is looked up. Set by pyusdt_vm_is_wanted_at(), as is */
     uint64_t sessions;   /* the sessions that want it, bit s: session s */
-    int line, offset;    /* offset: of the instruction, where line is 0 and is to be found out */
+    int line, offset;    /* offset: of the instruction, if line is 0 and must be looked up */
     PyObject *at;        /* the same as an int object, in the place of offset; or NULL */
     uint64_t how;        /* function-entry, function-return */
     PyObject *exception; /* exception-raise, exception-handled */
@@ -216,8 +216,8 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
 
 enum pyusdt_pyvm_line { PYUSDT_VM_LINE_FIRST, PYUSDT_VM_LINE_GIVEN, PYUSDT_VM_LINE_OF_OFFSET };
 
-/* A kind of event of sys.monitoring's, without an exception: of what probe, how the function was
- * entered or left, and what its line is. */
+/* A kind of event of sys.monitoring, without an exception: its probe, how the function was entered
+ * or left, and its line. */
 struct pyusdt_pyvm_kind {
     enum pyusdt_pyvm_probe probe;
     uint64_t how;
@@ -226,14 +226,14 @@ struct pyusdt_pyvm_kind {
     enum pyusdt_pyvm_line line;
 };
 
-/* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or
- * where nobody wants it `nobody`. */
+/* Both, for such an event, whose arguments begin with the code. Returns a new reference: None, or
+ * `nobody` if it is not wanted. */
 PyObject *pyusdt_vm_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
                                    PyObject *nobody);
 
 #endif
 
-/* Of an instruction, or a line, as sys.monitoring gives it. */
+/* For an instruction, or a line, as sys.monitoring has it. */
 int pyusdt_vm_read_offset(PyObject *offset);
 
 /* A call of a function of C, by the code that calls. */
@@ -246,8 +246,8 @@ int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset
 
 /* ---- safe_text.c ---- */
 
-/* What str() of it gives; where that would run the program's code, its first argument if that is
- * a text. A new reference, or NULL. */
+/* The result of str(); if that would run the program's code, its first argument if that is a text.
+ * A new reference, or NULL. */
 PyObject *pyusdt_vm_exception_text(PyObject *exception);
 
 /* __module__ and __qualname__ of a function or method of C; new references, or NULL. */
@@ -255,8 +255,8 @@ void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **
 
 /* ---- monitoring.c or profile_trace.c ---- */
 
-/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh:
- * patterns have changed. */
+/* Sets exactly what the wanted probes of code need; 0: nothing at all. refresh: patterns have
+ * changed. */
 void pyusdt_vm_code_set(uint32_t wanted, int refresh);
 
 /* Whether another tool may remove our settings for them without notice, so that they must be
@@ -269,7 +269,7 @@ void pyusdt_vm_code_end(void);
 /* This thread, which has just started. (Before 3.12 only; else nothing.) */
 void pyusdt_vm_code_set_thread(void);
 
-/* ---- frame_hook.c, and what it needs of profile_trace.c ---- */
+/* ---- frame_hook.c, and the parts of profile_trace.c that it needs ---- */
 
 /* Switches to the frame hook for functions' events. */
 int pyusdt_vm_frame_hook_set(int wanted);
@@ -285,7 +285,7 @@ static inline int pyusdt_vm_is_generator(const PyCodeObject *code)
 
 /* ---- runtime_events.c ---- */
 
-/* Puts hooks where the wanted probes need them, and takes the others out. */
+/* Sets the hooks that the wanted probes need, and removes the others. */
 void pyusdt_vm_hooks_set(uint32_t wanted);
 
 /* ---- object_events.c ---- */

@@ -146,7 +146,7 @@ static struct pyusdt_vm_patch thread_hook = {
     NULL,
     NULL};
 
-/* What has the attribute; new reference, or NULL: the module is not loaded. */
+/* The object that has the attribute; new reference, or NULL: the module is not loaded. */
 static PyObject *find_holder(const struct pyusdt_vm_patch *hook)
 {
     PyObject *modules = PyImport_GetModuleDict();
@@ -219,7 +219,7 @@ static void set_collector(int wanted)
             Py_CLEAR(replacement);
     } else if (callbacks != NULL) {
         Py_XDECREF(PyObject_CallMethod(callbacks, "remove", "O", replacement));
-        Py_CLEAR(replacement); /* where the program has emptied the list, too */
+        Py_CLEAR(replacement); /* also if the program has emptied the list */
     }
     Py_XDECREF(module);
     Py_XDECREF(callbacks);

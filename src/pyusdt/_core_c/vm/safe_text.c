@@ -25,7 +25,7 @@ static int is_small_number(PyObject *value)
            (PyLong_AsLongLongAndOverflow(value, &overflow), overflow == 0);
 }
 
-/* Whether str() and repr() of a value are C alone, and short. */
+/* Whether str() and repr() of a value run only C, and are short. */
 static int is_plain(PyObject *value)
 {
     if (value == NULL || value == Py_None || PyBool_Check(value) || PyFloat_CheckExact(value))
@@ -53,8 +53,7 @@ static int is_str_plain(PyObject *exception)
 
     if (text == ((PyTypeObject *)PyExc_BaseException)->tp_str ||
         text == ((PyTypeObject *)PyExc_KeyError)->tp_str ||
-        text ==
-            ((PyTypeObject *)PyExc_ImportError)->tp_str) /* its message only where that is a str */
+        text == ((PyTypeObject *)PyExc_ImportError)->tp_str) /* its message only if that is a str */
         return 1;
     if (text == ((PyTypeObject *)PyExc_OSError)->tp_str) {
         const PyOSErrorObject *error = (PyOSErrorObject *)exception;
@@ -129,7 +128,7 @@ static void read_heap_class_names(PyTypeObject *type, PyObject **module, PyObjec
     Py_XINCREF(*name = ((PyHeapTypeObject *)type)->ht_qualname);
 }
 
-/* Those of a class of C: "module.name", or a name of builtins alone. */
+/* For a class in C: "module.name", or only the name for builtins. */
 static void read_static_class_names(const PyTypeObject *type, PyObject **module, PyObject **name)
 {
     const char *dot = strrchr(type->tp_name, '.');
