@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Which engine traces: the one that -x engine names, or the embedded one where it knows the probes, else the kernel;
 where there is no Linux kernel, dtrace(1).
 
@@ -63,6 +62,20 @@ def _make_kernel(program: p.Program, options: Options) -> Engine:
     return KernelEngine(program, options)
 
 
+def _make_hosts_engine(program: p.Program, options: Options) -> Engine:
+    if options["hosts"].forward:
+        from pydtrace.hosts.relay_engine import RelayEngine
+
+        return RelayEngine(program, options)
+    if options.get("hostmode") == "central":
+        from pydtrace.hosts.central_engine import CentralEngine
+
+        return CentralEngine(program, options)
+    from pydtrace.hosts.engine import RemoteEngine
+
+    return RemoteEngine(program, options)
+
+
 def _make_dtrace(program: p.Program, options: Options) -> Engine:
     from pydtrace.engine.dtrace.engine import DtraceEngine
 
@@ -84,13 +97,8 @@ def open_engine(program: p.Program, options: Options, targets: Targets) -> tuple
 def _select_engine(program: p.Program, options: Options, targets: Targets) -> tuple[Engine, str]:
     name = options.get("engine")
     if "hosts" in options:
-        if options["hosts"].forward:
-            from .hosts.relay_engine import RelayEngine as Chosen
-        elif options.get("hostmode") == "central":
-            from .hosts.central_engine import CentralEngine as Chosen
-        else:
-            from .hosts.engine import RemoteEngine as Chosen
-        return _open_or_close(Chosen(program, options), targets), f"it traces {options['hosts']}"
+        engine = _make_hosts_engine(program, options)
+        return _open_or_close(engine, targets), f"it traces {options['hosts']}"
     if "send" in options:
         from .hosts.event_forwarding import ForwardingEngine
 
@@ -118,7 +126,7 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         return _embedded_or_dtrace(program, options, targets)
     awaits = bool(options.get("zdefs") or "wait" in options)
     root, ours = os.geteuid() == 0, _has_pyusdt(targets, options)
-    later = {}  # {description: the engine for it where nobody has it yet}
+    later: dict[ProbeDesc, str] = {}  # {description: the engine for it where nobody has it yet}
     if awaits:
         later = {
             desc: engine_for(probe_kind(desc), root, PYUSDT_PENDING if ours else PENDING)
@@ -132,22 +140,24 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
             return _open_or_close(
                 _make_embedded(program, options), targets
             ), "--wait, and pyusdt brings such probes"
-    engine = None
+    embedded: EmbeddedEngine | None = None
+    lack: str | None = None
+    better: str | None = None
+    failed: EngineError | None = None
     try:
-        engine = _make_embedded(program, options)
-        _open_or_close(engine, targets)
+        embedded = _make_embedded(program, options)
+        _open_or_close(embedded, targets)
     except EngineError as error:
         if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
             raise
-        embedded, why, better, failed = None, error.reason, None, engine and error
+        why, failed, embedded = error.reason, error if embedded else None, None
         lack = str(error) if isinstance(error, NoPyusdt) else None
     else:
-        lack = failed = None
-        knows = all(count for _, count in engine.matched)
+        knows = all(count for _, count in embedded.matched)
         better = _kernel_advantage(program, options, targets) if os.geteuid() == 0 else None
         if os.geteuid() != 0 or (knows and not better):
-            return engine, "it needs no privilege and knows the probes"
-        embedded, why = engine, better or "pyusdt's own probes do not match"
+            return embedded, "it needs no privilege and knows the probes"
+        why = better or "pyusdt's own probes do not match"
     try:
         engine = _open_or_close(_make_kernel(program, options), targets)
     except EngineError as error:
@@ -327,7 +337,7 @@ def list_probes(
     options: Mapping[str, Any],
     targets: Targets,
     descriptions: Sequence[ProbeDesc] | None,
-    warn: Callable[[str], object] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> list[Probe]:
     """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
     may be used.  tell(text): of what is left out.  Raises EngineError, OSError."""
@@ -372,7 +382,9 @@ def _list_embedded(
         if may_fail:
             return []
         raise (
-            no_such_process(pids) if error.errno == errno.ESRCH else EngineError(error.strerror)
+            no_such_process(pids)
+            if error.errno == errno.ESRCH
+            else EngineError(str(error.strerror))
         ) from None
     found.sort(
         key=lambda probe: probe[7] == _tracer.AT_PLACE

@@ -170,11 +170,11 @@ def test_live(fire, tmp_path):
             f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {shlex.join([harness.PYDTRACE, *HOSTS])} --live -s script.d; echo status $?",
             "Enter",
         )
-        shown.complete_until("^00:0")
+        shown.until("^00:0")
         until(
             fire, lambda: all(re.search(rf"key +web{i}|web{i}", shown.screen()) for i in (1, 2, 3))
         )
         shown.type("q")
-        shown.complete_until("status 0")
+        shown.until("status 0")
     finally:
         shown.end()

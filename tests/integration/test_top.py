@@ -148,14 +148,14 @@ def test_on_a_terminal(size, program, tmp_path):
         )
         assert re.search(
             r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s",
-            terminal.complete_until(rf"{program.pid}"),
+            terminal.until(rf"{program.pid}"),
         )
         terminal.type("s")
-        terminal.complete_until("by LOST")
+        terminal.until("by LOST")
         terminal.type("p", "+")
-        terminal.complete_until("every 1 s, by LOST  paused")
+        terminal.until("every 1 s, by LOST  paused")
         terminal.type("q")
-        terminal.complete_until("status 0")
+        terminal.until("status 0")
     finally:
         terminal.end()
 

@@ -62,7 +62,8 @@ def record(clause, *values):
 def feed(program, sink):
     """A whole tracing: two records with a fault between them, a loss, the aggregation, exit(3)."""
     engine = SimpleNamespace(
-        items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))], stands_still=False
+        items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))],
+        changes_only_when_polled=False,
     )
     aggregates = Aggregates(program, engine, {}, Acts.symbols)
     acts = Acts(sink)
@@ -266,7 +267,9 @@ def test_epochs_pass_while_nothing_comes(program, output):
     output_, notify, written, _ = output
     held = [(struct.pack("=q", 1), struct.pack("=q", 4))]
     engine = SimpleNamespace(
-        items=lambda index: held, remove=lambda index, keys: held.clear(), stands_still=True
+        items=lambda index: held,
+        remove=lambda index, keys: held.clear(),
+        changes_only_when_polled=True,
     )
     sink = Lines(output_, notify, interval=1e-9)
     acts = Acts(sink)

@@ -9,7 +9,13 @@ list of Insn is a program counter; the 64-bit load takes two.
 Source of the numbers: Linux Documentation/bpf/standardization/instruction-set.rst (RFC 9669).
 """
 
+from __future__ import annotations
+
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # --- instruction classes, the low three bits of the opcode -------------------
 LD, LDX, ST, STX, ALU, JMP, JMP32, ALU64 = range(8)
@@ -298,7 +304,7 @@ def const(dst, value):
 _slot = struct.Struct("=BBhi")
 
 
-def encode(insns):
+def encode(insns: Iterable[Insn]) -> bytes:
     """The bytes of a finished program, in the host's byte order, as bpf(2) takes them."""
     pack, shift = _slot.pack, 4
     if struct.pack("=H", 1) == b"\0\1":  # big-endian: the register nibbles are the other way round

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """When records leave an engine: the options bufpolicy, bufsize and switchrate, over any engine.
 
 In: an engine, opened; its records.  Out: the same engine, whose poll() and end() give the records that are to be seen
@@ -73,7 +72,13 @@ def _may_overflow(program: p.Program, size: int) -> bool:
     return False
 
 
-class BufferedEngine:
+if TYPE_CHECKING:
+    _Base = Engine
+else:
+    _Base = object  # what Engine defines itself must come from the engine inside, by __getattr__
+
+
+class BufferedEngine(_Base):
     """An engine whose records wait here.  All but set_formatter(), poll() and end() is the engine's own."""
 
     def __init__(self, engine: Engine, size: int) -> None:
@@ -204,14 +209,14 @@ class BoundedEngine(BufferedEngine):
                 self._dropped_on = struct.unpack_from("=I", records, at + p.RECORD_CPU)[0]
             at += size
 
-    def _has_room(self, clause: p.Clause, probe: int) -> bool:
+    def _has_room(self, clause: int, probe: int) -> bool:
         if probe not in self._free or clause & p.RECORD_SETTLED:
             return True
         room = FAULT_RECORD if clause & p.RECORD_FAULT else self._rooms[clause & ~p.RECORD_FLAGS]
-        told = room + LOSS_RECORD * self._drop_pending
-        self._drop_pending = told > self._free[probe]
+        size = room + LOSS_RECORD * self._drop_pending
+        self._drop_pending = size > self._free[probe]
         if not self._drop_pending:
-            self._free[probe] -= told
+            self._free[probe] -= size
         return not self._drop_pending
 
 

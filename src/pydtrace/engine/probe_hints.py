@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Hints for probe descriptions that no probe matches: what an engine lacks, and what is called otherwise.
 
 In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line that names the way out, or None.
@@ -249,8 +248,7 @@ def _find_code_files(pid: int, command: Any) -> list[tuple[str, int | None, tupl
     from .kernel.probes.finder import code_files, libraries, short_names, which
 
     if not command:
-        found: list[tuple[str, int | None, tuple[str, ...]]] = code_files(pid)
-        return found
+        return [*code_files(pid)]
     program = os.path.realpath(which(command.argv[0]))
     return [
         (path, None, short_names(os.path.basename(path), path == program))

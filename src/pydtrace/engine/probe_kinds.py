@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Which engine a probe description can be for, whatever processes there are at the moment.
 
 In: a description, the words of a command.  Out: OWN, KERNEL, OTHER, ANY or TRACER.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What the arguments of probes are called and of what types they are, as the processes that have the probes say it.
 
 In: rows of _tracer.list_probes(), of processes or of a recording.  Out: for a row or a probe description a tuple of (name, type) in

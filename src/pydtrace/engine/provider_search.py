@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Which file has the probes of a provider that no process has: for hints.
 
 In: a description, the command of -c or None.  Out: a hint that names the file.

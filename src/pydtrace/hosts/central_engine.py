@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The engine of many hosts under -x hostmode=central: the hosts send their events, and all clauses run here.
 
 In: as RemoteEngine; of each host the recording of what it sees (docs/internals/recording-format.md) and the samples of profile-n, in
@@ -71,16 +70,20 @@ class CentralEngine(RemoteEngine):
             for name in dict.fromkeys(desc.name for desc in self.descriptions)
             if profile_period(name)
         }
-        self._sources = []  # of all incarnations of all hosts
-        self._host_sources = {}  # host: those of its last one
-        self._kept_bytes = {}  # host: bytes of memory that those before that one take
-        self._due_sources = []  # a heap: (time of what is next, number of the source), once for each that has something
+        self._sources: list[Source] = []  # of all incarnations of all hosts
+        self._host_sources: dict[Host, list[Source]] = {}  # host: those of its last one
+        self._kept_bytes: dict[
+            Host, int
+        ] = {}  # host: bytes of memory that those before that one take
+        self._due_sources: list[
+            tuple[int, int]
+        ] = []  # a heap: (time of what is next, number of the source), once for each that has something
         self._ends = IntervalEnds()
         self._last_time = 0  # time of the event that was run last
         self._late_events = 0
-        self._named_source = None  # the source whose host the variable `host` names
+        self._named_source: Source | None = None  # the source whose host the variable `host` names
         self._has_more = False
-        self._flushed_for = None  # the time of a tick
+        self._flushed_for: int | None = None  # the time of a tick
         self.host_clauses, self.definitions = {}, {}  # no host sends what comes of clauses
 
     def _find_unsupported(self) -> str:
@@ -108,15 +111,16 @@ class CentralEngine(RemoteEngine):
 
     def take_events(self, host: Host, data: bytes) -> None:
         events = self._host_sources[host][0]
+        assert isinstance(events, EventSource)
         self._store_portion(host, events, lambda offset: events.add_events(data, offset))
 
     def take_samples(self, host: Host, names: list[Any], rows: list[Any]) -> None:
         _, *samples = self._host_sources[host]
         if not samples:
             super().take_samples(host, names, rows)
-        self._store_portion(
-            host, samples[0], lambda offset: samples[0].add_samples(names, rows, offset)
-        )
+        source = samples[0]
+        assert isinstance(source, SampleSource)
+        self._store_portion(host, source, lambda offset: source.add_samples(names, rows, offset))
 
     def _store_portion(self, host: Host, source: Source, put: Callable[[int], None]) -> None:
         """A portion of a source, of which nothing is run after exit()."""
@@ -237,11 +241,11 @@ class CentralEngine(RemoteEngine):
         if why := source.find_damage():
             self._give_up_host(host, f"its events can not be read: {why}")
         if not n:
-            return self._consumer.take_records()
+            return self._take_records()
         self._late_events += n * late
         self._last_time = max(self._last_time, source.last_time)
         self._ends.note_end(source.last_time + error, host.number)
-        records = self._consumer.take_records()
+        records = self._take_records()
         if not unsure:
             return records
         self._order.unsure += n
@@ -277,12 +281,13 @@ class CentralEngine(RemoteEngine):
         if self._flushed_for != when:
             self._flushed_for = when
             self._flush_epochs()
-        records = self._consumer.take_records() + self._release_records(when)
+        records = self._take_records() + self._release_records(when)
         if self._has_more or self.exiting:
             return records
         self._fire_probe(probe, when)
+        assert self._ticks
         self._ticks.advance(probe, time.monotonic_ns())
-        return records + self._consumer.take_records()
+        return records + self._take_records()
 
     def drain_end(self) -> bytes:
         if records := self._await_ends():

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The engine of many hosts: each traces by itself, and here is what they count and record made one.
 
 In: a compiled program; options["hosts"], a request.Request: who they are, how they are reached, the script.  Out: the records of
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
     from pydtrace.engine import ProbeDesc, Targets
 
+    from .request import Request
+
 
 _SECOND = 1_000_000_000
 _HOST_TIMEOUT = 30 * _SECOND  # how long a host may take to answer: -x hostwait
@@ -63,7 +64,10 @@ class _FrameInterner(Names):
 
     def __init__(self, word: Callable[[str], int]) -> None:
         super().__init__()
-        self._number = word
+        self._intern_frame = word
+
+    def _number(self, name: str) -> int:
+        return self._intern_frame(name)
 
 
 class RemoteEngine(EmbeddedEngine):
@@ -73,7 +77,7 @@ class RemoteEngine(EmbeddedEngine):
 
     def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self._request = options["hosts"]
+        self._request: Request = options["hosts"]
         self._names = language_frames.FrameNames(
             MAX_HOSTS * host_protocol.NAMES
         )  # host_messages.py has the bound of each
@@ -96,7 +100,7 @@ class RemoteEngine(EmbeddedEngine):
             for each in program.aggregations
         }
         self._order = RecordOrder(_MAX_LAG)
-        self._hosts = []
+        self._hosts: list[Host] = []
         self._selector = selectors.DefaultSelector()
         self._host_timeout = options.get("hostwait") or _HOST_TIMEOUT
         self._reconnects = ReconnectSchedule(
@@ -105,8 +109,8 @@ class RemoteEngine(EmbeddedEngine):
         self._flush_number = 0
         self._next_ping = self._pinged = 0
         self._exit_seen = False
-        self._messages = []
-        self._probe_ids = {}
+        self._messages: list[str] = []
+        self._probe_ids: dict[tuple[str, ...], int] = {}
         self._reported_unsure = 0
         self._lost_counts = 0  # how often what a host had counted beyond its last epoch was lost
         self._reading_clauses = {
@@ -301,7 +305,7 @@ class RemoteEngine(EmbeddedEngine):
             host.link.close()
             return
         with contextlib.suppress(OSError):
-            host.messages += map(harmless, host.link.said())
+            host.messages += map(harmless, host.link.read_stderr())
         why = "the line to it is closed"
         if host.state != RUNNING and host.joins_late:
             self._note_failed_attempt(host, why)
@@ -420,7 +424,7 @@ class RemoteEngine(EmbeddedEngine):
 
     def poll(self, timeout: float) -> bytes:
         if self._ticks is None:
-            return self._consumer.take_records()
+            return self._take_records()
         deadline = time.monotonic_ns() + int(timeout * _SECOND)
         while True:
             due = self._ticks.next_due()
@@ -429,7 +433,7 @@ class RemoteEngine(EmbeddedEngine):
                 return self._run_tick(*due)
             self._receive_lines(min(deadline, due[0] if due else deadline) - now)
             if (
-                (records := self._consumer.take_records() + self._release_records())
+                (records := self._take_records() + self._release_records())
                 or self.exiting
                 or self.finished
                 or time.monotonic_ns() >= deadline
@@ -439,10 +443,11 @@ class RemoteEngine(EmbeddedEngine):
     def _run_tick(self, when: int, probe: int) -> bytes:
         if self._ticks_read:
             self._flush_epochs()
-        records = self._consumer.take_records() + self._release_records(when)
+        records = self._take_records() + self._release_records(when)
         self._fire_probe(probe, when)
+        assert self._ticks
         self._ticks.advance(probe, time.monotonic_ns())
-        return records + self._consumer.take_records()
+        return records + self._take_records()
 
     def _flush_epochs(self) -> None:
         """What the hosts have counted up to now is here, or who is late is told."""
@@ -548,9 +553,9 @@ class RemoteEngine(EmbeddedEngine):
         if records := self._await_ends():
             return records
         self._has_ended = True
-        records = self._consumer.take_records() + self._order.release_records(1 << 64, 0)
+        records = self._take_records() + self._order.release_records(1 << 64, 0)
         self._fire_probe(END, max(self._ends_at, time.monotonic_ns()))
-        return records + self._consumer.take_records()
+        return records + self._take_records()
 
     def close(self) -> None:
         links = [host.link for host in self._hosts if host.link]

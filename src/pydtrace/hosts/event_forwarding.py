@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The embedded engine of a host under -x hostmode=central: no clause runs, what fires is sent.
 
 In: a compiled program, which says what is traced and which arguments its clauses need; processes.  Out: a recording
@@ -39,14 +38,12 @@ class ForwardingEngine(EmbeddedEngine):
 
     name = "sending"
     complete_until = 0
-    _recording_fd = None  # the file of what was not taken yet
+    _recording_fd = -1  # the file of what was not taken yet
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self._sample_rows, self._name_numbers = (
-            [],
-            {},
-        )  # samples that were not taken yet; the number of each name that was told
+        self._sample_rows: list[tuple[Any, ...]] = []  # samples that were not drained yet
+        self._name_numbers: dict[str, int] = {}  # of the names that were sent
 
     def _clause_descriptions(self, clause: Clause) -> list[ProbeDesc]:
         return []
@@ -83,8 +80,8 @@ class ForwardingEngine(EmbeddedEngine):
             self.complete_until = max(self.complete_until, min(come, due[0]) if due else come)
         return records
 
-    def intern_frame(self, text: str) -> str:
-        """Frames of samples are told by their names."""
+    def intern_frame(self, text: str) -> str:  # type: ignore[override]  # names are sent, not words
+        """Frames of samples are sent by their names."""
         return text[: host_protocol.LONGEST]
 
     def _take_samples(self, probe: int) -> None:
@@ -98,15 +95,18 @@ class ForwardingEngine(EmbeddedEngine):
     def drain_samples(self) -> list[Portion]:
         """[(names that are new, samples)] since the last call, in portions."""
         rows, self._sample_rows = self._sample_rows, []
-        made, names, found, size, told = [], [], [], 0, 0
+        made: list[Portion] = []
+        names: list[str] = []
+        found: list[list[Any]] = []
+        size = sent = 0
         for name, when, (pid, uid, gid, called), tid, stack, proc in rows:
             frames = [self._intern_name(text, names) for text in stack]
             found.append([name, when, pid, tid, uid, gid, called, frames, proc.decode()])
-            size += 100 + len(proc) + 8 * len(frames) + sum(map(len, names[told:]))
-            told = len(names)
+            size += 100 + len(proc) + 8 * len(frames) + sum(map(len, names[sent:]))
+            sent = len(names)
             if size > _PORTION:
                 made.append((names, found))
-                names, found, size, told = [], [], 0, 0
+                names, found, size, sent = [], [], 0, 0
         return [*made, (names, found)] if found else made
 
     def _intern_name(self, text: str, new: list[str]) -> int:
@@ -129,6 +129,6 @@ class ForwardingEngine(EmbeddedEngine):
 
     def close(self) -> None:
         super().close()
-        if self._recording_fd is not None:
+        if self._recording_fd >= 0:
             os.close(self._recording_fd)
-            self._recording_fd = None
+            self._recording_fd = -1

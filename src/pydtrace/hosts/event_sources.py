@@ -30,6 +30,7 @@ class EventSource:
 
     def __init__(self, host: Host, merged_replay: Any) -> None:
         self.host, self._merged_replay = host, merged_replay
+        self.number = -1  # among the sources of the engine
         self._number = merged_replay.add(host.number + 1)
 
     @property
@@ -72,12 +73,10 @@ class SampleSource:
     """events: the same incarnation's; probes: {name of a probe: its id here}; word: Engine.intern_frame."""
 
     def __init__(self, events: EventSource, probes: dict[str, int], intern_frame: Any) -> None:
-        self.host, self._events, self._probes, self._intern_frame = (
-            events.host,
-            events,
-            probes,
-            intern_frame,
-        )
+        self.number = -1  # among the sources of the engine
+        self.number = -1  # among the sources of the engine
+        self.host, self._events = events.host, events
+        self._probes, self._intern_frame = probes, intern_frame
         self._words: list[int] = []  # of the names that it has told
         self._rows: deque[tuple[int, int, tuple[Any, ...], list[int], bytes]] = (
             deque()

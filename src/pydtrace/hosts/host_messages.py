@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """One host of many: what its lines say (docs/guide/json.md, schema 2), checked.
 
 In: lines, of which nothing is believed.  Out: records by the coordinator's clock, deltas that are whole epochs, losses, texts.
@@ -205,6 +204,7 @@ class Host:
         record[p.RECORD_DATA : size] = packed[p.RECORD_DATA : size].ljust(
             size - p.RECORD_DATA, b"\0"
         )
+        assert clause.index is not None
         self._keep_record(line, clause.index, record)
 
     def _on_fault(self, line: dict[str, Any]) -> None:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Lists of hosts: web[1-3,7],db[01-10] -> web1, web2, web3, web7, db01 …
 
 In: the text of --hosts.  Out: names, each once, in the order of the text.  Where ClusterShell is installed its NodeSet reads the text,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The engine of a host that relays: a coordinator to its hosts, and a host to its own coordinator.
 
 In: what the hosts say, as RemoteEngine.  Out: their records at once, to the request's forward(record, how sure its time is in ns, number of
@@ -40,6 +39,7 @@ class RelayEngine(RemoteEngine):
         self._start_tracing()
 
     def keep_record(self, when: int, error: int, host: int, record: bytes) -> None:
+        assert self._request.forward
         self._request.forward(record, error, host)
 
     def poll(self, timeout: float) -> bytes:

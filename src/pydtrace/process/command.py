@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """A command that is traced from its first probe on (-c).
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
@@ -43,7 +42,7 @@ class NoUser:
     """A user who does not interrupt."""
 
     interrupted = hurry = False
-    patience = None
+    patience: float | None = None
 
 
 class Command:
@@ -52,12 +51,12 @@ class Command:
 
     def __init__(self, argv: list[str], outlives_tracer: bool = True) -> None:
         self.argv = argv
-        self.environment = {}  # variables that it gets besides ours
+        self.environment: dict[str, str] = {}  # variables that it gets besides ours
         self._started_by_other = False
-        self._start_ticks = None
-        self.status = None  # wait status, once it has ended
-        self.report = lambda text: None  # how the user is told
-        self._witness = None
+        self._start_ticks: int | None = None
+        self.status: int | None = None  # wait status, once it has ended
+        self.report: Callable[[str], object] = lambda text: None  # how the user is told
+        self._witness: GroupWitness | None = None
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
         try:
@@ -148,7 +147,7 @@ class Command:
             self.wait()
         try:
             if not self.poll():
-                self._terminate(user or NoUser)
+                self._terminate(user or NoUser())
         finally:
             if self._witness:
                 self._witness.close()

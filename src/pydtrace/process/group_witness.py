@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Whether a signal that this process has got was sent to its whole process group: by the terminal (Ctrl-C), by timeout(1), by systemd.
 
 In:      nothing.
@@ -12,7 +11,11 @@ import os
 import signal
 import time
 
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a tracing
+ENDING_SIGNALS: tuple[int, ...] = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+)  # signals that end a tracing
 _GROUP_DELAY = 0.5  # s that a sender may take from one process of the group to the next
 
 
@@ -48,7 +51,9 @@ class GroupWitness:
         end = time.monotonic() + (_GROUP_DELAY if just_now else 0)
         while not (ended := self._has_ended()) and time.monotonic() < end:
             time.sleep(0.01)
-        return bool(ended) and ended.si_code == os.CLD_KILLED and ended.si_status in ENDING_SIGNALS
+        if ended is None:
+            return False
+        return ended.si_code == os.CLD_KILLED and ended.si_status in ENDING_SIGNALS
 
     def _has_ended(self) -> os.waitid_result | None:
         return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

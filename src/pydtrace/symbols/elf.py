@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """ELF files as a tracer needs them: USDT notes, file offsets, symbols.
 
 In: the path of a 64-bit ELF file of this machine's byte order, or of any other file.  Out: File: its notes,
@@ -16,7 +15,6 @@ import os
 import struct
 from array import array
 from bisect import bisect_right
-from collections import namedtuple
 
 from pydtrace.untrusted.safe_open import open_regular
 
@@ -25,7 +23,14 @@ from .symbol_table import Table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
+    from typing import Any, Protocol
+
+    from pydtrace.process.maps import Mapping
+
+    class HasSegments(Protocol):
+        @property
+        def segments(self) -> list[Segment]: ...
+
 
 _HEADER = struct.Struct("=16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
@@ -57,10 +62,13 @@ class BadFile(Exception):
     """Not an ELF file that can be traced; the message says why."""
 
 
-class Segment(namedtuple("Segment", "address offset size flags")):
+class Segment:
     """A part of a file that is loaded.  address: as linked; size: bytes in the file; flags: EXECUTES, WRITES."""
 
-    __slots__ = ()
+    __slots__ = ("address", "offset", "size", "flags")
+
+    def __init__(self, address: int, offset: int, size: int, flags: int) -> None:
+        self.address, self.offset, self.size, self.flags = address, offset, size, flags
 
 
 EXECUTES, WRITES = 1, 2
@@ -122,7 +130,10 @@ class ElfFile:
 
     def __init__(self, path: str, inode: int | None = None, mode: int = 0) -> None:
         self._fd = open_regular(path, mode=mode)
-        self._sections = self._functions = self._frames = self._resolvers = None
+        self._sections: dict[str, tuple[int, int, int, int, int]] | None = None
+        self._functions: Table | None = None
+        self._frames: tuple[array[int], array[int]] | None = None
+        self._resolvers: dict[str, int] | None = None
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
             raise BadFile("another file is in its place")
@@ -325,7 +336,10 @@ class ElfFile:
     def read_functions(self) -> list[tuple[int, int, str]]:
         """[(address, size, name)] of the functions that a probe can be put on, ascending.  Of a name with several versions it is the default's."""
         rows, names = self.read_symbols()
-        found, older, choosers, room = {}, {}, {}, 4 * self.size
+        found: dict[tuple[int, str], int] = {}
+        older: dict[tuple[int, str], int] = {}
+        choosers: dict[str, int] = {}
+        room = 4 * self.size
         for row, is_older in zip(rows, self._hidden_versions()):
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
                 name = _read_string(names, row[0])
@@ -351,12 +365,13 @@ class ElfFile:
         """{name: the code that chooses} of the names that stand for one of several functions, chosen when the file is loaded (STT_IFUNC)."""
         if self._resolvers is None:
             self.read_functions()
+        assert self._resolvers is not None
         return self._resolvers
 
     def ifunc_slots(self, resolvers: set[int]) -> dict[int, int]:
         """{the code that chooses: where a process has the address that it has chosen}, both as linked, of the file's own calls; choosers:
         a set, of which is asked."""
-        found = {}
+        found: dict[int, int] = {}
         for name in (".rela.plt", ".rela.dyn"):
             if name in self.sections:
                 _, _, offset, size, _ = self.sections[name]
@@ -464,7 +479,7 @@ def _read_string(texts: bytes, offset: int, limit: int = 1 << 16) -> str:
     return texts[offset:end].decode("utf-8", "replace")
 
 
-def load_bias(file, mapping):
+def load_bias(file: HasSegments, mapping: Mapping) -> int:
     """What a mapping adds to the addresses of its file as linked.  file: one with segments; mapping: of process.maps."""
     address = linked_address(file.segments, mapping.access, mapping.offset)
     if address is None:

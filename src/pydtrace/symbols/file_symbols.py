@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The names that files give to their code and data.
 
 In: paths of files.  Out: tables of their symbols.  Always: a file is read once as long as there is room for all of them together; what was not

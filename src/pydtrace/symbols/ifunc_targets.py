@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Functions that a file chooses among when it is loaded (STT_IFUNC), as strlen() of glibc.
 
 In: a file, processes that have it mapped.  Out: which function each name stands for.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The columns of dtrace's tables and of trace(): bytes in, int and str out.
 
 Always: what dtrace aligned to the right is a number, what it aligned to the left and padded is a string; a line is

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What dtrace shows for people inside of frames: stacks, names of addresses, bytes as a table.
 
 In: the text that dtrace printed for a value.  Out: the value's bytes, as other engines record them.
@@ -32,8 +31,7 @@ def encode_value(type: Any, size: int, text: bytes, names: Names) -> bytes:
         words = parse_stack(text)
     else:
         return parse_dump(text, size)
-    stored: bytes = names.storage(type, size, words)
-    return stored
+    return names.storage(type, size, words)
 
 
 def parse_stack(text: bytes) -> tuple[str, ...]:
@@ -49,7 +47,7 @@ def _decode_text(text: bytes) -> str:
 def parse_dump(text: bytes, size: int) -> bytes:
     """The bytes of a table, or of the number that dtrace prints where there are 1, 2, 4 or 8 of them."""
     if text.count(b"\n") < 2:
-        return (int(text) % 2 ** (8 * size)).to_bytes(size, sys.byteorder)
+        return (int(text) % (1 << 8 * size)).to_bytes(size, sys.byteorder)
     return b"".join(
         bytes.fromhex(match[2].decode()) for match in map(_LINE.match, text.split(b"\n")) if match
     )[:size]

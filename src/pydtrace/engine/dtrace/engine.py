@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The dtrace engine: the system's dtrace(1) runs the script, its output becomes the program's records.
 
 In: a compiled program and processes, whatever probes dtrace finds in them.  Out: the same records and aggregations as

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What the rewritten script prints, read: frames in, records and aggregations of the program out.
 
 In: bytes of dtrace's standard output, cut anywhere (dtrace/script_rewriter.py says how frames look).  Out: records as every
@@ -273,13 +272,13 @@ class FrameReader:
         order = key_order(definition)
         parser = Parser()
         items = parser.feed(text) + parser.close()
-        rows: list[Distribution] | list[Total] = (
+        rows: Sequence[Distribution | Total] = (
             [item for item in items if isinstance(item, Distribution)]
             if is_histogram
             else [item for item in items if isinstance(item, Total)]
         )
-        for i, item in enumerate(rows):
-            said = [*(strings[i] if strings else ()), *item.keys]
+        for i, row in enumerate(rows):
+            said = [*(strings[i] if strings else ()), *row.keys]
             if len(said) != len(order):
                 raise ValueError(f"{len(said)} keys")
             by_place = dict(zip(order, said))
@@ -290,9 +289,9 @@ class FrameReader:
             self._add_item(
                 index,
                 key,
-                _bucket_counts(definition, item.buckets)
-                if isinstance(item, Distribution)
-                else _value_words(definition, item.value),
+                _bucket_counts(definition, row.buckets)
+                if isinstance(row, Distribution)
+                else _value_words(definition, row.value),
             )
         self._torn.discard(index)
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """dtrace's messages: lines that begin with "dtrace: ", bytes in, items out.
 
 Drops and run-time errors in the words of DTrace for Linux, macOS, FreeBSD, Solaris and illumos; everything else is a

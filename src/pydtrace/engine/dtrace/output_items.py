@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What the parser of dtrace's output gives: one kind of item for each kind of line or table.
 
 Always: an item has the `text` that it stands for, bytes; `fields` names what else it has.  Strings are str, bytes that are

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What dtrace(1) prints, line by line, as typed items: whatever script it ran, on whatever system.
 
 In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/output_items.py), in their order; feed() gives what is

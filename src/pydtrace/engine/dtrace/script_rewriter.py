@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The script that dtrace(1) runs instead of the user's: the same clauses, whose data come in a form for machines.
 
 In: a compiled program, with the text it was compiled from.  Out: texts for dtrace -s.  Always: predicates, variables

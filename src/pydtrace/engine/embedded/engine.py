@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The embedded engine: shared memory between the traced process and the tracer.
 
 In: a compiled program and processes that have pyusdt (or the NIF) in them.  Out: the records of the
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pydtrace.engine import ProbeDesc
+    from pydtrace.process.command import Command
     from pydtrace.process.maps import Mapping as CodeMapping
 
     Row = tuple[Any, ...]  # of _tracer.list_probes()
@@ -78,15 +78,19 @@ class EmbeddedEngine(Engine):
 
     def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self._session = self._crew = self._command = self._ticks = self._recorder = None
+        self._session: Any = None  # a _tracer.Session, from open() to close()
+        self._crew: Any = None
+        self._recorder: Any = None
+        self._command: Command | None = None
+        self._ticks: TickTimers | None = None
         self._ends_at, self._has_ended = 0, False  # when end() came; whether END has fired
-        self._pids, self._targets = (), Targets()
+        self._pids: tuple[int, ...] = ()
+        self._targets = Targets()
         self._all_processes = False  # processes that were not named may join
-        self._awaited_pid = None  # the pid of a process that is to come
-        self._command_probes = []  # what a command will have that does not know of us
-        self._end_messages = []  # that there was nobody to trace, or that nothing fired
-        self._injection_failure = None  # why a command can not have what is asked for
-        self._providers = set()  # of those that are traced, without their process ids
+        self._awaited_pid: int | None = None  # the pid of a process that is to come
+        self._command_probes: list[Row] = []  # what a command will have that does not know of us
+        self._end_messages: list[str] = []  # that there was nobody to trace, or that nothing fired
+        self._injection_failure: str | None = None  # why a command can not have what is asked for
         self._missed_ticks = MissedTicks()
         self._reported = {
             "troubles": 0,
@@ -142,13 +146,13 @@ class EmbeddedEngine(Engine):
                     clause.index, desc.provider, desc.module, desc.function, desc.name
                 )
         self._counted_clauses = self._find_counted_clauses()
-        self._next_counts_at = 0  # when those are read next
+        self._next_counts_at = 0.0  # when those are read next
         self._add_tracer_probes()
 
     def _add_tracer_probes(self) -> None:
         for name in DTRACE_PROBES:
             self._consumer.add_probe("dtrace", "", "", name)
-        self._periods = {}
+        self._periods: dict[str, tuple[int, int]] = {}
         for desc in self._all_descriptions():
             each = tick_period(desc.name) or (self._can_sample and profile_period(desc.name))
             if each and desc.name not in self._periods:
@@ -173,11 +177,11 @@ class EmbeddedEngine(Engine):
         for name in ("record", "keep", "replay"):
             if name in self.options:
                 return f"--{name}"
-        for clause in self.program.clauses:
+        for number, clause in enumerate(self.program.clauses, 1):
             if any(desc.name == "ERROR" for desc in clause.probes):
-                return f"clause {clause.index + 1} is about errors"
+                return f"clause {number} is about errors"
             if clause.in_order and not all(map(is_tracer_probe, clause.probes)):
-                return f"clause {clause.index + 1} {clause.in_order}"
+                return f"clause {number} {clause.in_order}"
         return ""
 
     def _find_counted_clauses(self) -> list[p.Clause]:
@@ -272,8 +276,10 @@ class EmbeddedEngine(Engine):
                 else f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()"
             )
         self.matched = self._count_matches(known)
-        if self._injection_failure and all(
-            count for desc, count in self.matched if is_python_probe(desc)
+        if (
+            self._command
+            and self._injection_failure
+            and all(count for desc, count in self.matched if is_python_probe(desc))
         ):  # others have it, so nobody refuses
             self.startup_notices.append(f"{self._command.argv[0]}: {self._injection_failure}")
         unknown = {desc for desc, count in self.matched if count == 0}
@@ -335,7 +341,7 @@ class EmbeddedEngine(Engine):
             for each in self.program.clauses
             if any(desc.name == "ERROR" for desc in each.probes)
         ]
-        return set().union(*(each.stacks for each in errors))
+        return frozenset().union(*(each.stacks for each in errors))
 
     def _python_descriptions(self) -> list[ProbeDesc]:
         return [desc for desc in self._all_descriptions() if is_python_probe(desc)]
@@ -410,9 +416,10 @@ class EmbeddedEngine(Engine):
         """What the user needs to know of an OSError of the core."""
         if error.errno == errno.ESRCH and self._pids:
             return no_such_process(self._pids)
-        if error.errno == errno.ENODATA and "has no pyusdt in it" in error.strerror:
-            return NoPyusdt(error.strerror, self._python_descriptions())
-        return EngineError(error.strerror)
+        message = str(error.strerror)
+        if error.errno == errno.ENODATA and "has no pyusdt in it" in message:
+            return NoPyusdt(message, self._python_descriptions())
+        return EngineError(message)
 
     # --- running -----------------------------------------------------------------------------------
 
@@ -495,9 +502,14 @@ class EmbeddedEngine(Engine):
     def _deliver_events(self, until: int) -> int:
         """Run the clauses on the events up to that time, a batch at most; how many there were."""
         try:
-            return self._consumer.poll(self._session, until, BATCH)
+            delivered: int = self._consumer.poll(self._session, until, BATCH)
         except OSError as error:
             raise self._explain_poll_error(error) from None
+        return delivered
+
+    def _take_records(self) -> bytes:
+        records: bytes = self._consumer.take_records()
+        return records
 
     def _read_counts(self) -> None:
         """What traced processes have counted: before what reads aggregations, and now and then."""
@@ -518,7 +530,7 @@ class EmbeddedEngine(Engine):
     def _living_pids(self) -> Iterable[int]:
         """The processes that are traced, a command without pyusdt among them."""
         targets = map(self._session.target, range(self._session.stats()["targets"]))
-        named = [self._command.pid] if self._command else []
+        named: list[int] = [self._command.pid] if self._command else []
         return dict.fromkeys([*named, *(pid for pid, _, _, lives in targets if lives)])
 
     def intern_frame(self, text: str) -> int:
@@ -526,7 +538,7 @@ class EmbeddedEngine(Engine):
         return self._names.intern_text(text)
 
     @property
-    def sampled_frames(self) -> int:
+    def sampled_frames(self) -> int:  # type: ignore[override]  # nobody sets it
         """The most of any stack of the program; 0: it has none."""
         return max(
             (self.program.stacks[kind][1] for kind in _STACK_KINDS if kind in self.program.stacks),
@@ -534,7 +546,7 @@ class EmbeddedEngine(Engine):
         )
 
     @property
-    def needs_tasks(self) -> bool:
+    def needs_tasks(self) -> bool:  # type: ignore[override]  # nobody sets it
         """Some clause reads who works where a sample is taken."""
         return any(
             clause.demand.get(p.SAMPLED_PROC)
@@ -553,7 +565,7 @@ class EmbeddedEngine(Engine):
 
     def poll(self, timeout: float) -> bytes:
         if self._ticks is None:
-            return self._consumer.take_records()  # BEGIN called exit()
+            return self._take_records()  # BEGIN called exit()
         self._session.shown()  # what the last poll gave
         if time.monotonic() >= self._next_counts_at:
             self._read_counts()
@@ -562,7 +574,7 @@ class EmbeddedEngine(Engine):
             tick = self._run_until_due(deadline)
             if tick:
                 self._run_due(*tick)
-            records = self._consumer.take_records()
+            records = self._take_records()
             if records or self.exiting or not tick or time.monotonic_ns() >= deadline:
                 return records
 
@@ -578,7 +590,7 @@ class EmbeddedEngine(Engine):
             )
             if reached and due:
                 self._run_due(*due)
-            yield self._consumer.take_records()
+            yield self._take_records()
             if reached and not due:
                 self._read_counts()
                 return
@@ -595,18 +607,20 @@ class EmbeddedEngine(Engine):
 
     def _next_due(self) -> tuple[int, int | None] | None:
         """(time, probe) of what is next, a tick or a sample that was taken, whose probe is None; None: neither."""
-        return self._pending_samples.next_due(self._ticks.next_due())
+        return self._pending_samples.next_due(self._ticks.next_due() if self._ticks else None)
 
     def _run_due(self, when: int, probe: int | None) -> None:
         """All events before it were seen, none after it."""
+        if probe is None:
+            self._read_counts()
+            self._pending_samples.fire_first(self._consumer, self.cpu or 0)
+            return
         if probe in self._sampled:
             self._take_samples(probe)
         else:
             self._read_counts()
-            if probe is None:
-                self._pending_samples.fire_first(self._consumer, self.cpu)
-                return
             self._fire_probe(probe, when)
+        assert self._ticks
         self._missed_ticks.count += self._ticks.catch_up(
             probe, when, self._ends_at or time.monotonic_ns()
         )
@@ -623,7 +637,7 @@ class EmbeddedEngine(Engine):
     def warnings(self) -> list[str]:
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = (
+        said: list[str] = (
             self._end_messages
             + troubles[self._reported["troubles"] :]
             + self._truncation_warnings()
@@ -648,7 +662,7 @@ class EmbeddedEngine(Engine):
             "troubles": len(troubles),
             "again": stats["again"],
             "corrupt": stats["corrupt"],
-            "cut": self._count_truncated_stacks,
+            "cut": self._truncated_stacks,
         }
         return said
 
@@ -660,7 +674,7 @@ class EmbeddedEngine(Engine):
         ):
             return []
         texts, count = self._session.strangers()
-        said = texts[self._reported["strangers"] :]
+        said: list[str] = texts[self._reported["strangers"] :]
         self._reported["strangers"] += len(said)
         if self._has_ended and count > self._reported["strangers"]:
             said.append(
@@ -670,12 +684,12 @@ class EmbeddedEngine(Engine):
         return said
 
     @property
-    def _count_truncated_stacks(self) -> int:
+    def _truncated_stacks(self) -> int:
         return sum(each.cut for each in self._consumers)
 
     def _truncation_warnings(self) -> list[str]:
         """Of stacks that were to be whole."""
-        cut = self._count_truncated_stacks - self._reported["cut"]
+        cut = self._truncated_stacks - self._reported["cut"]
         if not cut:
             return []
         most = max(self._count_stack_frames(clause) for clause in self.program.clauses)
@@ -700,18 +714,18 @@ class EmbeddedEngine(Engine):
         if self._has_ended:
             return b""
         while self._ticks and not self.exiting and self._run_rest():
-            if records := self._consumer.take_records():
+            if records := self._take_records():
                 return records
         self._has_ended = True
         while self._pending_samples and not self.exiting:  # of a session that is kept
-            self._pending_samples.fire_first(self._consumer, self.cpu)
+            self._pending_samples.fire_first(self._consumer, self.cpu or 0)
         if self._ticks:
             self._read_counts()
         self._explain_silence()
         self._warn_of_shared_threads()
         self._fire_probe(END, self._ends_at)
         self._stop_recording(self._ends_at)
-        return self._consumer.take_records()
+        return self._take_records()
 
     def _run_rest(self) -> bool:
         """What was fired until the end, a batch of it; was there something?  What comes later to a session that is kept is for
@@ -796,7 +810,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def exiting(self) -> bool:
-        return self._consumer.exiting
+        return bool(self._consumer.exiting)
 
     @property
     def finished(self) -> bool:
@@ -804,15 +818,16 @@ class EmbeddedEngine(Engine):
             return self._command.poll()
         if "wait" in self.options and "keep" not in self.options:
             stats = self._session.stats()
-            return stats["targets"] > 0 and stats["alive"] == 0
+            return bool(stats["targets"] > 0 and stats["alive"] == 0)
         return bool(self._pids) and not any(is_alive(pid) for pid in self._pids)
 
     def existed_at(self, pid: int, when: int) -> bool:
         """The time is what the process says; when it began is what the session knows."""
-        return pid == os.getpid() or self._session.has(pid)
+        return pid == os.getpid() or bool(self._session.has(pid))
 
     def probe(self, ident: int) -> tuple[str, ...]:
-        return self._consumer.probe(ident)
+        names: tuple[str, ...] = self._consumer.probe(ident)
+        return names
 
     def name_of(self, pid: int, address: int) -> str | None:
         return self._names.find_name(self._event_source, address)
@@ -856,4 +871,4 @@ class EmbeddedEngine(Engine):
     def _count_unread(self) -> int:
         """Processes, rings and directories that could not be read; warnings() says why."""
         stats = self._session.stats() if self._session else {"failures": 0, "corrupt": 0}
-        return stats["failures"] + stats["corrupt"]
+        return int(stats["failures"] + stats["corrupt"])

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The interpreters of one tracing, each with maps of its own: several where several consumers share the events.
 
 In: a Program; how many.  Out: what its aggregations hold, all interpreters' together.
@@ -46,7 +45,7 @@ class InterpreterGroup:
         """[(key, value)] of a map; of one without keys (b"", value), if anything was put there."""
         if len(self.vms) == 1:
             return self._read_items(self.vms[0], index)
-        found = {}
+        found: dict[bytes, list[bytes]] = {}
         for vm in self.vms:
             for key, value in self._read_items(vm, index):
                 found.setdefault(key, []).append(value)

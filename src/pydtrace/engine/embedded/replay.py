@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The embedded engine on a recording: the events of then, the program of now.
 
 In: a compiled program and a file that --record made (docs/guide/recording.md).  Out: the records of the clauses, as if tracing went
@@ -47,12 +46,13 @@ class ReplayEngine(EmbeddedEngine):
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
-        self._replay = open_recording(options["replay"])
-        self._header = self._replay.about()
+        self._replay: Any = open_recording(options["replay"])
+        self._header: dict[str, Any] = self._replay.about()
         self._consumer.set_wall(self._header["wall"])
         self.span = self._header["begun"], self._header["end"]
-        self._reached, self._quiet_ticks_left = self.span[0], _MAX_QUIET_TICKS
-        self._step = max(1_000_000, (self.span[1] - self.span[0]) // _STEPS)
+        self._reached: int = self._header["begun"]
+        self._quiet_ticks_left = _MAX_QUIET_TICKS
+        self._step = max(1_000_000, (self._header["end"] - self._header["begun"]) // _STEPS)
         if self._replay.damage:
             self.startup_notices.append(
                 f"{options['replay']} is read only in part: {self._replay.damage}"
@@ -77,7 +77,7 @@ class ReplayEngine(EmbeddedEngine):
     def poll(self, timeout: float) -> bytes:
         if not self.finished:
             self._poll_once()
-        return self._consumer.take_records()
+        return self._take_records()
 
     def catch_up(self, seconds: float) -> Iterator[bytes]:
         """All of the recording, since it was fired long ago."""
@@ -87,17 +87,19 @@ class ReplayEngine(EmbeddedEngine):
 
     def _poll_once(self) -> None:
         """Events of a step, up to the next tick, and the tick, unless that is later than the recording."""
+        assert self._ticks
         due = self._ticks.next_due()
         until = min(self._step_end(), due[0]) if due else self._step_end()
         n = self._consumer.poll(self._replay, until, BATCH)
         if not self._has_event_before(until):
             self._reached = max(self._reached, until)
             if due and due[0] == until and not self.exiting:
-                self._replay_tick(*due, quiet=not n)
-        return n
+                when, probe = due
+                self._replay_tick(when, probe, quiet=not n)
 
     def _replay_tick(self, when: int, probe: int, quiet: bool) -> None:
         """quiet: nothing was recorded since the one before."""
+        assert self._ticks
         self._fire_probe(probe, when)
         self._quiet_ticks_left -= quiet
         if self._quiet_ticks_left >= 0:
@@ -110,14 +112,15 @@ class ReplayEngine(EmbeddedEngine):
 
     def _step_end(self) -> int:
         """A step behind where we are, or behind the next event, where that is later."""
-        when, end = self._replay.next_time(), self._header["end"]
+        when: int | None = self._replay.next_time()
+        end: int = self._header["end"]
         return end if when is None else min(max(self._reached, when) + self._step, end)
 
     def now(self) -> int:
         return self._reached
 
     def wall(self) -> float:
-        return (self._reached + self._header["wall"]) / 1e9
+        return float((self._reached + self._header["wall"]) / 1e9)
 
     def _has_event_before(self, until: int) -> bool:
         """An event that is not later is still to come."""
@@ -128,7 +131,7 @@ class ReplayEngine(EmbeddedEngine):
         self._reached = self._reached if self.exiting else self._header["end"]
         self._fire_probe(END, self._header["end"])
         self._has_ended = True
-        return self._consumer.take_records()
+        return self._take_records()
 
     def existed_at(self, pid: int, when: int) -> bool:
         """Those of a recording are not here: who has the id now is another."""
@@ -142,7 +145,7 @@ class ReplayEngine(EmbeddedEngine):
         if not (self._replay.over and self._ticks):
             return False
         due = self._ticks.next_due()
-        return due is None or due[0] > self._header["end"]
+        return due is None or bool(due[0] > self._header["end"])
 
     def warnings(self) -> list[str]:
         left_out = self._missed_ticks.count if self._has_ended else 0
@@ -156,4 +159,5 @@ class ReplayEngine(EmbeddedEngine):
         return self._replay
 
     def _count_drops(self) -> tuple[int, int]:
-        return self._replay.loss()
+        dropped, out_of_order = self._replay.loss()
+        return dropped, out_of_order

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pydtrace --serve: traces for a coordinator that is elsewhere (pydtrace --hosts), through the standard input and output.
 
 In: lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.  Out: lines of schema 2 (docs/guide/json.md), with

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The end of the time that a policy gives a run, whatever the run does then: reading a request, compiling, opening an engine, writing to
 who does not read.
 
@@ -42,5 +41,5 @@ class Deadline(threading.Thread):
         else:
             self._refuse()
         if self.command:
-            self.command.stop(0)
+            self.command.stop()
         os._exit(1)
