@@ -73,7 +73,7 @@ cdef class Formatter:
         pyusdt_formatter_flags(self.formatter, self.bits)
 
     @staticmethod
-    def another(bytes table):
+    def text_only(bytes table):
         """A formatter of text only, without columns."""
         return Formatter(table, PYUSDT_FORMAT_QUIET)
 

@@ -49,7 +49,7 @@ cdef class KernelRing:
     def __dealloc__(self):
         pyusdt_kernel_ring_close(self.ring)
 
-    def take(self):
+    def read_records(self):
         """The records that are complete, as bytes, in time order."""
         cdef size_t size
         cdef const uint8_t *records

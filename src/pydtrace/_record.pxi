@@ -50,7 +50,7 @@ cdef class Replay(Feed):
     def __dealloc__(self):
         pyusdt_replay_close(self.replay)
 
-    def about(self):
+    def read_header(self):
         """What the header says: a dict of begun, wall (ns), target, pid, uid, gid, host; and end (ns)."""
         cdef const pyusdt_record_header *header = pyusdt_replay_header(self.replay)
         return {"begun": header.begun, "wall": header.wall, "target": header.target, "pid": header.pid,
@@ -60,10 +60,10 @@ cdef class Replay(Feed):
     def probes(self):
         """(pid, provider, module, function, name, …) of all probes, as list_probes() gives them."""
         out = []
-        pyusdt_replay_list(self.replay, collect, <void *>out)
+        pyusdt_replay_list(self.replay, add_probe_row, <void *>out)
         return out
 
-    def loss(self):
+    def read_drops(self):
         """(events dropped, events out of order) so far."""
         cdef pyusdt_loss_block loss
         pyusdt_replay_loss(self.replay, &loss)
@@ -75,7 +75,7 @@ cdef class Replay(Feed):
         return time if pyusdt_replay_next(self.replay, &time) else None
 
     @property
-    def over(self):
+    def is_over(self):
         """All events have been delivered."""
         return bool(pyusdt_replay_over(self.replay))
 
@@ -89,7 +89,7 @@ cdef class Replay(Feed):
 FRAME_TARGETS = PYUSDT_FRAME_TARGETS
 
 
-cdef class Many(Feed):
+cdef class MergedReplay(Feed):
     """Recordings of many hosts, each of which comes in portions (c/recording/merged_replay.h); a Consumer takes events of the one that was chosen.
     share: how many processes of one host have names for their frames."""
 
@@ -105,7 +105,7 @@ cdef class Many(Feed):
     def __dealloc__(self):
         pyusdt_many_free(self.many)
 
-    cdef uint32_t checked(self, uint32_t source) except? 0xFFFFFFFF:
+    cdef uint32_t check_source(self, uint32_t source) except? 0xFFFFFFFF:
         if source >= self.sources:
             raise LookupError(f"no recording {source}")
         return source
@@ -124,39 +124,39 @@ cdef class Many(Feed):
 
     def put(self, uint32_t source, bytes data, int64_t shift):
         """The next portion; shift: ns to be added to its times from now on."""
-        cdef int code = pyusdt_many_put(self.many, self.checked(source), <const char *>data, len(data), shift)
+        cdef int code = pyusdt_many_put(self.many, self.check_source(source), <const char *>data, len(data), shift)
         if code < 0:
             raise failure(code, NULL)
 
-    def waits(self, uint32_t source):
+    def unread_bytes(self, uint32_t source):
         """Bytes that were not read yet."""
-        return pyusdt_many_waits(self.many, self.checked(source))
+        return pyusdt_many_waits(self.many, self.check_source(source))
 
-    def kept(self, uint32_t source):
+    def retained_bytes(self, uint32_t source):
         """Bytes of memory, about, that stay as long as this object: what it has told of probes and places."""
-        return pyusdt_many_kept(self.many, self.checked(source))
+        return pyusdt_many_kept(self.many, self.check_source(source))
 
     def finish(self, uint32_t source):
         """No portion comes any more; what was not read is dropped."""
-        pyusdt_many_finish(self.many, self.checked(source))
+        pyusdt_many_finish(self.many, self.check_source(source))
 
     def target(self, uint32_t source):
         """The $target of there, or 0."""
-        return pyusdt_many_home(self.many, self.checked(source))
+        return pyusdt_many_home(self.many, self.check_source(source))
 
     def next_time(self, uint32_t source):
         """The time (ns, by our clock) of the next event that has come, or None."""
         cdef uint64_t time
-        return time if pyusdt_many_next(self.many, self.checked(source), &time) else None
+        return time if pyusdt_many_next(self.many, self.check_source(source), &time) else None
 
     def last_time(self, uint32_t source):
         """The time of the event that was taken last."""
-        return pyusdt_many_last(self.many, self.checked(source))
+        return pyusdt_many_last(self.many, self.check_source(source))
 
     def choose(self, uint32_t source):
-        pyusdt_many_choose(self.many, self.checked(source))
+        pyusdt_many_choose(self.many, self.check_source(source))
 
     def damage(self, uint32_t source):
         """Why the rest of it is not read, or None."""
-        cdef const char *why = pyusdt_many_damage(self.many, self.checked(source))
+        cdef const char *why = pyusdt_many_damage(self.many, self.check_source(source))
         return None if why is NULL else why.decode()

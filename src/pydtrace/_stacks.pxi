@@ -85,7 +85,7 @@ def python_layout(uint32_t minor):
     return layout_names(&layout)
 
 
-def python_layout_told(bytes words):
+def python_layout_from_words(bytes words):
     """The same by the first LAYOUT_SIZE bytes of the _PyRuntime of 3.13 and later."""
     cdef pyusdt_python_layout_numbers layout
     if len(words) != LAYOUT_SIZE:
@@ -118,7 +118,7 @@ cdef class Memory:
     def pid(self):
         return self.memory.pid
 
-    def is_its(self):
+    def is_same_process(self):
         """Whether the process lives still, so that all that was read is its memory."""
         return bool(pyusdt_memory_is_its(&self.memory))
 
@@ -146,10 +146,10 @@ cdef class Memory:
             raise failure(code, NULL)
 
 
-def stop(Memory memory, tids, is_child):
+def stop_threads(Memory memory, tids, is_child):
     """({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}) of at most MOST_STOPPED threads.  They stand
-    still until go_on(), or until HOLD_LIMIT is over: c/pystack/ptrace_stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
-    To be called by one thread alone, as go_on().  is_child: the process was started by this one."""
+    still until continue_threads(), or until HOLD_LIMIT is over: c/pystack/ptrace_stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
+    To be called by one thread alone, as continue_threads().  is_child: the process was started by this one."""
     cdef bint child = is_child
     cdef size_t n = len(tids)
     cdef pyusdt_stopped *threads = stopped_of(tids)
@@ -165,8 +165,8 @@ def stop(Memory memory, tids, is_child):
     return ({tid: registers for tid, result, registers in found if result > 0}, {tid: -result for tid, result, _ in found if result < 0})
 
 
-def go_on(tids):
-    """{those of the threads that stood still all the time since stop()}."""
+def continue_threads(tids):
+    """{those of the threads that stood still all the time since stop_threads()}."""
     cdef size_t n = len(tids)
     cdef pyusdt_stopped *threads = stopped_of(tids)
     try:
@@ -177,12 +177,12 @@ def go_on(tids):
         free(threads)
 
 
-def holder():
+def find_holder():
     """The id of the process that holds the threads; 0: there is none."""
     return pyusdt_stop_holder()
 
 
-def stand_apart():
+def leave_control_groups():
     """This process leaves its control groups and is scheduled before others, as far as its rights go."""
     pyusdt_holder_stand_apart()
 

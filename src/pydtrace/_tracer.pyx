@@ -118,20 +118,20 @@ cdef class VM:
         pyusdt_vm_map_clear(self.vm, map)
 
 
-cdef str elsewhere(bint visible, const char *comm):
+cdef str foreign_name(bint visible, const char *comm):
     """What a process calls itself that has no pid here; "" for all others, whose names the system tells."""
     return "" if visible else text(comm) or "?"
 
 
-cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
+cdef int add_probe_row(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
     (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
                         text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature), probe.sessions,
-                        elsewhere(target.visible, target.comm)))
+                        foreign_name(target.visible, target.comm)))
     return 0
 
 
 cdef class Feed:
-    """What a Consumer takes events from: a Session, a Replay, a Many."""
+    """What a Consumer takes events from: a Session, a Replay, a MergedReplay."""
 
     cdef pyusdt_feed feed
 
@@ -178,7 +178,7 @@ cdef class Session(Feed):
              uint32_t frames=0, bint natives=False):
         """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
         captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
-        often they fire at a place is all that is wanted: Consumer.counts().  frames: of the stack; natives: of native ones as many."""
+        often they fire at a place is all that is wanted: Consumer.run_counts().  frames: of the stack; natives: of native ones as many."""
         cdef pyusdt_want want
         memset(&want, 0, sizeof(want))
         want.pid, want.counts, want.frames = pid, counts, frames | (<uint32_t>natives << 31)
@@ -228,7 +228,7 @@ cdef class Session(Feed):
             raise failure(code, NULL)
         return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
 
-    def has(self, uint32_t pid):
+    def has_process(self, uint32_t pid):
         """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
         return pyusdt_session_has(self.session, pid)
 
@@ -241,7 +241,7 @@ cdef class Session(Feed):
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
                 "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
-    def users_work(self):
+    def read_user_work(self):
         """{uid: (work of the reader for his events, in units that compare users; processor time for his processes, s)} so far."""
         cdef pyusdt_user_work user
         cdef uint32_t n = 0
@@ -252,7 +252,7 @@ cdef class Session(Feed):
             n += 1
         return found
 
-    def cut_off(self, uint32_t uid):
+    def drop_user(self, uint32_t uid):
         """End the tracing of all processes of a user; what they have fired and was not read is counted as dropped."""
         pyusdt_session_cut_off(self.session, uid)
 
@@ -264,32 +264,32 @@ cdef class Session(Feed):
         pyusdt_session_close(self.session)
         self.session = self.feed.of = NULL
 
-    def leave(self):
+    def close_kept(self):
         """Close it, and let it go on: for sessions with `keep`."""
         pyusdt_session_leave(self.session)
         self.session = self.feed.of = NULL
 
-    def shown(self):
+    def mark_shown(self):
         """What was delivered so far has been shown to the user: for sessions with `keep`."""
         pyusdt_session_shown(self.session)
 
-    def troubles(self):
+    def read_warnings(self):
         """What the user is to be told of processes that are not traced: texts, all that there were."""
-        said, n = [], 0
+        texts, n = [], 0
         while (text := pyusdt_session_told(self.session, n)) != NULL:
-            said.append(text.decode("utf-8", "replace"))
+            texts.append(text.decode("utf-8", "replace"))
             n += 1
-        return said
+        return texts
 
-    def strangers(self):
+    def read_other_users_warnings(self):
         """(texts about other users' processes, and those of containers, that are not traced: the first few, how many there were)."""
         cdef uint32_t count = 0
-        said = []
-        while (text := pyusdt_session_stranger_told(self.session, len(said), &count)) != NULL:
-            said.append(text.decode("utf-8", "replace"))
-        return said, count
+        texts = []
+        while (text := pyusdt_session_stranger_told(self.session, len(texts), &count)) != NULL:
+            texts.append(text.decode("utf-8", "replace"))
+        return texts, count
 
-    def hints(self):
+    def read_hints(self):
         """What processes say of the wanted probes, all that there was: (texts that help where none of these fired, texts for scripts
         that have self-> variables)."""
         cdef pyusdt_remark kind
@@ -305,10 +305,10 @@ cdef class Session(Feed):
         """It is one that was left."""
         return bool(pyusdt_session_resumed(self.session))
 
-    def dead_probes(self):
+    def list_dead_probes(self):
         """The probes of processes that joined a session that was left, and have ended; as list_probes() has them."""
         out = []
-        cdef int code = pyusdt_session_list_dead(self.session, collect, <void *>out)
+        cdef int code = pyusdt_session_list_dead(self.session, add_probe_row, <void *>out)
         if code < 0:
             raise failure(code, NULL)
         return out
@@ -363,7 +363,7 @@ cdef class Consumer:
     def __dealloc__(self):
         pyusdt_consumer_free(self.consumer)
 
-    def clause(self, uint32_t index, int program, bint exits, bint pauses=False):
+    def set_clause(self, uint32_t index, int program, bint exits, bint pauses=False):
         """Clause `index` is this program of the vm; exits: it calls exit(); pauses: its records are to be
         seen before the next event."""
         cdef uint32_t flags = (PYUSDT_CLAUSE_EXITS if exits else 0) | (PYUSDT_CLAUSE_PAUSES if pauses else 0)
@@ -371,13 +371,13 @@ cdef class Consumer:
         if code < 0:
             raise failure(code, NULL)
 
-    def counting(self, uint32_t index, int program):
+    def set_count_program(self, uint32_t index, int program):
         """Clause `index` can be counted: this program does for arg0 firings what its own does for each."""
         cdef int code = pyusdt_consumer_counting(self.consumer, index, program)
         if code < 0:
             raise failure(code, NULL)
 
-    def describe(self, uint32_t clause, str provider, str module, str function, str name):
+    def add_description(self, uint32_t clause, str provider, str module, str function, str name):
         """A probe description of a clause; before any probe is added."""
         p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
         cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
@@ -414,7 +414,7 @@ cdef class Consumer:
     def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
              uint32_t cpu, str comm, args=(), stack=(), uint32_t host=0):
         """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; args: numbers, and bytes that are the
-        address of a text; stack: frames, as the clauses see them; host: as Many.add() has it."""
+        address of a text; stack: frames, as the clauses see them; host: as MergedReplay.add() has it."""
         cdef pyusdt_process who
         cdef pyusdt_event event
         memset(&who, 0, sizeof(who))
@@ -448,7 +448,7 @@ cdef class Consumer:
             raise failure(n, NULL)
         return n
 
-    def counts(self, Feed feed):
+    def run_counts(self, Feed feed):
         """Run the clauses on what the traced processes have counted by themselves."""
         pyusdt_consumer_counts(self.consumer, &feed.feed)
 
@@ -472,7 +472,7 @@ cdef class Consumer:
         """Wall-clock time is the time of events and this (ns), whatever it is now."""
         pyusdt_consumer_set_wall(self.consumer, offset)
 
-    def print_by(self, Formatter formatter):
+    def set_formatter(self, Formatter formatter):
         """From now on records come printed where this formatter can do that at once (c/consumer/record_buffer.h)."""
         self.formatter = formatter
         pyusdt_consumer_print(self.consumer, formatter.formatter)
@@ -491,12 +491,12 @@ cdef class Consumer:
         return bool(pyusdt_consumer_exiting(self.consumer))
 
     @property
-    def cut(self):
+    def truncated_stacks(self):
         """Events whose stack had more frames than were wanted."""
         return pyusdt_consumer_cut(self.consumer)
 
     @property
-    def lost(self):
+    def dropped_records(self):
         """Records that found no room."""
         return pyusdt_consumer_lost(self.consumer)
 
@@ -508,13 +508,13 @@ cdef class Consumer:
 
 
 @cython.no_gc_clear  # it needs the consumers until it has gone
-cdef class Crew:
+cdef class ParallelConsumers:
     """Several consumers that share a session's events, a thread each (c/consumer/parallel_consumers.h), from now until close().
 
     consumers: the first has the descriptions and probes, the others have only their clauses; the session is not started yet."""
 
     cdef pyusdt_crew *crew
-    cdef object kept
+    cdef object references
 
     def __cinit__(self, Session session, consumers):
         cdef pyusdt_consumer *each[PYUSDT_CREW_MOST]
@@ -522,7 +522,7 @@ cdef class Crew:
         cdef int n = min(len(consumers), PYUSDT_CREW_MOST + 1)
         for i, consumer in enumerate(consumers[:PYUSDT_CREW_MOST]):
             each[<int>i] = (<Consumer?>consumer).consumer
-        self.kept = session, consumers
+        self.references = session, consumers
         cdef int code = pyusdt_crew_new(session.session, each, n, &self.crew, &err)
         if code < 0:
             raise failure(code, &err)
@@ -545,13 +545,13 @@ def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     out = []
     path = os.fsencode(rundir) if rundir is not None else None
     cdef const char *where = NULL if path is None else <const char *>path
-    cdef int code = pyusdt_list(where, pid, beside, collect, <void *>out, &err)
+    cdef int code = pyusdt_list(where, pid, beside, add_probe_row, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out
 
 
-cdef void note_other(void *arg, uint32_t pid, const char *sentence) noexcept with gil:
+cdef void add_other_build(void *arg, uint32_t pid, const char *sentence) noexcept with gil:
     (<list>arg).append((pid, text(sentence)))
 
 
@@ -560,23 +560,23 @@ def other_builds():
     so)."""
     cdef pyusdt_error err
     out = []
-    cdef int code = pyusdt_list_others(note_other, <void *>out, &err)
+    cdef int code = pyusdt_list_others(add_other_build, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out
 
 
-cdef int note(void *arg, const pyusdt_looked *l) noexcept with gil:
-    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost, elsewhere(l.visible, l.comm)))
+cdef int add_usage(void *arg, const pyusdt_looked *l) noexcept with gil:
+    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost, foreign_name(l.visible, l.comm)))
     return 0
 
 
-def look():
+def list_ring_usage():
     """Who is traced by whom: a list of (pid, pid of the tracer as that one knows it, bytes that came, bytes of these that were not read
     yet, bytes of its rings, events lost, as the last of list_probes())."""
     cdef pyusdt_error err
     out = []
-    cdef int code = pyusdt_look(note, <void *>out, &err)
+    cdef int code = pyusdt_look(add_usage, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out

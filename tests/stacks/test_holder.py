@@ -39,11 +39,11 @@ class Tracer:
             try:
                 prepare()
                 memory = _tracer.Memory(tid)
-                while not _tracer.stop(memory, [tid], False)[0]:
+                while not _tracer.stop_threads(memory, [tid], False)[0]:
                     pass
-                os.write(said, f"{_tracer.holder()}\n".encode())
+                os.write(said, f"{_tracer.find_holder()}\n".encode())
                 os.read(hears, 1)
-                os.write(said, f"{sorted(_tracer.go_on([tid]))}\n".encode())
+                os.write(said, f"{sorted(_tracer.continue_threads([tid]))}\n".encode())
                 os.read(hears, 1)
             finally:
                 os._exit(0)
@@ -170,7 +170,7 @@ def test_a_reading_that_takes_too_long(spins):
 def test_a_tracer_may_not_be_the_holder_s_own():
     """Who would let it go?"""
     with pytest.raises(PermissionError):
-        _tracer.stop(_tracer.Memory(os.getpid()), [os.getpid()], False)
+        _tracer.stop_threads(_tracer.Memory(os.getpid()), [os.getpid()], False)
 
 
 # ---- the holder ----
@@ -190,26 +190,26 @@ def test_a_holder_that_is_stopped(spins):
 def test_a_holder_that_is_killed(spins):
     """What it held goes on at once; another one takes its place."""
     memory = _tracer.Memory(spins)
-    until(lambda: _tracer.stop(memory, [spins], False)[0])
-    first = _tracer.holder()
+    until(lambda: _tracer.stop_threads(memory, [spins], False)[0])
+    first = _tracer.find_holder()
     os.kill(first, signal.SIGKILL)
-    assert _tracer.go_on([spins]) == set()
+    assert _tracer.continue_threads([spins]) == set()
     until(lambda: runs(spins))
-    until(lambda: _tracer.stop(memory, [spins], False)[0])
-    assert _tracer.go_on([spins]) == {spins}
-    assert first != _tracer.holder() > 0
+    until(lambda: _tracer.stop_threads(memory, [spins], False)[0])
+    assert _tracer.continue_threads([spins]) == {spins}
+    assert first != _tracer.find_holder() > 0
 
 
 def test_a_holder_that_does_not_answer(spins):
     """The tracer ends it, and goes on."""
     memory = _tracer.Memory(spins)
-    until(lambda: _tracer.stop(memory, [spins], False)[0])
-    first = _tracer.holder()
-    _tracer.go_on([spins])
+    until(lambda: _tracer.stop_threads(memory, [spins], False)[0])
+    first = _tracer.find_holder()
+    _tracer.continue_threads([spins])
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(OSError, match=r"timed out"):
-        _tracer.stop(memory, [spins], False)
-    assert _tracer.holder() == 0 and is_gone(first)
+        _tracer.stop_threads(memory, [spins], False)
+    assert _tracer.find_holder() == 0 and is_gone(first)
     until(lambda: runs(spins))
 
 
@@ -250,7 +250,7 @@ def test_what_the_holder_may_not_stop_the_tracer_stops(spins):
 
     def prepare():
         os.setresuid(65534, 65534, 0)
-        assert _tracer.stop(_tracer.Memory(spins), [spins], False)[0] == {}
+        assert _tracer.stop_threads(_tracer.Memory(spins), [spins], False)[0] == {}
         os.setresuid(0, 0, 0)
 
     with tracer_of(spins, prepare=prepare) as tracer:

@@ -119,11 +119,11 @@ def test_what_is_told_is_not_believed():
     for number, texts in wrong.items():
         for text in texts:
             with pytest.raises(OSError) as error:
-                _tracer.python_layout_told(text)
+                _tracer.python_layout_from_words(text)
             assert error.value.errno == number
-    assert _tracer.python_layout_told(told(0x030D00F0, w9=40))["interp_threads"] == 40
+    assert _tracer.python_layout_from_words(told(0x030D00F0, w9=40))["interp_threads"] == 40
     with pytest.raises(ValueError):
-        _tracer.python_layout_told(b"xdebugpy")
+        _tracer.python_layout_from_words(b"xdebugpy")
 
 
 def test_offsets_that_no_walk_can_use():

@@ -251,9 +251,9 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
                 with watchdog.watched(
                     "the process does not answer"
                 ):  # a thread of the tracer's own, as in pyusdt profile
-                    _tracer.stop(_tracer.Memory(subject.pid), [tid], False)
+                    _tracer.stop_threads(_tracer.Memory(subject.pid), [tid], False)
                     os.kill(os.getpid(), signal.SIGTSTP)
-                    _tracer.go_on([tid])
+                    _tracer.continue_threads([tid])
             finally:
                 os._exit(signal.SIGTSTP in signal.sigpending())
         try:

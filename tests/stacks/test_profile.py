@@ -209,7 +209,7 @@ def test_a_thread_that_moves_is_stopped(python):
 
 def test_what_stands_still_is_not_stopped(monkeypatch):
     """It counts all the same."""
-    monkeypatch.setattr(_tracer, "stop", lambda *_: pytest.fail("stopped"))
+    monkeypatch.setattr(_tracer, "stop_threads", lambda *_: pytest.fail("stopped"))
     profile = Profile(100, "threads")
     with harness.running(sys.executable, "moves.py") as subject:
         os.kill(subject.pid, signal.SIGSTOP)
@@ -226,14 +226,17 @@ def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
     """Though nothing has to be stopped in that one."""
     profile = Profile(100, "running threads")
     with harness.running(sys.executable, "moves.py") as subject:
-        process, real = Process(subject.pid, profile, Options(RUNNING, stop=True)), _tracer.stop
+        process, real = (
+            Process(subject.pid, profile, Options(RUNNING, stop=True)),
+            _tracer.stop_threads,
+        )
 
         def late(memory, tids, child):
             real(memory, tids, child)
             return {}, dict.fromkeys(tids, errno.EAGAIN)
 
         with monkeypatch.context() as patched:
-            patched.setattr(_tracer, "stop", late)
+            patched.setattr(_tracer, "stop_threads", late)
             until = time.monotonic() + 60
             while proc_threads.letter(subject.pid, subject.pid) != "t":
                 process.look()
@@ -249,7 +252,7 @@ def test_a_thread_that_stops_late(monkeypatch):
     try:
         command.start()
         memory = _tracer.Memory(command.pid)
-        capture, real = Capture(memory, child=True), _tracer.stop
+        capture, real = Capture(memory, child=True), _tracer.stop_threads
 
         def late(memory, tids, child):
             real(memory, tids, child)
@@ -257,7 +260,7 @@ def test_a_thread_that_stops_late(monkeypatch):
 
         for let_go in (lambda: capture.copies([], False, list), capture.close):
             with monkeypatch.context() as patched:
-                patched.setattr(_tracer, "stop", late)
+                patched.setattr(_tracer, "stop_threads", late)
                 while proc_threads.letter(command.pid, command.pid) != "t":
                     assert capture.copies([command.pid], False, list) == ({}, [])
             assert not command.poll()

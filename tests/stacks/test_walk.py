@@ -218,8 +218,8 @@ def test_a_process_that_has_ended():
     with harness.running(harness.INTERPRETERS[0], "waits.py") as subject:
         reader = Reader(subject.pid)
         memory = _tracer.Memory(subject.pid)
-        assert memory.is_its()
-    assert not memory.is_its()
+        assert memory.is_same_process()
+    assert not memory.is_same_process()
     with pytest.raises(OSError) as error:
         reader.walker.walk()
     assert error.value.errno == errno.ESRCH

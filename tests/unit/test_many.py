@@ -188,11 +188,11 @@ def test_a_host_that_comes_back(recorded):
     engine.take_events(host, recorded[:-100])
     engine.host_began(host)
     engine.take_events(host, recorded)
-    assert engine._merged_replay.waits(0) > 0
+    assert engine._merged_replay.unread_bytes(0) > 0
     assert [n for _, n, *_ in world.rows()] == list(
         range(1, 2 * EVENTS)
     )  # the last one of the first line was cut off
-    assert engine._merged_replay.waits(0) == engine._merged_replay.waits(1) == 0
+    assert engine._merged_replay.unread_bytes(0) == engine._merged_replay.unread_bytes(1) == 0
     with pytest.raises(HostError, match="come back too often"):
         for _ in range(1000):
             engine.host_began(host)
@@ -201,7 +201,9 @@ def test_a_host_that_comes_back(recorded):
 
 def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     world = World([0])
-    monkeypatch.setattr(central_engine, "_KEPT_LIMIT", world.engine._merged_replay.kept(0) + 100)
+    monkeypatch.setattr(
+        central_engine, "_KEPT_LIMIT", world.engine._merged_replay.retained_bytes(0) + 100
+    )
     with pytest.raises(HostError, match="more probes and places than there is room for"):
         world.engine.take_events(world.hosts[0], recorded)
 
@@ -403,10 +405,10 @@ def test_what_places_take_is_counted():
     """A host that has one place in each of many processes takes more than the bytes that it sends."""
     world = World([0], script=STACKS)
     begun(world, 0, processes=1000)
-    before = world.engine._merged_replay.kept(0)
+    before = world.engine._merged_replay.retained_bytes(0)
     send(world, 0, *(made.place(i, 1, "f") for i in range(1000)), made.event(0, 1))
     run(world)
-    assert world.engine._merged_replay.kept(0) - before > 1000 * 1500
+    assert world.engine._merged_replay.retained_bytes(0) - before > 1000 * 1500
 
 
 SAMPLED = """made*:::fired { self->n++; n++; } profile-97 { printf("%s %d %d %d %s", host, n, self->n, arg1 != 0, execname); @[host, jstack()] = count(); }"""

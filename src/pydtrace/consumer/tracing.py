@@ -417,7 +417,7 @@ class Tracing(Block):
             return 0
         from pydtrace.engine.embedded.replay import open_recording
 
-        return int(open_recording(self._options["replay"]).about()["target"])
+        return int(open_recording(self._options["replay"]).read_header()["target"])
 
     def _make_targets(self) -> Targets:
         if self._hosts:

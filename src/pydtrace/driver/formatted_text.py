@@ -45,7 +45,7 @@ class Texts:
                         else _plain_clause(action, clause)
                     )
         self._formatter = (
-            Formatter.another(formatter_table.build_clauses(self._clauses, program.strsize))
+            Formatter.text_only(formatter_table.build_clauses(self._clauses, program.strsize))
             if self._clauses
             else None
         )

@@ -55,7 +55,7 @@ class _Process:
         tasks = [(raw, task) for raw, task in tasks if task and (everywhere or task.letter == "R")]
         procs = [self._proc.text(raw, task.inner) if self._proc else b"" for raw, task in tasks]
         found = [(task.inner, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)]
-        if not self._python.memory.is_its():
+        if not self._python.memory.is_same_process():
             raise NoProcess.of(self._python.pid)
         return found
 

@@ -54,7 +54,7 @@ class _Process:
                 frame = self._codes.frame(*python_frame_words.place(word, self.python.layout))
                 if frame.name != UNKNOWN:
                     found[word] = Place((frame.name, frame.file, frame.line)).text
-        return found if self.python.memory.is_its() else {}
+        return found if self.python.memory.is_same_process() else {}
 
 
 class Interpreters(Looks):

@@ -61,7 +61,7 @@ class CentralEngine(RemoteEngine):
             )
         if len(self._request.names) > MAX_HOSTS:
             raise EngineError(f"-x hostmode=central is for {MAX_HOSTS} hosts at most")
-        self._merged_replay = _tracer.Many(
+        self._merged_replay = _tracer.MergedReplay(
             max(_MIN_PROCESSES, _tracer.FRAME_TARGETS // max(_MIN_HOSTS, len(self._request.names)))
         )
         self._consumer.set_wall(time.time_ns() - time.monotonic_ns())

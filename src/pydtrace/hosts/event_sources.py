@@ -26,7 +26,7 @@ _MAX_COMM = 64  # characters of a process's name
 
 
 class EventSource:
-    """many: the _tracer.Many that reads it; last: the time of what was run last; target: the host's $target, 0: none, or not known yet."""
+    """many: the _tracer.MergedReplay that reads it; last: the time of what was run last; target: the host's $target, 0: none, or not known yet."""
 
     def __init__(self, host: Host, merged_replay: Any) -> None:
         self.host, self._merged_replay = host, merged_replay
@@ -59,11 +59,11 @@ class EventSource:
 
     def waiting_bytes(self) -> int:
         """Bytes of what was not run yet."""
-        return int(self._merged_replay.waits(self._number))
+        return int(self._merged_replay.unread_bytes(self._number))
 
     def kept_bytes(self) -> int:
         """Bytes that stay."""
-        return int(self._merged_replay.kept(self._number))
+        return int(self._merged_replay.retained_bytes(self._number))
 
     def finish(self) -> None:
         self._merged_replay.finish(self._number)

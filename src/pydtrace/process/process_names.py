@@ -42,7 +42,7 @@ def called(pid: int) -> str:
 
 
 def told(pid: int, elsewhere: str) -> str:
-    """The same for a row of _tracer.list_probes() or look(); elsewhere: its last cell.  A pid of another namespace is not asked about
+    """The same for a row of _tracer.list_probes() or list_ring_usage(); elsewhere: its last cell.  A pid of another namespace is not asked about
     here, where it may be anybody's."""
     return f"{elsewhere} (in another pid namespace)" if elsewhere else called(pid)
 

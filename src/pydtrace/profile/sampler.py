@@ -151,7 +151,7 @@ class Process:
             for thread, raw, new, task in found
         ]
         if (
-            not self.python.memory.is_its()
+            not self.python.memory.is_same_process()
         ):  # the names may be those of the process that has its id now
             raise NoStacks(f"process {self.pid} has ended")
         for thread, raw, stack, new in samples:
@@ -234,7 +234,7 @@ class Process:
         return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
 
     def close(self) -> None:
-        if self.python.memory.is_its():
+        if self.python.memory.is_same_process():
             self._decide()
         for thread, raw, frames, _ in self._unsure:  # nobody can say any more
             self._add(thread, raw, self._resolved(raw, frames))

@@ -106,7 +106,7 @@ def of_process(
         threads = _threads(native, python, codes, raws, tasks, copies)
     finally:
         native.close()
-    if not memory.is_its():
+    if not memory.is_same_process():
         raise NoStacks(f"process {pid} has ended")
     return threads
 

@@ -219,7 +219,7 @@ def of_process(python: Python, walker: Walker, codes: Codes, stop: bool = False)
         for (raw, task), frames in zip(with_tasks(python, found, tasks), frames)
         if not isinstance(task, Gone)
     ]
-    if not python.memory.is_its():
+    if not python.memory.is_same_process():
         raise NoStacks(f"process {python.pid} has ended")
     return threads
 

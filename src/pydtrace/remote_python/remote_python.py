@@ -3,7 +3,7 @@
 
 - The process and its files are untrusted.
 - StackReadError says what cannot be read, why, and what to do.
-- The data belong to the process that had the id at the beginning; is_its() confirms it before they
+- The data belong to the process that had the id at the beginning; is_same_process() confirms it before they
   are shown.
 """
 
@@ -149,7 +149,7 @@ class Python:
             head = self.word(self.runtime + self.layout["runtime_interpreters"])
         except OSError as error:
             raise refusal(self.pid, error) from None
-        if not self.memory.is_its():
+        if not self.memory.is_same_process():
             raise NoStacks(f"process {self.pid} has ended")
         if not head:
             raise NoStacks(f"process {self.pid}: its Python has not begun yet, or has ended")
@@ -238,7 +238,7 @@ class Python:
     def _told(self) -> dict[str, int] | None:
         """The layout that 3.13 and later tell, or None."""
         try:
-            found: dict[str, int] = _tracer.python_layout_told(
+            found: dict[str, int] = _tracer.python_layout_from_words(
                 self.memory.read(self.runtime, _tracer.LAYOUT_SIZE)
             )
             return found

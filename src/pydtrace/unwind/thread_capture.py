@@ -78,7 +78,7 @@ class Capture:
         """Those that were late go on."""
         if self._late:
             late = self._late
-            _tracer.go_on({*self._stop(late), *late})
+            _tracer.continue_threads({*self._stop(late), *late})
 
     def still(self, tids: Iterable[int], read: Callable[[], T]) -> tuple[Collection[int], T]:
         """({threads that stood still meanwhile}, what read() gave)."""
@@ -87,7 +87,7 @@ class Capture:
             stopped = self._stop({*tids, *self._late})
             found = read()
         finally:
-            stood = _tracer.go_on(stopped)
+            stood = _tracer.continue_threads(stopped)
         return stood, found
 
     def copies(
@@ -119,7 +119,7 @@ class Capture:
             }
         finally:
             if stopped:
-                stood = _tracer.go_on(stopped)
+                stood = _tracer.continue_threads(stopped)
         return {
             tid: copy
             for tid, copy in kept.items()
@@ -133,7 +133,7 @@ class Capture:
         if not tids:
             return {}
         try:
-            stopped, failed = _tracer.stop(self._memory, tids, self._child)
+            stopped, failed = _tracer.stop_threads(self._memory, tids, self._child)
         except OSError:
             return {}
         self._late.update(tid for tid, number in failed.items() if number == errno.EAGAIN)
@@ -152,7 +152,7 @@ class Capture:
         if copy.told is None or not self._starts_again(tid, copy.told, call):
             return None
         stopped = self._stop([tid])
-        _tracer.go_on(stopped)
+        _tracer.continue_threads(stopped)
         registers = stopped.get(tid)
         if registers is None or (registers[SP], registers[PC]) != (
             copy.registers[SP],

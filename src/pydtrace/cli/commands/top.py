@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """pyusdt top: the processes that are traced, and those that can be, drawn anew each interval.
 
-In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.look()), the tracers that have programs in the
+In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.list_ring_usage()), the tracers that have programs in the
 kernel (engine/kernel/bpf_tracers.py), and the semaphores that other tracers raise.  Out: a screen where the output is a terminal; else the
 tables of one interval.
 Always: only looks: nothing is attached to; names of processes are shown, not obeyed.  Rates of the embedded engine are bytes: what a
@@ -16,7 +16,7 @@ import sys
 import time
 from collections import defaultdict
 
-from pydtrace._tracer import list_probes, look
+from pydtrace._tracer import list_probes, list_ring_usage
 from pydtrace.engine.kernel import bpf_tracers
 from pydtrace.process import process_names
 from pydtrace.untrusted.cpu_time_budget import Allowance
@@ -196,7 +196,7 @@ class Looks:
         found = known()
         before, self._before = self._before, {}
         filled: defaultdict[Who, list[int]] = defaultdict(lambda: [0, 0])
-        for pid, tracer, published, unread, room, lost, elsewhere in look():
+        for pid, tracer, published, unread, room, lost, elsewhere in list_ring_usage():
             who = pid, elsewhere
             row = found.get(who) or found.setdefault(who, Row(pid, process_names.told(*who)))
             row.tracers.append(tracer)

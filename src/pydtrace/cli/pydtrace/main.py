@@ -139,7 +139,7 @@ def recorded_target(options: Mapping[str, Any]) -> int:
         return 0
     from pydtrace.engine.embedded.replay import open_recording
 
-    return int(open_recording(options["replay"]).about()["target"])
+    return int(open_recording(options["replay"]).read_header()["target"])
 
 
 def command_words(line: str) -> list[str]:

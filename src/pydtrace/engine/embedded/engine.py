@@ -134,15 +134,15 @@ class EmbeddedEngine(Engine):
                 action.args for action in clause.actions
             )  # what reads aggregations sees them as they are
             for consumer, number in zip(self._consumers, self._vm_group.load_program(clause.code)):
-                consumer.clause(clause.index, number, exits, pauses)
+                consumer.set_clause(clause.index, number, exits, pauses)
             if clause.counting:
                 for consumer, number in zip(
                     self._consumers, self._vm_group.load_program(clause.counting)
                 ):
-                    consumer.counting(clause.index, number)
+                    consumer.set_count_program(clause.index, number)
                 self.clauses_run_in_batches.append(clause)
             for desc in self._clause_descriptions(clause):
-                self._consumer.describe(
+                self._consumer.add_description(
                     clause.index, desc.provider, desc.module, desc.function, desc.name
                 )
         self._counted_clauses = self._find_counted_clauses()
@@ -237,7 +237,7 @@ class EmbeddedEngine(Engine):
                 targets.children,
             )
             if len(self._consumers) > 1:
-                self._crew = _tracer.Crew(self._session, self._consumers)
+                self._crew = _tracer.ParallelConsumers(self._session, self._consumers)
             demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
@@ -366,7 +366,7 @@ class EmbeddedEngine(Engine):
             for pid in (0, *self._pids):
                 others = _tracer.list_probes(None, pid, beside=True)
                 found += [probe for probe in others if probe[0] not in (me, *self._pids)]
-        found += self._session.dead_probes()
+        found += self._session.list_dead_probes()
         known = list(dict.fromkeys(found))
         if self._command:
             child = str(self._command.pid)
@@ -428,7 +428,7 @@ class EmbeddedEngine(Engine):
             consumer.set_wall(offset % (1 << 64))
 
     def set_formatter(self, formatter: _tracer.Formatter) -> None:
-        self._consumer.print_by(formatter)
+        self._consumer.set_formatter(formatter)
 
     def begin(self) -> None:
         begun = time.monotonic_ns()
@@ -516,7 +516,7 @@ class EmbeddedEngine(Engine):
         if not self._counted_clauses:
             return
         begun = time.monotonic()
-        self._consumer.counts(self._session)
+        self._consumer.run_counts(self._session)
         ended = time.monotonic()
         self._next_counts_at = ended + max(_COUNTS_INTERVAL, 10 * (ended - begun))
 
@@ -566,7 +566,7 @@ class EmbeddedEngine(Engine):
     def poll(self, timeout: float) -> bytes:
         if self._ticks is None:
             return self._take_records()  # BEGIN called exit()
-        self._session.shown()  # what the last poll gave
+        self._session.mark_shown()  # what the last poll gave
         if time.monotonic() >= self._next_counts_at:
             self._read_counts()
         deadline = time.monotonic_ns() + int(timeout * 1e9)
@@ -636,7 +636,7 @@ class EmbeddedEngine(Engine):
 
     def warnings(self) -> list[str]:
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
-        stats, troubles = self._session.stats(), self._session.troubles()
+        stats, troubles = self._session.stats(), self._session.read_warnings()
         said: list[str] = (
             self._end_messages
             + troubles[self._reported["troubles"] :]
@@ -673,7 +673,7 @@ class EmbeddedEngine(Engine):
             self._has_ended or self.reports_other_users_at_once
         ):
             return []
-        texts, count = self._session.strangers()
+        texts, count = self._session.read_other_users_warnings()
         said: list[str] = texts[self._reported["strangers"] :]
         self._reported["strangers"] += len(said)
         if self._has_ended and count > self._reported["strangers"]:
@@ -685,7 +685,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def _truncated_stacks(self) -> int:
-        return sum(each.cut for each in self._consumers)
+        return sum(each.truncated_stacks for each in self._consumers)
 
     def _truncation_warnings(self) -> list[str]:
         """Of stacks that were to be whole."""
@@ -769,12 +769,12 @@ class EmbeddedEngine(Engine):
         from pydtrace.engine.no_events_hints import explain_silence, find_providers
 
         targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
-        troubles = self._session.troubles()
+        troubles = self._session.read_warnings()
         if not troubles:
             self._end_messages += explain_silence(
                 foreign,
                 [(pid, name) for pid, name, _, _ in targets],
-                self._session.hints()[0],
+                self._session.read_hints()[0],
                 find_providers([pid for pid, *_ in targets]),
                 bool(self._command) and not self._traces_children(),
             )
@@ -782,13 +782,13 @@ class EmbeddedEngine(Engine):
     def _warn_of_shared_threads(self) -> None:
         """Which processes fired in tasks that share a thread, and with it the variables self->x of the clauses."""
         if self._session and p.OF_THREAD in self.program.uses:
-            self._end_messages += self._session.hints()[1]
+            self._end_messages += self._session.read_hints()[1]
 
     def work_by_user(self) -> dict[int, tuple[int, float]]:
-        return self._session.users_work() if self._session and self._all_processes else {}
+        return self._session.read_user_work() if self._session and self._all_processes else {}
 
     def stop_tracing_user(self, uid: int) -> None:
-        self._session.cut_off(uid)
+        self._session.drop_user(uid)
 
     def close(self) -> None:
         with contextlib.suppress(
@@ -798,7 +798,7 @@ class EmbeddedEngine(Engine):
         if self._crew:
             self._crew.close()
         if self._session and self._is_kept and self._ticks:
-            self._session.leave()
+            self._session.close_kept()
         elif self._session:
             self._session.close()
         self._session = None
@@ -823,7 +823,7 @@ class EmbeddedEngine(Engine):
 
     def existed_at(self, pid: int, when: int) -> bool:
         """The time is what the process says; when it began is what the session knows."""
-        return pid == os.getpid() or bool(self._session.has(pid))
+        return pid == os.getpid() or bool(self._session.has_process(pid))
 
     def probe(self, ident: int) -> tuple[str, ...]:
         names: tuple[str, ...] = self._consumer.probe(ident)
@@ -852,7 +852,7 @@ class EmbeddedEngine(Engine):
         dropped, out_of_order = self._count_drops()
         aggregation, dynamic, speculation = self._vm_group.drops()
         return {
-            "principal": dropped + sum(each.lost for each in self._consumers),
+            "principal": dropped + sum(each.dropped_records for each in self._consumers),
             "order": out_of_order,
             "aggregation": aggregation,
             "dynamic": dynamic,

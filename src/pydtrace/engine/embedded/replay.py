@@ -47,7 +47,7 @@ class ReplayEngine(EmbeddedEngine):
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
         self._replay: Any = open_recording(options["replay"])
-        self._header: dict[str, Any] = self._replay.about()
+        self._header: dict[str, Any] = self._replay.read_header()
         self._consumer.set_wall(self._header["wall"])
         self.span = self._header["begun"], self._header["end"]
         self._reached: int = self._header["begun"]
@@ -142,7 +142,7 @@ class ReplayEngine(EmbeddedEngine):
 
     @property
     def finished(self) -> bool:
-        if not (self._replay.over and self._ticks):
+        if not (self._replay.is_over and self._ticks):
             return False
         due = self._ticks.next_due()
         return due is None or bool(due[0] > self._header["end"])
@@ -159,5 +159,5 @@ class ReplayEngine(EmbeddedEngine):
         return self._replay
 
     def _count_drops(self) -> tuple[int, int]:
-        dropped, out_of_order = self._replay.loss()
+        dropped, out_of_order = self._replay.read_drops()
         return dropped, out_of_order

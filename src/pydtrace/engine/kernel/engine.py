@@ -728,7 +728,7 @@ class KernelEngine(Engine):
             if self._family:
                 self._family.beat()
             self._hear()
-            records = self.maps.ring.take()
+            records = self.maps.ring.read_records()
             now = time.monotonic()
             self._busy = bool(records)
             self._hurry.found(len(records))
@@ -749,7 +749,7 @@ class KernelEngine(Engine):
                 for pid in [pid for pid, held in self._held.items() if held == fd]:
                     self._let_go(pid)
             if self.finished:
-                return self.maps.ring.take()
+                return self.maps.ring.read_records()
 
     def _hear(self) -> None:
         """What the walks of stacks have to say."""

@@ -72,7 +72,7 @@ def _run(reading: int, fd: int, value_size: int) -> NoReturn:
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)
-        _tracer.stand_apart()
+        _tracer.leave_control_groups()
         _watch(reading, fd, value_size)
     finally:
         os._exit(0)

@@ -153,7 +153,7 @@ class Walks:
 
     def take(self) -> None:
         """Pass on what the programs have said."""
-        data, at = self._ring.take(), 0
+        data, at = self._ring.read_records(), 0
         while at < len(data):
             depth, pid, first = struct.unpack_from("=IIQ", data, at)
             if depth == python_frame_words.ASK_CODE:
