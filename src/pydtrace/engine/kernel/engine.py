@@ -890,9 +890,9 @@ class KernelEngine(Engine):
             self._hold.let_go()
         self._hear()
         self._ticks = None
-        records = list(iter(self.maps.ring.take, b""))
+        records = list(iter(self.maps.ring.read_records, b""))
         self._fire(END)
-        return b"".join([*records, *iter(self.maps.ring.take, b"")])
+        return b"".join([*records, *iter(self.maps.ring.read_records, b"")])
 
     def close(self) -> None:
         self.attacher.close()
