@@ -34,6 +34,7 @@ _MOST = 10_000  # tasks of an interpreter
 _FRAMES = 1 << 18  # of all tasks
 _AGAIN = 1.0  # seconds, where a module does not tell what it should
 _KEPT = 4096  # values of a thread
+_LOOP_WORDS = 4  # of a thread's state in 3.13, among which the loop is
 _BY_THREAD, _BY_LOOP = (
     ("_asyncio", "current_task"),
     ("asyncio.tasks", "_current_tasks"),
@@ -87,6 +88,7 @@ class Tasks:
         self._left = _FRAMES
         self._modules = Modules(python, codes)
         self._of_thread: int | None = None
+        self._loop_word: int | None = None  # in 3.13; None: not known yet
         self._next = 0.0  # where a thread has its loop; when that is looked for next
         self._rows: dict[
             int, tuple[int, int, int, int]
@@ -124,13 +126,31 @@ class Tasks:
         if own_list:
             self._of_thread = self._of_thread or self._find_of_thread()
             return self._of_own_list(thread)
+        if self._layout["thread_loop"]:
+            return self._of_thread_words(thread, current)
         loop = self._loop(thread, interpreter)
+        return self._of_loop(thread, current, loop) if loop else 0
+
+    def _of_thread_words(self, thread: int, current: int) -> int:
+        """In 3.13 the loop is the first word behind the public part of a thread's state, which grew
+        by a word between 3.13.0 and 3.13.18. It is the word that is a key of the tasks that run."""
+        at = thread + self._layout["thread_loop"]
+        words = struct.unpack(f"={_LOOP_WORDS}Q", self._python.memory.read(at, 8 * _LOOP_WORDS))
+        if self._loop_word is not None:
+            loop = words[self._loop_word]
+            return self._of_loop(thread, current, loop) if loop else 0
+        for number, word in enumerate(words):
+            if word and (task := self._of_loop(thread, current, word)):
+                self._loop_word = number
+                return task
+        return 0
+
+    def _of_loop(self, thread: int, current: int, loop: int) -> int:
         try:
-            keys, row, task = self._objects.row(current, loop) if loop else (0, 0, 0)
+            keys, row, task = self._objects.row(current, loop)
         except LookupError:
             return 0
-        if task:
-            self._rows[thread] = current, keys, row, loop
+        self._rows[thread] = current, keys, row, loop
         return task
 
     def runs_still(self, thread: int, interpreter: int, task: int) -> bool:
@@ -149,9 +169,7 @@ class Tasks:
         return task if loop else 0
 
     def _loop(self, thread: int, interpreter: int) -> int:
-        """The loop that runs in a thread, as asyncio keeps it before 3.14; 0: none."""
-        if self._layout["thread_loop"]:
-            return self.word(thread + self._layout["thread_loop"])
+        """The loop that runs in a thread, as asyncio keeps it before 3.13; 0: none."""
         kept = self.word(thread + self._layout["thread_dict"])
         found = dict(self._objects.items(kept, _KEPT)) if kept else {}
         if interpreter not in self._keys:
