@@ -72,7 +72,9 @@ class Run:
         self.interpreter = self._found(r"(?m)^ *([\d,]+) .*\* .*:pyusdt_run\b")
         self.all = self._found(r"([\d,]+) .*PROGRAM TOTALS")
         self.watching = self._found(r"(?m)^ *([\d,]+) .*\* .*Consumer_\d+watch\b")
-        self.looks = self._found(r"\(([\d,]+)x\)[^\n]*\n[^\n]*\* [^\n]*:pyusdt_consumer_look\b")
+        self.looks = self._found(
+            r"\(([\d,]+)x\)[^\n]*\n[^\n]*\* [^\n]*:pyusdt_consumer_poll_paced\b"
+        )
 
     def _found(self, pattern):
         found = re.search(pattern, self._text)

@@ -6,8 +6,8 @@
 
 #include "bpf/vm.h"
 
-int pyusdt_captured_read(const struct pyusdt_event *e, uint64_t address, void *to, uint32_t size,
-                         int how)
+int pyusdt_read_captured_memory(const struct pyusdt_event *e, uint64_t address, void *to,
+                                uint32_t size, int how)
 {
     for (unsigned i = 0; i < e->ncaptures; i++) {
         uint64_t offset = address - e->capture[i].address;

@@ -8,7 +8,7 @@
 #include "events/event_source.h"
 
 /* As pyusdt_vm_env's read_user: how many bytes, or -EFAULT. */
-int pyusdt_captured_read(const struct pyusdt_event *e, uint64_t address, void *to, uint32_t size,
-                         int how);
+int pyusdt_read_captured_memory(const struct pyusdt_event *e, uint64_t address, void *to,
+                                uint32_t size, int how);
 
 #endif

@@ -33,7 +33,7 @@ struct clause {
 };
 
 /* Of the last event's probe: what all its events have in common, so that the next one finds it. */
-struct met {
+struct current {
     uint32_t target, probe,
         place; /* of the feed; NOBODY: of none, or the state block's constant part is another's by now */
     uint32_t id; /* 0: there was no memory for it */
@@ -41,10 +41,10 @@ struct met {
     const uint32_t *clauses;
     bool reads; /* one of the clauses reads the state block */
     bool
-        counts; /* all of them have a program for many firings: events are counted, and settle() runs it */
+        counts; /* all of them have a program for many firings: events are counted, and run_pending() runs it */
     uint32_t waiting; /* events that were counted since */
 };
-#define NOBODY UINT32_MAX
+#define NO_TARGET UINT32_MAX
 
 struct pyusdt_consumer {
     struct pyusdt_vm *vm;
@@ -57,14 +57,14 @@ struct pyusdt_consumer {
     struct pyusdt_consumer *first; /* whose registry and ids are used; NULL: its own */
     pyusdt_consumer_poll_fn *poll; /* of the consumers that it is the first of; NULL: it is alone */
     void *poll_of;
-    bool apart;                       /* other consumers of its crew run now, too */
-    struct pyusdt_feed feed;          /* the one that is being polled */
+    bool concurrent;                  /* other consumers of its crew run now, too */
+    struct pyusdt_event_source feed;  /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     struct pyusdt_state *state;       /* followed by the program's part */
-    struct met met;
-    struct pyusdt_tally tally;        /* of probes that were met before it */
-    const struct pyusdt_event *event; /* the one that is being run */
-    struct pyusdt_output output;
+    struct current current;
+    struct pyusdt_pending_counts pending; /* of probes that were met before it */
+    const struct pyusdt_event *event;     /* the one that is being run */
+    struct pyusdt_record_buffer output;
     uint32_t running; /* index of the clause that is being run */
     uint64_t wall;    /* realtime minus monotonic clock, ns */
     bool wall_is_set; /* by the caller: not today's */
@@ -83,8 +83,8 @@ struct pyusdt_consumer {
 
 static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int how)
 {
-    return pyusdt_captured_read(((const struct pyusdt_consumer *)arg)->event, address, to, size,
-                                how);
+    return pyusdt_read_captured_memory(((const struct pyusdt_consumer *)arg)->event, address, to,
+                                       size, how);
 }
 
 /* What a record means to the running of the clauses. */
@@ -105,7 +105,7 @@ static void note_record(struct pyusdt_consumer *c, const uint8_t *record, uint32
 static int add_record(void *arg, const void *record, uint32_t size)
 {
     struct pyusdt_consumer *c = arg;
-    int code = pyusdt_output_add(&c->output, record, size);
+    int code = pyusdt_record_buffer_add(&c->output, record, size);
     if (code == 0)
         note_record(c, record, size);
     else
@@ -139,7 +139,7 @@ static uint64_t frame_word(uint32_t target, uint64_t frame)
            place << PYUSDT_FRAME_PLACE_SHIFT | line;
 }
 
-static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+static void copy_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
     uint64_t frame;
     uint32_t target = e->nframes > 0 && c->feed.kind->named
@@ -195,7 +195,7 @@ static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area
     pyusdt_state_fill_stack(c->state, area, frame, n);
 }
 
-void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
+void pyusdt_consumer_set_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
 {
     c->nframes = n < PYUSDT_MAX_FRAMES ? n : PYUSDT_MAX_FRAMES;
     memcpy(c->frame, frames, c->nframes * sizeof *frames);
@@ -245,7 +245,7 @@ static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
 
 /* The ERROR probe, with the arguments that dtrace gives it: the probe, the clause, the place in its code, the kind
  * of fault, the address.  A fault in ERROR itself fires nothing. */
-static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *process,
                        const struct pyusdt_event *event)
 {
     uint32_t n, kind, pc, clause;
@@ -270,7 +270,7 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     }
     memcpy(saved, c->state, size);
     c->event = &error;
-    pyusdt_state_fill_who(c->state, c->config.uses, PYUSDT_PROBE_ERROR, who, c->registry);
+    pyusdt_state_fill_process(c->state, c->config.uses, PYUSDT_PROBE_ERROR, process, c->registry);
     fill_event(c, &error);
     for (uint32_t i = 0; i < n; i++)
         run_clause(c, clauses[i]);
@@ -280,7 +280,7 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
 }
 
 /* Whether one of the clauses reads the state block. */
-static bool read_state(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+static bool any_reads_state(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (c->clauses[clauses[i]].reads)
@@ -290,27 +290,28 @@ static bool read_state(const struct pyusdt_consumer *c, const uint32_t *clauses,
 
 /* As in dtrace walltimestamp goes on from clause to clause, by what they take here; 0 where nobody would see it, and where
  * the wall clock is not today's: what is replayed gives the same again and again. */
-static uint64_t wall_begins(const struct pyusdt_consumer *c, const struct met *met)
+static uint64_t wall_start(const struct pyusdt_consumer *c, const struct current *current)
 {
-    return met->n > 1 && c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set ? pyusdt_now() : 0;
+    return current->n > 1 && c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set ? pyusdt_now()
+                                                                                  : 0;
 }
 
 /* The clauses of an event of the probe that was met: the state block is filled but for the event. */
-static void run_clauses(struct pyusdt_consumer *c, const struct met *met,
-                        const struct pyusdt_process *who, const struct pyusdt_event *event)
+static void run_clauses(struct pyusdt_consumer *c, const struct current *current,
+                        const struct pyusdt_process *process, const struct pyusdt_event *event)
 {
     bool exiting = c->exiting; /* END runs after exit(), too */
-    uint64_t begun = wall_begins(c, met);
+    uint64_t begun = wall_start(c, current);
     c->event = event;
-    if (met->reads)
+    if (current->reads)
         fill_event(c, event);
     c->exiting = false;
-    for (uint32_t i = 0; i < met->n && !c->exiting; i++) {
+    for (uint32_t i = 0; i < current->n && !c->exiting; i++) {
         if (i > 0 && begun)
             c->state->wall = event->time + c->wall + (pyusdt_now() - begun);
-        run_clause(c, met->clauses[i]);
+        run_clause(c, current->clauses[i]);
         if (c->failed)
-            fire_error(c, met->id, who, event);
+            fire_error(c, current->id, process, event);
     }
     c->exiting |= exiting;
 }
@@ -324,24 +325,24 @@ static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, 
     return true;
 }
 
-static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id,
-                 const struct pyusdt_process *who)
+static void set_current(struct pyusdt_consumer *c, struct current *current, uint32_t id,
+                        const struct pyusdt_process *process)
 {
-    met->id = id;
-    met->clauses = pyusdt_registry_clauses(c->registry, id, &met->n);
-    met->reads = read_state(c, met->clauses, met->n);
-    met->counts = met->n > 0 && all_count(c, met->clauses, met->n);
-    if (met->reads || met->counts)
-        pyusdt_state_fill_who(c->state, c->config.uses, id, who, c->registry);
+    current->id = id;
+    current->clauses = pyusdt_registry_clauses(c->registry, id, &current->n);
+    current->reads = any_reads_state(c, current->clauses, current->n);
+    current->counts = current->n > 0 && all_count(c, current->clauses, current->n);
+    if (current->reads || current->counts)
+        pyusdt_state_fill_process(c->state, c->config.uses, id, process, c->registry);
 }
 
-void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
-                          const struct pyusdt_event *event)
+void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id,
+                          const struct pyusdt_process *process, const struct pyusdt_event *event)
 {
-    struct met met;
-    c->met.target = NOBODY; /* the state block is about this probe now */
-    meet(c, &met, id, who);
-    run_clauses(c, &met, who, event);
+    struct current current;
+    c->current.target = NO_TARGET; /* the state block is about this probe now */
+    set_current(c, &current, id, process);
+    run_clauses(c, &current, process, event);
 }
 
 /* Runs the clauses of a probe for so many events that were only counted; the state block is about that probe. */
@@ -355,46 +356,48 @@ static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events
         run_program(c, clauses[i], c->clauses[clauses[i]].counting);
 }
 
-static void run_tallied(struct pyusdt_consumer *c, const struct pyusdt_tallied *it)
+static void run_pending_count(struct pyusdt_consumer *c, const struct pyusdt_pending_count *it)
 {
-    c->met.target = NOBODY; /* the state block is about this probe now */
-    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->ids->who[it->target], c->registry);
+    c->current.target = NO_TARGET; /* the state block is about this probe now */
+    pyusdt_state_fill_process(c->state, c->config.uses, it->id, &c->ids->process[it->target],
+                              c->registry);
     run_counting(c, it->id, it->events);
 }
 
 /* Before anybody looks at the maps: the clauses for all events that were only counted. */
-static void settle(struct pyusdt_consumer *c)
+static void run_pending(struct pyusdt_consumer *c)
 {
-    struct pyusdt_tallied it;
+    struct pyusdt_pending_count it;
 
-    if (c->met.waiting != 0)
-        run_counting(c, c->met.id, c->met.waiting);
-    c->met.waiting = 0;
-    while (pyusdt_tally_take(&c->tally, &it))
-        run_tallied(c, &it);
+    if (c->current.waiting != 0)
+        run_counting(c, c->current.id, c->current.waiting);
+    c->current.waiting = 0;
+    while (pyusdt_pending_take(&c->pending, &it))
+        run_pending_count(c, &it);
 }
 
 /* The events of the probe that was met, which were only counted, wait: it may have more before anybody looks. */
-static void put_by(struct pyusdt_consumer *c)
+static void defer_counts(struct pyusdt_consumer *c)
 {
-    if (c->met.waiting == 0)
+    if (c->current.waiting == 0)
         return;
-    struct pyusdt_tallied it = {c->met.target, c->met.probe, c->met.place, c->met.id,
-                                c->met.waiting};
-    c->met.waiting = 0;
-    it = pyusdt_tally_put(&c->tally, it);
+    struct pyusdt_pending_count it = {c->current.target, c->current.probe, c->current.place,
+                                      c->current.id, c->current.waiting};
+    c->current.waiting = 0;
+    it = pyusdt_pending_put(&c->pending, it);
     if (it.events != 0)
-        run_tallied(c, &it);
+        run_pending_count(c, &it);
 }
 
 /* An event of another probe than the last one's. */
-static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+static void switch_current(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
-    put_by(c);
-    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place);
-    c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
+    defer_counts(c);
+    uint32_t id = pyusdt_ids_find_or_add(c->ids, &c->feed, e->target, e->probe, e->place);
+    c->current = (struct current){
+        .target = id ? e->target : NO_TARGET, .probe = e->probe, .place = e->place};
     if (id != 0)
-        meet(c, &c->met, id, &c->ids->who[e->target]);
+        set_current(c, &c->current, id, &c->ids->process[e->target]);
 }
 
 static int on_event(void *arg, const struct pyusdt_event *e)
@@ -402,20 +405,21 @@ static int on_event(void *arg, const struct pyusdt_event *e)
     struct pyusdt_consumer *c = arg;
     if (c->recorder)
         pyusdt_recorder_event(c->recorder, e);
-    if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place) {
-        if (pyusdt_tally_one(&c->tally, e->target, e->probe, e->place))
+    if (e->target != c->current.target || e->probe != c->current.probe ||
+        e->place != c->current.place) {
+        if (pyusdt_pending_add_one(&c->pending, e->target, e->probe, e->place))
             return 0;
-        if (c->apart && !pyusdt_ids_known(c->ids, e->target, e->probe, e->place))
-            return PYUSDT_EVENT_LEFT;
-        meet_next(c, e);
+        if (c->concurrent && !pyusdt_ids_has(c->ids, e->target, e->probe, e->place))
+            return PYUSDT_EVENT_DEFERRED;
+        switch_current(c, e);
     }
-    if (c->met.counts) {
-        c->met.waiting++; /* none of its clauses looks at a stack */
-    } else if (c->met.n) {
-        take_stack(c, e);
-        run_clauses(c, &c->met, &c->ids->who[e->target], e);
+    if (c->current.counts) {
+        c->current.waiting++; /* none of its clauses looks at a stack */
+    } else if (c->current.n) {
+        copy_stack(c, e);
+        run_clauses(c, &c->current, &c->ids->process[e->target], e);
     }
-    c->lost += c->met.id == 0;
+    c->lost += c->current.id == 0;
     return c->exiting || c->pausing || c->output.made.size > RECORDS_PAUSE;
 }
 
@@ -424,9 +428,9 @@ static int on_event(void *arg, const struct pyusdt_event *e)
 static int on_count(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
-    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place), n;
-    c->met.target =
-        NOBODY; /* the state block is about this probe now, and clauses may have moved */
+    uint32_t id = pyusdt_ids_find_or_add(c->ids, &c->feed, e->target, e->probe, e->place), n;
+    c->current.target =
+        NO_TARGET; /* the state block is about this probe now, and clauses may have moved */
     if (id == 0) {
         c->lost += e->arg[0];
         return 0;
@@ -435,14 +439,15 @@ static int on_count(void *arg, const struct pyusdt_event *e)
     if (!all_count(c, clauses, n))
         return 0; /* the target was not told to count them */
     c->event = e;
-    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->ids->who[e->target], c->registry);
+    pyusdt_state_fill_process(c->state, c->config.uses, id, &c->ids->process[e->target],
+                              c->registry);
     fill_event(c, e);
     for (uint32_t i = 0; i < n; i++)
         run_program(c, clauses[i], c->clauses[clauses[i]].counting);
     return 0;
 }
 
-void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+void pyusdt_consumer_run_counts(struct pyusdt_consumer *c, const struct pyusdt_event_source *feed)
 {
     c->feed = *feed;
     if (feed->kind->counts && !c->exiting)
@@ -458,27 +463,27 @@ static uint64_t wall_offset(void)
            (uint64_t)(real.tv_nsec - mono.tv_nsec);
 }
 
-static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_event_source *feed)
 {
     if (c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set)
         c->wall = wall_offset();
     c->feed = *feed;
 }
 
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until,
-                         int max)
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_event_source *feed,
+                         uint64_t until, int max)
 {
     begin_poll(c, feed);
     int n = c->poll ? c->poll(c->poll_of, feed->of, until, max)
                     : feed->kind->poll(feed->of, until, max, on_event, c);
-    settle(c);
+    run_pending(c);
     int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
     return failed ? failed : n;
 }
 
 /* --- several consumers of one session -------------------------------------------------------------------- */
 
-void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *first)
+void pyusdt_consumer_share_ids(struct pyusdt_consumer *c, struct pyusdt_consumer *first)
 {
     pyusdt_registry_free(c->registry);
     c->registry = first->registry;
@@ -486,38 +491,38 @@ void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *f
     c->first = first;
 }
 
-void pyusdt_consumer_lead(struct pyusdt_consumer *c, pyusdt_consumer_poll_fn *poll, void *of)
+void pyusdt_consumer_set_poll(struct pyusdt_consumer *c, pyusdt_consumer_poll_fn *poll, void *of)
 {
     c->poll = poll;
     c->poll_of = of;
 }
 
-int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session,
-                            const struct pyusdt_part *part)
+int pyusdt_consumer_deliver_share(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                                  const struct pyusdt_share_part *part)
 {
-    const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
+    const struct pyusdt_event_source feed = {&pyusdt_session_source_ops, session};
     bool stop = false;
 
     begin_poll(c, &feed);
-    c->apart = part->apart;
-    c->met.target = NOBODY; /* another consumer's event may have moved the clauses */
+    c->concurrent = part->concurrent;
+    c->current.target = NO_TARGET; /* another consumer's event may have moved the clauses */
     int n =
         pyusdt_session_deliver(session, part->share, part->until, part->max, on_event, c, &stop);
-    settle(c);
+    run_pending(c);
     return n;
 }
 
-void pyusdt_consumer_hand_over(struct pyusdt_consumer *c)
+void pyusdt_consumer_move_records(struct pyusdt_consumer *c)
 {
     size_t size;
-    const uint8_t *records = pyusdt_output_records(&c->output, &size);
+    const uint8_t *records = pyusdt_record_buffer_records(&c->output, &size);
 
     for (size_t at = 0; at + sizeof c->fault <= size; at += sizeof c->fault)
         add_record(c->first, records + at, sizeof c->fault);
     pyusdt_consumer_clear(c);
 }
 
-void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
+void pyusdt_consumer_set_recorder(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
 {
     c->recorder = recorder;
 }
@@ -528,9 +533,9 @@ void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
     c->wall_is_set = true;
 }
 
-int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_event_source *feed)
 {
-    c->met.target = NOBODY; /* clauses and processes may move */
+    c->current.target = NO_TARGET; /* clauses and processes may move */
     return pyusdt_ids_add_targets(c->ids, feed);
 }
 
@@ -549,7 +554,7 @@ int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_confi
     c->config = *config;
     c->own = (struct pyusdt_ids){.registry = c->registry, .uses = config->uses};
     c->ids = &c->own;
-    c->met.target = NOBODY;
+    c->current.target = NO_TARGET;
     c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
     c->wall = wall_offset();
     c->env = (struct pyusdt_vm_env){
@@ -566,11 +571,12 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
         pyusdt_registry_free(c->registry);
     free(c->clauses);
     pyusdt_ids_free(&c->own);
-    pyusdt_output_free(&c->output);
+    pyusdt_record_buffer_free(&c->output);
     free(c);
 }
 
-int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
+int pyusdt_consumer_set_clause(struct pyusdt_consumer *c, uint32_t index, int program,
+                               uint32_t flags)
 {
     if (index >= c->config.clauses)
         return -EINVAL;
@@ -578,7 +584,7 @@ int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int progra
     return 0;
 }
 
-int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int program)
+int pyusdt_consumer_set_counting(struct pyusdt_consumer *c, uint32_t index, int program)
 {
     if (index >= c->config.clauses)
         return -EINVAL;
@@ -588,42 +594,42 @@ int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int prog
 
 struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c)
 {
-    c->met.target = NOBODY; /* a probe that is added moves the lists of clauses */
+    c->current.target = NO_TARGET; /* a probe that is added moves the lists of clauses */
     return c->registry;
 }
 
-void pyusdt_consumer_print(struct pyusdt_consumer *c, struct pyusdt_formatter *formatter)
+void pyusdt_consumer_set_formatter(struct pyusdt_consumer *c, struct pyusdt_formatter *formatter)
 {
     c->output.formatter = formatter;
 }
 
 const uint8_t *pyusdt_consumer_records(struct pyusdt_consumer *c, size_t *size)
 {
-    return pyusdt_output_records(&c->output, size);
+    return pyusdt_record_buffer_records(&c->output, size);
 }
 
 void pyusdt_consumer_clear(struct pyusdt_consumer *c)
 {
-    pyusdt_output_clear(&c->output);
+    pyusdt_record_buffer_clear(&c->output);
     c->pausing = false;
 }
 
-bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c)
+bool pyusdt_consumer_is_exiting(const struct pyusdt_consumer *c)
 {
     return c->exiting;
 }
 
-uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c)
+uint64_t pyusdt_consumer_dropped(const struct pyusdt_consumer *c)
 {
     return c->lost;
 }
 
-uint64_t pyusdt_consumer_cut(const struct pyusdt_consumer *c)
+uint64_t pyusdt_consumer_truncated_stacks(const struct pyusdt_consumer *c)
 {
     return c->cut;
 }
 
-uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what)
+uint64_t pyusdt_consumer_faults(const struct pyusdt_consumer *c, struct pyusdt_error *what)
 {
     *what = c->stopped_why;
     return c->stopped;

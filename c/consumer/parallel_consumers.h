@@ -14,18 +14,18 @@
 #include "shared/error.h"
 #include "consumer/consumer.h"
 
-enum { PYUSDT_CREW_MOST = 64 };
+enum { PYUSDT_PARALLEL_MAX = 64 };
 
-struct pyusdt_crew;
+struct pyusdt_parallel;
 
 /* The first of the consumers has described the clauses; the others are made to follow it, and it leads. All and the session, which
  * is not started yet, outlive the crew. 0 or -errno. */
-int pyusdt_crew_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers,
-                    uint32_t n, struct pyusdt_crew **out, struct pyusdt_error *err);
-void pyusdt_crew_free(struct pyusdt_crew *crew); /* NULL is fine */
+int pyusdt_parallel_new(struct pyusdt_session *session, struct pyusdt_consumer *const *consumers,
+                        uint32_t n, struct pyusdt_parallel **out, struct pyusdt_error *err);
+void pyusdt_parallel_free(struct pyusdt_parallel *parallel); /* NULL is fine */
 
 /* As pyusdt_session_poll(), by all of them. */
-int pyusdt_crew_poll(struct pyusdt_crew *crew, struct pyusdt_session *session, uint64_t until_ns,
-                     int max_events);
+int pyusdt_parallel_poll(struct pyusdt_parallel *parallel, struct pyusdt_session *session,
+                         uint64_t until_ns, int max_events);
 
 #endif

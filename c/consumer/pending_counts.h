@@ -10,32 +10,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PYUSDT_TALLIES = 1024 }; /* a power of two */
+enum { PYUSDT_PENDING_SLOTS = 1024 }; /* a power of two */
 
-struct pyusdt_tallied {
+struct pyusdt_pending_count {
     uint32_t target, probe, place;
     uint32_t id;
     uint32_t events; /* 0: nothing is here */
 };
 
-struct pyusdt_tally {
-    struct pyusdt_tallied at[PYUSDT_TALLIES];
-    uint32_t used[PYUSDT_TALLIES]; /* places in `at` that are not empty */
+struct pyusdt_pending_counts {
+    struct pyusdt_pending_count at[PYUSDT_PENDING_SLOTS];
+    uint32_t used[PYUSDT_PENDING_SLOTS]; /* places in `at` that are not empty */
     uint32_t n;
 };
 
-static inline struct pyusdt_tallied *pyusdt_tally_place(struct pyusdt_tally *tally, uint32_t target,
-                                                        uint32_t probe, uint32_t place)
+static inline struct pyusdt_pending_count *
+pyusdt_pending_slot(struct pyusdt_pending_counts *pending, uint32_t target, uint32_t probe,
+                    uint32_t place)
 {
     uint32_t hash = (target * 0x9e3779b1u ^ probe) * 0x85ebca6bu ^ place * 0xc2b2ae35u;
-    return &tally->at[(hash ^ hash >> 16) % PYUSDT_TALLIES];
+    return &pending->at[(hash ^ hash >> 16) % PYUSDT_PENDING_SLOTS];
 }
 
 /* One event more of what is there already; false: it is not. */
-static inline bool pyusdt_tally_one(struct pyusdt_tally *tally, uint32_t target, uint32_t probe,
-                                    uint32_t place)
+static inline bool pyusdt_pending_add_one(struct pyusdt_pending_counts *pending, uint32_t target,
+                                          uint32_t probe, uint32_t place)
 {
-    struct pyusdt_tallied *found = pyusdt_tally_place(tally, target, probe, place);
+    struct pyusdt_pending_count *found = pyusdt_pending_slot(pending, target, probe, place);
     if (found->events == 0 || found->target != target || found->probe != probe ||
         found->place != place)
         return false;
@@ -44,23 +45,24 @@ static inline bool pyusdt_tally_one(struct pyusdt_tally *tally, uint32_t target,
 }
 
 /* Put it in. What is in its place, to be run instead: its events are 0 if there is nothing. */
-static inline struct pyusdt_tallied pyusdt_tally_put(struct pyusdt_tally *tally,
-                                                     struct pyusdt_tallied it)
+static inline struct pyusdt_pending_count pyusdt_pending_put(struct pyusdt_pending_counts *pending,
+                                                             struct pyusdt_pending_count it)
 {
-    struct pyusdt_tallied *at = pyusdt_tally_place(tally, it.target, it.probe, it.place),
-                          before = *at;
+    struct pyusdt_pending_count *at = pyusdt_pending_slot(pending, it.target, it.probe, it.place),
+                                before = *at;
     if (before.events == 0)
-        tally->used[tally->n++] = (uint32_t)(at - tally->at);
+        pending->used[pending->n++] = (uint32_t)(at - pending->at);
     *at = it;
     return before;
 }
 
 /* Take one out; false: all are. */
-static inline bool pyusdt_tally_take(struct pyusdt_tally *tally, struct pyusdt_tallied *it)
+static inline bool pyusdt_pending_take(struct pyusdt_pending_counts *pending,
+                                       struct pyusdt_pending_count *it)
 {
-    if (tally->n == 0)
+    if (pending->n == 0)
         return false;
-    struct pyusdt_tallied *at = &tally->at[tally->used[--tally->n]];
+    struct pyusdt_pending_count *at = &pending->at[pending->used[--pending->n]];
     *it = *at;
     at->events = 0;
     return true;

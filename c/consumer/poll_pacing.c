@@ -16,34 +16,35 @@
 #define FEW \
     16 /* events after a pause that need no second look soon: at full speed they take a microsecond */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t within(uint64_t ns, uint64_t longest)
+static uint64_t clamp_sleep(uint64_t ns, uint64_t longest)
 {
-    return ns < PYUSDT_PACE_SHORTEST ? PYUSDT_PACE_SHORTEST : least(ns, longest);
+    return ns < PYUSDT_POLL_SHORTEST ? PYUSDT_POLL_SHORTEST : min_u64(ns, longest);
 }
 
-uint64_t pyusdt_pace_next(struct pyusdt_pace *pace, int n, uint64_t now, bool crowded)
+uint64_t pyusdt_poll_next_sleep(struct pyusdt_poll_pacing *pacing, int n, uint64_t now,
+                                bool half_full)
 {
-    uint64_t since = now - pace->looked;
-    bool was_idle = pace->idle;
+    uint64_t since = now - pacing->looked;
+    bool was_idle = pacing->idle;
 
-    pace->looked = now;
-    pace->idle = n == 0;
+    pacing->looked = now;
+    pacing->idle = n == 0;
     if (n == 0)
-        pace->sleep = within(2 * pace->sleep, PYUSDT_PACE_LONGEST);
-    else if (crowded)
-        pace->sleep = 0;
+        pacing->sleep = clamp_sleep(2 * pacing->sleep, PYUSDT_POLL_LONGEST);
+    else if (half_full)
+        pacing->sleep = 0;
     else if (was_idle && n > FEW)
-        pace->sleep = AFTER_A_PAUSE;
+        pacing->sleep = AFTER_A_PAUSE;
     else
-        pace->sleep =
-            within(since > LONGEST_BUSY * (uint64_t)n ? LONGEST_BUSY : since * WORTH / (uint64_t)n,
-                   LONGEST_BUSY);
-    return pace->sleep;
+        pacing->sleep = clamp_sleep(
+            since > LONGEST_BUSY * (uint64_t)n ? LONGEST_BUSY : since * WORTH / (uint64_t)n,
+            LONGEST_BUSY);
+    return pacing->sleep;
 }
 
 static void sleep_until(uint64_t time, uint64_t now)
@@ -55,10 +56,11 @@ static void sleep_until(uint64_t time, uint64_t now)
         nanosleep(&rest, NULL);
 }
 
-int pyusdt_consumer_look(struct pyusdt_consumer *c, struct pyusdt_session *session,
-                         struct pyusdt_pace *pace, uint64_t until, int max, uint64_t deadline)
+int pyusdt_consumer_poll_paced(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                               struct pyusdt_poll_pacing *pacing, uint64_t until, int max,
+                               uint64_t deadline)
 {
-    const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
+    const struct pyusdt_event_source feed = {&pyusdt_session_source_ops, session};
     uint64_t
         begun = pyusdt_now(),
         now,
@@ -69,15 +71,15 @@ int pyusdt_consumer_look(struct pyusdt_consumer *c, struct pyusdt_session *sessi
     if (n < 0)
         return n;
     now = pyusdt_now();
-    sleep = pyusdt_pace_next(pace, n, now, pyusdt_session_crowded(session));
+    sleep = pyusdt_poll_next_sleep(pacing, n, now, pyusdt_session_is_half_full(session));
     pyusdt_consumer_records(c, &records);
-    if (records > 0 || pyusdt_consumer_exiting(c))
-        return PYUSDT_LOOK_OVER;
+    if (records > 0 || pyusdt_consumer_is_exiting(c))
+        return PYUSDT_POLL_OVER;
     if (n < max && begun >= until)
-        return PYUSDT_LOOK_DUE;
+        return PYUSDT_POLL_DUE;
     if (now >= deadline)
-        return PYUSDT_LOOK_OVER;
+        return PYUSDT_POLL_OVER;
     if (n < max)
-        sleep_until(least(now + sleep, least(until, deadline)), now);
-    return PYUSDT_LOOK_AGAIN;
+        sleep_until(min_u64(now + sleep, min_u64(until, deadline)), now);
+    return PYUSDT_POLL_AGAIN;
 }

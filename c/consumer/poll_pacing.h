@@ -10,30 +10,32 @@
 
 #include "consumer/consumer.h"
 
-#define PYUSDT_PACE_SHORTEST 500000u /* ns of a sleep */
-#define PYUSDT_PACE_LONGEST 20000000u
+#define PYUSDT_POLL_SHORTEST 500000u /* ns of a sleep */
+#define PYUSDT_POLL_LONGEST 20000000u
 
-struct pyusdt_pace {
+struct pyusdt_poll_pacing {
     uint64_t sleep;  /* ns, after the last look */
     uint64_t looked; /* when that was */
     bool idle;       /* it found nothing, so how long events take to come is not known */
 };
 
-#define PYUSDT_PACE_BEGIN \
-    ((struct pyusdt_pace){PYUSDT_PACE_SHORTEST, 0, true}) /* before the first look */
+#define PYUSDT_POLL_BEGIN \
+    ((struct pyusdt_poll_pacing){PYUSDT_POLL_SHORTEST, 0, true}) /* before the first look */
 
 /* How long to sleep (ns) after a look at `now` that found n events; crowded: and a ring that was more than half full. */
-uint64_t pyusdt_pace_next(struct pyusdt_pace *pace, int n, uint64_t now, bool crowded);
+uint64_t pyusdt_poll_next_sleep(struct pyusdt_poll_pacing *pacing, int n, uint64_t now,
+                                bool half_full);
 
 enum {
-    PYUSDT_LOOK_AGAIN, /* nothing for the caller yet; it has slept until the next look is worth while, or a signal came */
-    PYUSDT_LOOK_OVER, /* there are records, or a clause called exit(), or it is `deadline` */
-    PYUSDT_LOOK_DUE,  /* it is `until`, and all events before that were seen */
+    PYUSDT_POLL_AGAIN, /* nothing for the caller yet; it has slept until the next look is worth while, or a signal came */
+    PYUSDT_POLL_OVER, /* there are records, or a clause called exit(), or it is `deadline` */
+    PYUSDT_POLL_DUE,  /* it is `until`, and all events before that were seen */
 };
 
 /* One look, at most `max` events, none later than `until`; and a sleep where there is nothing for the caller. Times as in
  * events. PYUSDT_LOOK_… or -errno. */
-int pyusdt_consumer_look(struct pyusdt_consumer *c, struct pyusdt_session *session,
-                         struct pyusdt_pace *pace, uint64_t until, int max, uint64_t deadline);
+int pyusdt_consumer_poll_paced(struct pyusdt_consumer *c, struct pyusdt_session *session,
+                               struct pyusdt_poll_pacing *pacing, uint64_t until, int max,
+                               uint64_t deadline);
 
 #endif

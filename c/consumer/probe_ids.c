@@ -30,8 +30,8 @@ _Static_assert(PYUSDT_CTL_ANCESTORS == PYUSDT_ANCESTORS, "a process says as many
 /* --- targets ------------------------------------------------------------------------------------------ */
 
 /* One probe of a target: its id, or -errno. */
-static int64_t add_probe(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
-                         uint32_t index)
+static int64_t add_probe(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                         uint32_t target, uint32_t index)
 {
     struct pyusdt_probe_info probe;
     int code = feed->kind->probe(feed->of, target, index, &probe);
@@ -42,7 +42,8 @@ static int64_t add_probe(struct pyusdt_ids *ids, const struct pyusdt_feed *feed,
 }
 
 /* The probes that a target has made since it was met. */
-static int add_later(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target)
+static int add_new_probes(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                          uint32_t target)
 {
     struct pyusdt_target_ids *of = &ids->targets[target];
     struct pyusdt_target_info info;
@@ -62,30 +63,31 @@ static int add_later(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uin
     return 0;
 }
 
-static void find_who(struct pyusdt_process *who, const struct pyusdt_target_info *info,
-                     uint32_t uses)
+static void fill_process(struct pyusdt_process *process, const struct pyusdt_target_info *info,
+                         uint32_t uses)
 {
-    *who = (struct pyusdt_process){
+    *process = (struct pyusdt_process){
         .pid = info->pid, .uid = info->uid, .gid = info->gid, .host = info->host};
     if (info->ancestors[0] != 0) {
-        memcpy(who->ancestors, info->ancestors, sizeof who->ancestors);
-        who->ppid = who->ancestors[0];
+        memcpy(process->ancestors, info->ancestors, sizeof process->ancestors);
+        process->ppid = process->ancestors[0];
     } else if (info->alive && info->visible) {
         if (uses & PYUSDT_USES_PPID)
-            who->ppid = pyusdt_find_parent(who->pid);
+            process->ppid = pyusdt_find_parent(process->pid);
         if (uses & PYUSDT_USES_ANCESTORS)
-            pyusdt_find_ancestors(who);
+            pyusdt_find_ancestors(process);
     }
-    memcpy(who->comm, info->comm, strnlen(info->comm, sizeof who->comm - 1));
+    memcpy(process->comm, info->comm, strnlen(info->comm, sizeof process->comm - 1));
 }
 
-static int add_target(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target)
+static int add_target(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                      uint32_t target)
 {
     struct pyusdt_target_info info;
     int code = feed->kind->target(feed->of, target, &info);
     if (code)
         return code;
-    find_who(&ids->who[target], &info, ids->uses);
+    fill_process(&ids->process[target], &info, ids->uses);
     ids->targets[target] = (struct pyusdt_target_ids){
         .before = pyusdt_registry_count(ids->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {
@@ -96,7 +98,7 @@ static int add_target(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, ui
     return 0;
 }
 
-int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *feed)
+int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed)
 {
     uint32_t n = feed->kind->targets(feed->of);
     if (n <= ids->ntargets)
@@ -105,10 +107,10 @@ int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *fee
     if (!targets)
         return -ENOMEM;
     ids->targets = targets;
-    struct pyusdt_process *who = realloc(ids->who, n * sizeof *who);
-    if (!who)
+    struct pyusdt_process *process = realloc(ids->process, n * sizeof *process);
+    if (!process)
         return -ENOMEM;
-    ids->who = who;
+    ids->process = process;
     while (ids->ntargets < n) {
         int code = add_target(ids, feed, ids->ntargets);
         if (code)
@@ -120,21 +122,21 @@ int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *fee
 
 /* --- probes --------------------------------------------------------------------------------------------- */
 
-static uint32_t id_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
-                      uint32_t probe)
+static uint32_t find_id(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                        uint32_t target, uint32_t probe)
 {
     if (target >= ids->ntargets && pyusdt_ids_add_targets(ids, feed) != 0)
         return 0;
     const struct pyusdt_target_ids *of = &ids->targets[target];
     if (probe < of->count)
         return of->before + probe + 1;
-    if (probe - of->count >= of->nlater && add_later(ids, feed, target) != 0)
+    if (probe - of->count >= of->nlater && add_new_probes(ids, feed, target) != 0)
         return 0;
     return probe - of->count < of->nlater ? of->later[probe - of->count] : 0;
 }
 
 /* How many the targets of a host have; NULL: there is no memory. */
-static uint32_t *places_of(struct pyusdt_ids *ids, uint32_t host)
+static uint32_t *host_place_count(struct pyusdt_ids *ids, uint32_t host)
 {
     if (host >= ids->nhosts) {
         uint32_t *more = realloc(ids->nplaces, (host + 1) * sizeof *more);
@@ -148,9 +150,10 @@ static uint32_t *places_of(struct pyusdt_ids *ids, uint32_t host)
 }
 
 /* Where the id is kept; NULL: there is no memory, or the target, or its host, has told of too many. */
-static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place)
+static uint32_t *place_id_slot(struct pyusdt_ids *ids, uint32_t target, uint32_t probe,
+                               uint32_t place)
 {
-    uint32_t *all = places_of(ids, ids->who[target].host);
+    uint32_t *all = host_place_count(ids, ids->process[target].host);
     struct pyusdt_target_ids *of = &ids->targets[target];
     if (probe >= of->nat) {
         struct place_ids *at = realloc(of->at, (probe + 1) * sizeof *at);
@@ -180,14 +183,15 @@ static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t prob
 }
 
 /* The probe at a place is a probe of its own to the clauses: with an id, from its first event on. */
-static uint32_t id_at(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
-                      uint32_t probe, uint32_t place)
+static uint32_t find_id_at_place(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                                 uint32_t target, uint32_t probe, uint32_t place)
 {
     struct pyusdt_probe_info info;
     struct pyusdt_place_info at;
     uint32_t *kept;
 
-    if (id_of(ids, feed, target, probe) == 0 || !(kept = place_id(ids, target, probe, place)))
+    if (find_id(ids, feed, target, probe) == 0 ||
+        !(kept = place_id_slot(ids, target, probe, place)))
         return 0;
     if (*kept == 0 && feed->kind->probe(feed->of, target, probe, &info) == 0 &&
         feed->kind->place(feed->of, target, place, &at) == 0) {
@@ -198,13 +202,14 @@ static uint32_t id_at(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, ui
     return *kept;
 }
 
-uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
-                       uint32_t probe, uint32_t place)
+uint32_t pyusdt_ids_find_or_add(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                                uint32_t target, uint32_t probe, uint32_t place)
 {
-    return place == 0 ? id_of(ids, feed, target, probe) : id_at(ids, feed, target, probe, place);
+    return place == 0 ? find_id(ids, feed, target, probe)
+                      : find_id_at_place(ids, feed, target, probe, place);
 }
 
-bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place)
+bool pyusdt_ids_has(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place)
 {
     if (target >= ids->ntargets)
         return false;
@@ -224,6 +229,6 @@ void pyusdt_ids_free(struct pyusdt_ids *ids)
         free(ids->targets[i].later);
     }
     free(ids->targets);
-    free(ids->who);
+    free(ids->process);
     free(ids->nplaces);
 }

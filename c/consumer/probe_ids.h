@@ -19,19 +19,18 @@ struct pyusdt_ids {
     uint32_t uses;
     uint32_t ntargets;
     struct pyusdt_target_ids *targets; /* by target's number */
-    struct pyusdt_process *who;        /* likewise */
+    struct pyusdt_process *process;    /* likewise */
     uint32_t *nplaces; /* ids of probes at places, by host (struct pyusdt_process) */
     uint32_t nhosts;
 };
 
 /* Targets that are known already cost nothing.  Returns 0, or -errno. */
-int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *feed);
+int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed);
 /* place 0: the probe itself.  0: there was no memory for the id, or too many places. */
-uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target,
-                       uint32_t probe, uint32_t place);
-/* Whether pyusdt_ids_of() would find it, and make nothing. */
-bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe,
-                      uint32_t place);
+uint32_t pyusdt_ids_find_or_add(struct pyusdt_ids *ids, const struct pyusdt_event_source *feed,
+                                uint32_t target, uint32_t probe, uint32_t place);
+/* Whether pyusdt_ids_find_or_add() would find it, and make nothing. */
+bool pyusdt_ids_has(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place);
 void pyusdt_ids_free(struct pyusdt_ids *ids);
 
 #endif

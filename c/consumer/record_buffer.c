@@ -7,7 +7,7 @@
 
 enum { BOUND = 64 << 20 }; /* bytes between two clears */
 
-static bool begin_text(struct pyusdt_output *o)
+static bool begin_text(struct pyusdt_record_buffer *o)
 {
     if (!o->printing && o->made.size == 0 && pyusdt_text_reserve(&o->made, PYUSDT_TEXT_DATA)) {
         o->made.size = PYUSDT_TEXT_DATA;
@@ -16,12 +16,12 @@ static bool begin_text(struct pyusdt_output *o)
     return o->printing;
 }
 
-static void put(struct pyusdt_output *o, size_t offset, uint32_t word)
+static void put(struct pyusdt_record_buffer *o, size_t offset, uint32_t word)
 {
     memcpy(o->made.data + offset, &word, sizeof word);
 }
 
-static void end_text(struct pyusdt_output *o)
+static void end_text(struct pyusdt_record_buffer *o)
 {
     if (!o->printing)
         return;
@@ -33,7 +33,7 @@ static void end_text(struct pyusdt_output *o)
     put(o, PYUSDT_RECORD_CLAUSE, PYUSDT_RECORD_TEXT);
 }
 
-static bool print(struct pyusdt_output *o, const uint8_t *record, uint32_t size)
+static bool print(struct pyusdt_record_buffer *o, const uint8_t *record, uint32_t size)
 {
     if (!o->formatter || !begin_text(o))
         return false;
@@ -43,27 +43,27 @@ static bool print(struct pyusdt_output *o, const uint8_t *record, uint32_t size)
     return false;
 }
 
-int pyusdt_output_add(struct pyusdt_output *o, const void *record, uint32_t size)
+int pyusdt_record_buffer_add(struct pyusdt_record_buffer *o, const void *record, uint32_t size)
 {
     if (o->made.size + size > BOUND)
         return -EAGAIN;
     return print(o, record, size) || pyusdt_text_append(&o->made, record, size) == 0 ? 0 : -EAGAIN;
 }
 
-const uint8_t *pyusdt_output_records(struct pyusdt_output *o, size_t *size)
+const uint8_t *pyusdt_record_buffer_records(struct pyusdt_record_buffer *o, size_t *size)
 {
     end_text(o);
     *size = o->made.size;
     return (const uint8_t *)o->made.data;
 }
 
-void pyusdt_output_clear(struct pyusdt_output *o)
+void pyusdt_record_buffer_clear(struct pyusdt_record_buffer *o)
 {
     o->made.size = 0;
     o->printing = false;
 }
 
-void pyusdt_output_free(struct pyusdt_output *o)
+void pyusdt_record_buffer_free(struct pyusdt_record_buffer *o)
 {
     pyusdt_text_free(&o->made);
 }

@@ -16,17 +16,17 @@
 #include "format/formatter.h"
 
 /* All zero: empty, nothing is printed. */
-struct pyusdt_output {
+struct pyusdt_record_buffer {
     struct pyusdt_text made;
     struct pyusdt_formatter *formatter;
     bool printing; /* `made` is a record of text, without its head as yet */
 };
 
 /* 0, or -EAGAIN: there is no room. */
-int pyusdt_output_add(struct pyusdt_output *o, const void *record, uint32_t size);
+int pyusdt_record_buffer_add(struct pyusdt_record_buffer *o, const void *record, uint32_t size);
 /* All since it was cleared: *size bytes. */
-const uint8_t *pyusdt_output_records(struct pyusdt_output *o, size_t *size);
-void pyusdt_output_clear(struct pyusdt_output *o);
-void pyusdt_output_free(struct pyusdt_output *o);
+const uint8_t *pyusdt_record_buffer_records(struct pyusdt_record_buffer *o, size_t *size);
+void pyusdt_record_buffer_clear(struct pyusdt_record_buffer *o);
+void pyusdt_record_buffer_free(struct pyusdt_record_buffer *o);
 
 #endif

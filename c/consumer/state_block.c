@@ -13,19 +13,20 @@ static void put_name(char *to, size_t size, const char *name)
     memset(to + n, 0, size - n);
 }
 
-void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id,
-                           const struct pyusdt_process *who, const struct pyusdt_registry *registry)
+void pyusdt_state_fill_process(struct pyusdt_state *s, uint32_t uses, uint32_t id,
+                               const struct pyusdt_process *process,
+                               const struct pyusdt_registry *registry)
 {
     struct pyusdt_probe_names names;
     s->probe = id;
-    s->pid = who->pid;
-    s->uid = who->uid;
-    s->gid = who->gid;
-    s->ppid = (uint64_t)who->host << 32 | who->ppid;
+    s->pid = process->pid;
+    s->uid = process->uid;
+    s->gid = process->gid;
+    s->ppid = (uint64_t)process->host << 32 | process->ppid;
     if (uses & PYUSDT_USES_ANCESTORS)
-        memcpy(s->ancestors, who->ancestors, sizeof s->ancestors);
+        memcpy(s->ancestors, process->ancestors, sizeof s->ancestors);
     if (uses & PYUSDT_USES_EXECNAME)
-        memcpy(s->execname, who->comm, sizeof s->execname);
+        memcpy(s->execname, process->comm, sizeof s->execname);
     if (uses & PYUSDT_USES_NAMES && pyusdt_registry_names(registry, id, &names)) {
         put_name(s->probeprov, sizeof s->probeprov, names.provider);
         put_name(s->probemod, sizeof s->probemod, names.module);
@@ -61,10 +62,10 @@ uint32_t pyusdt_find_parent(uint32_t pid)
     return parent;
 }
 
-void pyusdt_find_ancestors(struct pyusdt_process *who)
+void pyusdt_find_ancestors(struct pyusdt_process *process)
 {
-    uint32_t pid = who->pid;
+    uint32_t pid = process->pid;
 
     for (size_t i = 0; i < PYUSDT_ANCESTORS; i++)
-        who->ancestors[i] = pid = pid ? pyusdt_find_parent(pid) : 0;
+        process->ancestors[i] = pid = pid ? pyusdt_find_parent(pid) : 0;
 }

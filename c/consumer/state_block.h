@@ -69,9 +69,9 @@ static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state bloc
 #undef PYUSDT_AT
 
 /* What all events of probe `id` of a process have in common; uses: PYUSDT_USES_*, what is filled beside pid, uid and gid. */
-void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id,
-                           const struct pyusdt_process *who,
-                           const struct pyusdt_registry *registry);
+void pyusdt_state_fill_process(struct pyusdt_state *state, uint32_t uses, uint32_t id,
+                               const struct pyusdt_process *process,
+                               const struct pyusdt_registry *registry);
 
 /* The number of frames, the frames, and zeros in the place of those of before. */
 void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area,
@@ -81,6 +81,6 @@ void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_sta
 uint32_t pyusdt_find_parent(uint32_t pid);
 
 /* Find a process's ancestors, as they are now; zeros where they can not be read. */
-void pyusdt_find_ancestors(struct pyusdt_process *who);
+void pyusdt_find_ancestors(struct pyusdt_process *process);
 
 #endif

@@ -11,7 +11,7 @@
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    int r = pyusdt_process_find(pid, &found, error);
+    int r = pyusdt_find_process(pid, &found, error);
 
     if (r != 0)
         return r;
@@ -33,14 +33,14 @@ static int compare_name(void *arg, const char *text, const struct pyusdt_name *n
     return 0; /* of several instances, any is the process's */
 }
 
-int pyusdt_process_find_by_name(pid_t pid, struct pyusdt_process_file *found,
+int pyusdt_find_process_by_name(pid_t pid, struct pyusdt_process_file *found,
                                 struct pyusdt_error *error)
 {
     int r;
 
     memset(found, 0, sizeof *found);
     found->inner = (uint32_t)pid;
-    r = pyusdt_enter_named(NULL, &found->in, error);
+    r = pyusdt_rundir_open_named(NULL, &found->in, error);
     if (r != 0)
         return r;
     r = pyusdt_rundir_each(found->in.dir, compare_name, found);

@@ -15,33 +15,33 @@
 #include "discovery/find_process.h"
 #include "discovery/proc_handle.h"
 
-int64_t pyusdt_process_uid(uint32_t pid)
+int64_t pyusdt_read_process_uid(uint32_t pid)
 {
-    struct pyusdt_seen seen;
-    int r = pyusdt_seen_open(pid, &seen);
+    struct pyusdt_proc_handle handle;
+    int r = pyusdt_proc_open(pid, &handle);
 
     if (r != 0)
         return r;
-    pyusdt_seen_close(&seen);
-    return seen.uid;
+    pyusdt_proc_close(&handle);
+    return handle.uid;
 }
 
-static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
+static int set_reason(uint32_t pid, int error, struct pyusdt_error *out)
 {
     char path[32];
     struct stat st;
 
     if (pyusdt_is_shortage(error))
-        return pyusdt_error_set(said, error, "process %u can not be looked at: %s", pid,
+        return pyusdt_error_set(out, error, "process %u can not be looked at: %s", pid,
                                 strerror(-error));
     snprintf(path, sizeof path, "/proc/%u", pid);
     if (error == -ESRCH || stat(path, &st) != 0)
-        return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);
+        return pyusdt_error_set(out, -ESRCH, "no such process: %u", pid);
     if (st.st_uid != geteuid() && geteuid() != 0)
-        return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid,
+        return pyusdt_error_set(out, -EPERM, "process %u belongs to another user (uid %u)", pid,
                                 (unsigned)st.st_uid);
     return pyusdt_error_set(
-        said, -EPERM,
+        out, -EPERM,
         "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
         "control file in this user's run directory; root can trace it",
         pid, strerror(-error));
@@ -49,12 +49,12 @@ static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
 
 /* A process that has changed its user shows nothing to the new one, but publishes itself in his run directory. */
 static int find_hidden(pid_t pid, int error, struct pyusdt_process_file *found,
-                       struct pyusdt_error *said)
+                       struct pyusdt_error *out)
 {
     if (!pyusdt_is_shortage(error) && error != -ESRCH &&
-        pyusdt_process_find_by_name(pid, found, NULL) == 0)
+        pyusdt_find_process_by_name(pid, found, NULL) == 0)
         return 0;
-    return why_not((uint32_t)pid, error, said);
+    return set_reason((uint32_t)pid, error, out);
 }
 
 /* ---- what it has mapped ---- */
@@ -105,9 +105,9 @@ static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
         mapped->who = name.process;
 }
 
-static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
+static int read_mappings(const struct pyusdt_proc_handle *handle, struct mapped *mapped)
 {
-    int failed = 0, fd = openat(seen->thread, "maps", O_RDONLY | O_CLOEXEC);
+    int failed = 0, fd = openat(handle->thread, "maps", O_RDONLY | O_CLOEXEC);
     char line[PYUSDT_PATH_SIZE + 256];
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -119,7 +119,7 @@ static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
         return failed;
     }
     while (fgets(line, sizeof line, file))
-        note_mapping(mapped, seen->inner, line);
+        note_mapping(mapped, handle->inner, line);
     failed = ferror(file) ? -errno : 0;
     fclose(file);
     return failed;
@@ -128,7 +128,7 @@ static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
 /* ---- where it may be ---- */
 
 struct search {
-    const struct pyusdt_seen *seen;
+    const struct pyusdt_proc_handle *handle;
     const struct mapped *mapped;
     struct pyusdt_process_file *found;
     struct pyusdt_error error; /* why the first could not be entered */
@@ -146,24 +146,24 @@ static bool has_its_file(const struct search *search, int dir)
     struct stat st;
 
     pyusdt_name_format(&name, text);
-    return search->mapped->own && name.process.starttime == search->seen->starttime &&
+    return search->mapped->own && name.process.starttime == search->handle->starttime &&
            fstatat(dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* true: this is it. The first that there is will do for who has not published himself. Of a process that has become another
  * user the file is where it was: in our directory, if it was one of ours. */
-static bool consider(struct search *search, int failed, const struct pyusdt_entered *in)
+static bool try_rundir(struct search *search, int failed, const struct pyusdt_rundir_handle *in)
 {
     struct pyusdt_process_file *found = search->found;
 
     if (failed)
         return false;
-    if (in->uid != search->seen->uid && in->uid != geteuid())
+    if (in->uid != search->handle->uid && in->uid != geteuid())
         pyusdt_error_set(first_error(search), -EPERM, "run directory %s does not belong to uid %u",
-                         in->path, search->seen->uid);
+                         in->path, search->handle->uid);
     else
         found->published = has_its_file(search, in->dir);
-    if (!found->published && (search->mapped->own || in->uid != search->seen->uid)) {
+    if (!found->published && (search->mapped->own || in->uid != search->handle->uid)) {
         close(in->dir);
         return false;
     }
@@ -174,27 +174,31 @@ static bool consider(struct search *search, int failed, const struct pyusdt_ente
 /* What is believed of it; our own, or what our user names; and where the system puts its user's. */
 static bool search_all(struct search *search)
 {
-    const struct pyusdt_seen *seen = search->seen;
-    struct pyusdt_entered in;
+    const struct pyusdt_proc_handle *handle = search->handle;
+    struct pyusdt_rundir_handle in;
 
-    if (pyusdt_seen_is_ours(seen) && search->mapped->directory[0] &&
-        consider(search,
-                 pyusdt_enter_shown(search->mapped->directory, seen->uid, &in, first_error(search)),
-                 &in))
+    if (pyusdt_proc_is_trusted(handle) && search->mapped->directory[0] &&
+        try_rundir(search,
+                   pyusdt_rundir_open_reported(search->mapped->directory, handle->uid, &in,
+                                               first_error(search)),
+                   &in))
         return true;
-    if (consider(search, pyusdt_enter_named(NULL, &in, first_error(search)), &in))
+    if (try_rundir(search, pyusdt_rundir_open_named(NULL, &in, first_error(search)), &in))
         return true;
     for (unsigned i = 0; i < PYUSDT_PARENTS; i++)
-        if (consider(search, pyusdt_enter_of(seen, i, false, &in, first_error(search)), &in))
+        if (try_rundir(search,
+                       pyusdt_rundir_open_of_handle(handle, i, false, &in, first_error(search)),
+                       &in))
             return true;
     /* who has not published himself will do so there */
     return !search->mapped->own &&
-           consider(search, pyusdt_enter_of(seen, 0, true, &in, first_error(search)), &in);
+           try_rundir(search,
+                      pyusdt_rundir_open_of_handle(handle, 0, true, &in, first_error(search)), &in);
 }
 
 static int not_found(const struct search *search, struct pyusdt_error *error)
 {
-    uint32_t pid = search->seen->pid, name = search->seen->name;
+    uint32_t pid = search->handle->pid, name = search->handle->name;
 
     if (!search->mapped->own && search->mapped->removed)
         return pyusdt_error_set(error, -ENODATA,
@@ -203,42 +207,42 @@ static int not_found(const struct search *search, struct pyusdt_error *error)
         error, -EPERM,
         "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
         "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)",
-        pid, search->seen->uid, (unsigned)geteuid(), name, name,
-        search->seen->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
+        pid, search->handle->uid, (unsigned)geteuid(), name, name,
+        search->handle->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
         search->error.code ? search->error.message : "it is in none of them");
 }
 
-static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *found,
+static int find(const struct pyusdt_proc_handle *handle, struct pyusdt_process_file *found,
                 struct pyusdt_error *error)
 {
     struct mapped mapped;
-    struct search search = {.seen = seen, .mapped = &mapped, .found = found};
-    int r = read_mappings(seen, &mapped);
+    struct search search = {.handle = handle, .mapped = &mapped, .found = found};
+    int r = read_mappings(handle, &mapped);
 
     if (r != 0)
-        return find_hidden((pid_t)seen->pid, r, found, error);
+        return find_hidden((pid_t)handle->pid, r, found, error);
     if (!mapped.own && !mapped.parents && !mapped.removed)
-        return pyusdt_error_set(error, -ENODATA, "process %u has no pyusdt in it", seen->pid);
-    found->inner = seen->inner;
+        return pyusdt_error_set(error, -ENODATA, "process %u has no pyusdt in it", handle->pid);
+    found->inner = handle->inner;
     found->who = mapped.who;
     if ((mapped.own || mapped.parents) && search_all(&search))
         return 0;
     return not_found(&search, error);
 }
 
-int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+int pyusdt_find_process(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
-    struct pyusdt_seen seen;
+    struct pyusdt_proc_handle handle;
     int r;
 
     memset(found, 0, sizeof *found);
     if (pid <= 0)
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
-    r = pyusdt_seen_open((uint32_t)pid, &seen);
+    r = pyusdt_proc_open((uint32_t)pid, &handle);
     if (r != 0)
         return find_hidden(pid, r, found, error);
-    r = find(&seen, found, error);
-    pyusdt_seen_close(&seen);
+    r = find(&handle, found, error);
+    pyusdt_proc_close(&handle);
     return r;
 }
 

@@ -15,61 +15,61 @@
 #include "discovery/find_process.h"
 #include "discovery/proc_handle.h"
 
-int64_t pyusdt_process_uid(uint32_t pid)
+int64_t pyusdt_read_process_uid(uint32_t pid)
 {
     (void)pid;
     return -ENOSYS;
 }
 
-int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+int pyusdt_find_process(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
     memset(found, 0, sizeof *found);
     if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
-    return pyusdt_process_find_by_name(pid, found, error);
+    return pyusdt_find_process_by_name(pid, found, error);
 }
 
 /* ---- what is seen of processes: nothing ---- */
 
-int pyusdt_seen_open(uint32_t pid, struct pyusdt_seen *seen)
+int pyusdt_proc_open(uint32_t pid, struct pyusdt_proc_handle *handle)
 {
     (void)pid;
-    (void)seen;
+    (void)handle;
     return -ENOTSUP;
 }
 
-void pyusdt_seen_close(const struct pyusdt_seen *seen)
+void pyusdt_proc_close(const struct pyusdt_proc_handle *handle)
 {
-    (void)seen;
+    (void)handle;
 }
 
-bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
+bool pyusdt_proc_is_same(const struct pyusdt_proc_handle *handle)
 {
-    (void)seen;
+    (void)handle;
     return false;
 }
 
-uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen)
+uint64_t pyusdt_proc_age_ns(const struct pyusdt_proc_handle *handle)
 {
-    (void)seen;
+    (void)handle;
     return 0;
 }
 
-int pyusdt_seen_root(const struct pyusdt_seen *seen)
+int pyusdt_proc_open_root(const struct pyusdt_proc_handle *handle)
 {
-    (void)seen;
+    (void)handle;
     errno = ENOTSUP;
     return -1;
 }
 
-int pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+int pyusdt_each_other_namespace(pyusdt_other_namespace_fn *fn, void *arg)
 {
     (void)fn;
     (void)arg;
     return 0;
 }
 
-uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
+uint32_t pyusdt_find_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
 {
     (void)pidns;
     (void)inner;

@@ -11,11 +11,11 @@
 
 /* Calls fn with each process that has other mounts than ours and may be looked at: its pid, the number of its mount namespace, and
  * whose it is; 0: root's, or somebody's who has changed his uid. Stops when fn returns nonzero. 0, or -errno: /proc can not be read. */
-typedef int pyusdt_elsewhere_fn(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner);
-int pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg);
+typedef int pyusdt_other_namespace_fn(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner);
+int pyusdt_each_other_namespace(pyusdt_other_namespace_fn *fn, void *arg);
 
 /* The pid, as we see it, of the process that has this one in that pid namespace, and this start time; 0: there is none here. */
-uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime);
+uint32_t pyusdt_find_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime);
 
 #pragma GCC visibility pop
 

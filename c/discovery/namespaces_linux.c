@@ -14,10 +14,10 @@
 #include "shared/os.h"
 #include "discovery/proc_handle.h"
 
-struct look {
+struct walk {
     int proc; /* /proc */
     uint64_t ours;
-    pyusdt_elsewhere_fn *fn;
+    pyusdt_other_namespace_fn *fn;
     void *arg;
     uint64_t pidns, starttime;
     uint32_t inner, found;
@@ -33,57 +33,57 @@ static uint64_t namespace_of(int proc, const char *pid, const char *name)
     return fstatat(proc, path, &st, 0) == 0 ? st.st_ino : 0;
 }
 
-static int each_process(struct look *look, int (*fn)(void *arg, const char *pid))
+static int each_process(struct walk *walk, int (*fn)(void *arg, const char *pid))
 {
     int r;
 
-    look->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (look->proc < 0)
+    walk->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (walk->proc < 0)
         return -errno;
-    r = pyusdt_os_each_name(look->proc, fn, look);
-    close(look->proc);
+    r = pyusdt_os_each_name(walk->proc, fn, walk);
+    close(walk->proc);
     return r;
 }
 
-static int one_elsewhere(void *arg, const char *pid)
+static int visit_process(void *arg, const char *pid)
 {
-    const struct look *look = arg;
-    uint64_t mounts = isdigit((unsigned char)pid[0]) ? namespace_of(look->proc, pid, "mnt") : 0;
+    const struct walk *walk = arg;
+    uint64_t mounts = isdigit((unsigned char)pid[0]) ? namespace_of(walk->proc, pid, "mnt") : 0;
     struct stat st;
 
-    if (mounts == 0 || mounts == look->ours || fstatat(look->proc, pid, &st, 0) != 0)
+    if (mounts == 0 || mounts == walk->ours || fstatat(walk->proc, pid, &st, 0) != 0)
         return 0;
-    return look->fn(look->arg, (uint32_t)strtoul(pid, NULL, 10), mounts, st.st_uid);
+    return walk->fn(walk->arg, (uint32_t)strtoul(pid, NULL, 10), mounts, st.st_uid);
 }
 
-int pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+int pyusdt_each_other_namespace(pyusdt_other_namespace_fn *fn, void *arg)
 {
-    struct look look = {.fn = fn, .arg = arg, .ours = namespace_of(AT_FDCWD, "/proc/self", "mnt")};
+    struct walk walk = {.fn = fn, .arg = arg, .ours = namespace_of(AT_FDCWD, "/proc/self", "mnt")};
 
-    return look.ours != 0 ? each_process(&look, one_elsewhere) : 0;
+    return walk.ours != 0 ? each_process(&walk, visit_process) : 0;
 }
 
-static int is_it(void *arg, const char *pid)
+static int match_pid(void *arg, const char *pid)
 {
-    struct look *look = arg;
-    struct pyusdt_seen seen;
+    struct walk *walk = arg;
+    struct pyusdt_proc_handle handle;
 
-    if (!isdigit((unsigned char)pid[0]) || namespace_of(look->proc, pid, "pid") != look->pidns ||
-        pyusdt_seen_open((uint32_t)strtoul(pid, NULL, 10), &seen) != 0)
+    if (!isdigit((unsigned char)pid[0]) || namespace_of(walk->proc, pid, "pid") != walk->pidns ||
+        pyusdt_proc_open((uint32_t)strtoul(pid, NULL, 10), &handle) != 0)
         return 0;
-    if (seen.inner == look->inner && seen.starttime == look->starttime)
-        look->found = seen.pid;
-    pyusdt_seen_close(&seen);
-    return look->found != 0;
+    if (handle.inner == walk->inner && handle.starttime == walk->starttime)
+        walk->found = handle.pid;
+    pyusdt_proc_close(&handle);
+    return walk->found != 0;
 }
 
-uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
+uint32_t pyusdt_find_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
 {
-    struct look look = {.pidns = pidns, .inner = inner, .starttime = starttime};
+    struct walk walk = {.pidns = pidns, .inner = inner, .starttime = starttime};
 
     if (pidns != 0)
-        each_process(&look, is_it);
-    return look.found;
+        each_process(&walk, match_pid);
+    return walk.found;
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-struct pyusdt_seen {
+struct pyusdt_proc_handle {
     int proc; /* its directory there */
     int thread; /* the same; where its first thread has ended, which has no memory any more, that of another */
     uint32_t pid;   /* in our namespace */
@@ -26,20 +26,20 @@ struct pyusdt_seen {
 };
 
 /* 0 or -errno: -ESRCH, and what the system says to who may not look. */
-int pyusdt_seen_open(uint32_t pid, struct pyusdt_seen *seen);
-void pyusdt_seen_close(const struct pyusdt_seen *seen);
+int pyusdt_proc_open(uint32_t pid, struct pyusdt_proc_handle *handle);
+void pyusdt_proc_close(const struct pyusdt_proc_handle *handle);
 
 /* Does it still run, as the same user, in the same namespaces? */
-bool pyusdt_seen_is_same(const struct pyusdt_seen *seen);
+bool pyusdt_proc_is_same(const struct pyusdt_proc_handle *handle);
 
 /* A descriptor of its root directory, or -1 and errno. */
-int pyusdt_seen_root(const struct pyusdt_seen *seen);
+int pyusdt_proc_open_root(const struct pyusdt_proc_handle *handle);
 
 /* For how long it has been running, ns. */
-uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen);
+uint64_t pyusdt_proc_age_ns(const struct pyusdt_proc_handle *handle);
 
 /* Is what it shows believed? It could do itself what it might make us do: it is ours, and is no stranger in a container. */
-bool pyusdt_seen_is_ours(const struct pyusdt_seen *seen);
+bool pyusdt_proc_is_trusted(const struct pyusdt_proc_handle *handle);
 
 #pragma GCC visibility pop
 

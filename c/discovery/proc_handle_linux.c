@@ -96,22 +96,22 @@ static int another_thread(int proc)
     return found;
 }
 
-static int open_process(struct pyusdt_seen *seen)
+static int open_process(struct pyusdt_proc_handle *handle)
 {
     char path[PROC_SIZE];
     int r;
 
-    snprintf(path, sizeof path, "/proc/%u", seen->pid);
-    seen->proc = open(path, DIRECTORY);
-    if (seen->proc < 0)
+    snprintf(path, sizeof path, "/proc/%u", handle->pid);
+    handle->proc = open(path, DIRECTORY);
+    if (handle->proc < 0)
         return errno == ENOENT ? -ESRCH : -errno;
-    seen->thread = has_ended(seen->proc) ? another_thread(seen->proc) : -1;
-    if (seen->thread < 0)
-        seen->thread = openat(seen->proc, ".", DIRECTORY);
-    if (seen->thread >= 0)
+    handle->thread = has_ended(handle->proc) ? another_thread(handle->proc) : -1;
+    if (handle->thread < 0)
+        handle->thread = openat(handle->proc, ".", DIRECTORY);
+    if (handle->thread >= 0)
         return 0;
     r = errno == ENOENT ? -ESRCH : -errno;
-    close(seen->proc);
+    close(handle->proc);
     return r;
 }
 
@@ -146,66 +146,68 @@ static uint32_t inner_uid(int proc, uint32_t uid)
 }
 
 /* All but the start time. */
-static int look(struct pyusdt_seen *seen)
+static int read_identity(struct pyusdt_proc_handle *handle)
 {
     struct status status;
-    int r = read_status(seen->proc, &status);
+    int r = read_status(handle->proc, &status);
 
     if (r != 0)
         return r;
-    seen->uid = status.uid[1];
-    seen->gid = status.gid[1];
-    seen->one_user =
-        status.uid[0] == seen->uid && status.uid[2] == seen->uid && status.uid[3] == seen->uid;
-    seen->inner = status.inner;
-    r = namespace_of(seen->thread, "ns/mnt", &seen->mounts);
+    handle->uid = status.uid[1];
+    handle->gid = status.gid[1];
+    handle->one_user = status.uid[0] == handle->uid && status.uid[2] == handle->uid &&
+                       status.uid[3] == handle->uid;
+    handle->inner = status.inner;
+    r = namespace_of(handle->thread, "ns/mnt", &handle->mounts);
     if (r == 0)
-        r = namespace_of(seen->thread, "ns/user", &seen->users);
-    seen->name = r == 0 && seen->users ? inner_uid(seen->proc, seen->uid) : seen->uid;
+        r = namespace_of(handle->thread, "ns/user", &handle->users);
+    handle->name = r == 0 && handle->users ? inner_uid(handle->proc, handle->uid) : handle->uid;
     return r;
 }
 
 /* The start time by the number, then the rest by the descriptor: that is of the process which had the number all the time. */
-int pyusdt_seen_open(uint32_t pid, struct pyusdt_seen *seen)
+int pyusdt_proc_open(uint32_t pid, struct pyusdt_proc_handle *handle)
 {
     struct pyusdt_os_process process;
     int r;
 
-    *seen = (struct pyusdt_seen){.pid = pid};
-    r = open_process(seen);
+    *handle = (struct pyusdt_proc_handle){.pid = pid};
+    r = open_process(handle);
     if (r != 0)
         return r;
     r = pyusdt_os_read_process(pid, &process);
-    seen->starttime = process.starttime;
+    handle->starttime = process.starttime;
     if (r == 0)
-        r = look(seen);
+        r = read_identity(handle);
     if (r != 0)
-        pyusdt_seen_close(seen);
+        pyusdt_proc_close(handle);
     return r;
 }
 
-void pyusdt_seen_close(const struct pyusdt_seen *seen)
+void pyusdt_proc_close(const struct pyusdt_proc_handle *handle)
 {
-    close(seen->thread);
-    close(seen->proc);
+    close(handle->thread);
+    close(handle->proc);
 }
 
-bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
+bool pyusdt_proc_is_same(const struct pyusdt_proc_handle *handle)
 {
-    struct pyusdt_seen now = *seen;
+    struct pyusdt_proc_handle now = *handle;
 
-    return look(&now) == 0 && now.uid == seen->uid && now.name == seen->name &&
-           now.one_user == seen->one_user && now.mounts == seen->mounts && now.users == seen->users;
+    return read_identity(&now) == 0 && now.uid == handle->uid && now.name == handle->name &&
+           now.one_user == handle->one_user && now.mounts == handle->mounts &&
+           now.users == handle->users;
 }
 
-int pyusdt_seen_root(const struct pyusdt_seen *seen)
+int pyusdt_proc_open_root(const struct pyusdt_proc_handle *handle)
 {
-    return openat(seen->thread, "root", DIRECTORY);
+    return openat(handle->thread, "root", DIRECTORY);
 }
 
-uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen)
+uint64_t pyusdt_proc_age_ns(const struct pyusdt_proc_handle *handle)
 {
-    uint64_t started = seen->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)), since_boot;
+    uint64_t started = handle->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)),
+             since_boot;
     struct timespec now;
 
     clock_gettime(CLOCK_BOOTTIME, &now);
@@ -213,9 +215,10 @@ uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen)
     return since_boot > started ? since_boot - started : 0;
 }
 
-bool pyusdt_seen_is_ours(const struct pyusdt_seen *seen)
+bool pyusdt_proc_is_trusted(const struct pyusdt_proc_handle *handle)
 {
-    return seen->uid == geteuid() && seen->one_user && seen->mounts == 0 && seen->users == 0;
+    return handle->uid == geteuid() && handle->one_user && handle->mounts == 0 &&
+           handle->users == 0;
 }
 
 #endif

@@ -10,8 +10,8 @@
 #include "shared/layout.h"
 #include "shared/os.h"
 
-struct looking {
-    pyusdt_look_fn *fn;
+struct scan {
+    pyusdt_ring_usage_fn *fn;
     void *arg;
     int dir;
     uint32_t lookups; /* in this directory */
@@ -30,7 +30,7 @@ static bool read_file(int dir, const char *name, void *to, size_t size)
 }
 
 /* The pid of the session's tracer; 0 where it has left. */
-static uint32_t tracer_of(int dir, uint32_t slot, uint64_t generation)
+static uint32_t read_tracer_pid(int dir, uint32_t slot, uint64_t generation)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
     struct pyusdt_session_header header;
@@ -43,7 +43,7 @@ static uint32_t tracer_of(int dir, uint32_t slot, uint64_t generation)
     return header.tracer;
 }
 
-static void add_up(const struct pyusdt_area *area, struct pyusdt_looked *found)
+static void add_rings(const struct pyusdt_area *area, struct pyusdt_ring_usage *found)
 {
     uint32_t rings = atomic_load(&area->rings), probes = area->nprobes;
 
@@ -59,20 +59,20 @@ static void add_up(const struct pyusdt_area *area, struct pyusdt_looked *found)
 }
 
 /* Who it is; false: it does not run, as far as that can be known here. */
-static bool is_there(struct looking *looking, const struct pyusdt_identity *who,
-                     struct pyusdt_looked *found)
+static bool read_process(struct scan *scan, const struct pyusdt_identity *who,
+                         struct pyusdt_ring_usage *found)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .process = *who};
     struct pyusdt_ctl_header header;
     char text[PYUSDT_NAME_SIZE];
 
     pyusdt_name_format(&name, text);
-    if (!read_file(looking->dir, text, &header, sizeof header) ||
+    if (!read_file(scan->dir, text, &header, sizeof header) ||
         atomic_load(&header.magic) != PYUSDT_CTL_MAGIC ||
         atomic_load(&header.state) == PYUSDT_CTL_EXITED ||
         (header.pidns == pyusdt_os_pidns() && !pyusdt_is_alive(who)))
         return false;
-    found->pid = pyusdt_pid_here(header.pidns, who, &looking->lookups);
+    found->pid = pyusdt_find_local_pid(header.pidns, who, &scan->lookups);
     found->visible = found->pid != 0;
     if (!found->visible)
         found->pid = who->pid;
@@ -80,35 +80,35 @@ static bool is_there(struct looking *looking, const struct pyusdt_identity *who,
     return true;
 }
 
-static int look_at(void *arg, const char *text, const struct pyusdt_name *name)
+static int scan_file(void *arg, const char *text, const struct pyusdt_name *name)
 {
-    struct looking *looking = arg;
-    struct pyusdt_looked found = {.rings = 0};
+    struct scan *scan = arg;
+    struct pyusdt_ring_usage found = {.rings = 0};
     struct pyusdt_area area;
 
-    if (name->kind != PYUSDT_FILE_AREA || !is_there(looking, &name->process, &found) ||
-        !read_file(looking->dir, text, &area, sizeof area) ||
+    if (name->kind != PYUSDT_FILE_AREA || !read_process(scan, &name->process, &found) ||
+        !read_file(scan->dir, text, &area, sizeof area) ||
         atomic_load(&area.magic) != PYUSDT_AREA_MAGIC || area.version != PYUSDT_LAYOUT_VERSION)
         return 0;
-    found.tracer = tracer_of(looking->dir, name->slot, name->generation);
-    add_up(&area, &found);
-    return found.tracer ? looking->fn(looking->arg, &found) : 0;
+    found.tracer = read_tracer_pid(scan->dir, name->slot, name->generation);
+    add_rings(&area, &found);
+    return found.tracer ? scan->fn(scan->arg, &found) : 0;
 }
 
-static int look_in(void *arg, const struct pyusdt_entered *in)
+static int scan_rundir(void *arg, const struct pyusdt_rundir_handle *in)
 {
-    struct looking *looking = arg;
+    struct scan *scan = arg;
     int r;
 
-    looking->dir = in->dir;
-    looking->lookups = 0;
-    r = pyusdt_rundir_each(in->dir, look_at, looking);
+    scan->dir = in->dir;
+    scan->lookups = 0;
+    r = pyusdt_rundir_each(in->dir, scan_file, scan);
     return r == -E2BIG ? 0 : r;
 }
 
-int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error)
+int pyusdt_read_ring_usage(pyusdt_ring_usage_fn *fn, void *arg, struct pyusdt_error *error)
 {
-    struct looking looking = {.fn = fn, .arg = arg};
+    struct scan scan = {.fn = fn, .arg = arg};
 
-    return pyusdt_directories_each(NULL, look_in, &looking, error);
+    return pyusdt_each_rundir(NULL, scan_rundir, &scan, error);
 }

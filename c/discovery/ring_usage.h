@@ -15,7 +15,7 @@ struct pyusdt_error;
 #pragma GCC visibility push(hidden)
 
 /* A process that runs and a session that traces it. The process itself writes the numbers. */
-struct pyusdt_looked {
+struct pyusdt_ring_usage {
     uint32_t pid,
         tracer; /* of the target as in struct pyusdt_target_info; of the tracer in its own pid namespace */
     int visible;
@@ -26,8 +26,8 @@ struct pyusdt_looked {
 };
 
 /* Calls fn for each of them in all run directories that the caller may enter; stops when it returns nonzero. 0 or -errno. */
-typedef int pyusdt_look_fn(void *arg, const struct pyusdt_looked *looked);
-int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error);
+typedef int pyusdt_ring_usage_fn(void *arg, const struct pyusdt_ring_usage *looked);
+int pyusdt_read_ring_usage(pyusdt_ring_usage_fn *fn, void *arg, struct pyusdt_error *error);
 
 #pragma GCC visibility pop
 

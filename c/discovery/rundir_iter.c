@@ -12,13 +12,13 @@
     256 /* as many processes of a container may come at once and be known by our numbers */
 
 struct visits {
-    pyusdt_directory_fn *fn;
+    pyusdt_each_rundir_fn *fn;
     void *arg;
     int stop;
     struct visited {
         dev_t device;
         ino_t inode;
-    } dirs[PYUSDT_BASES_MAX];
+    } dirs[PYUSDT_RUNDIRS_MAX];
     uint32_t ndirs;
 };
 
@@ -32,12 +32,12 @@ static bool is_visited(struct visits *visits, int dir)
     for (uint32_t i = 0; i < visits->ndirs; i++)
         if (visits->dirs[i].device == st.st_dev && visits->dirs[i].inode == st.st_ino)
             return true;
-    if (visits->ndirs < PYUSDT_BASES_MAX)
+    if (visits->ndirs < PYUSDT_RUNDIRS_MAX)
         visits->dirs[visits->ndirs++] = (struct visited){st.st_dev, st.st_ino};
     return false;
 }
 
-static int visit(struct visits *visits, const struct pyusdt_entered *in)
+static int visit(struct visits *visits, const struct pyusdt_rundir_handle *in)
 {
     if (!is_visited(visits, in->dir))
         visits->stop = visits->fn(visits->arg, in);
@@ -49,9 +49,9 @@ static int visit(struct visits *visits, const struct pyusdt_entered *in)
 static int visit_user(void *arg, unsigned parent, uint32_t uid)
 {
     struct visits *visits = arg;
-    struct pyusdt_entered in;
+    struct pyusdt_rundir_handle in;
 
-    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0 &&
+    if (uid != geteuid() && pyusdt_rundir_open_of_user(parent, uid, &in, NULL) == 0 &&
         visit(visits, &in) < 0)
         visits->stop = 0;
     return visits->stop;
@@ -60,45 +60,46 @@ static int visit_user(void *arg, unsigned parent, uint32_t uid)
 static int visit_container(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
 {
     struct visits *visits = arg;
-    struct pyusdt_entered in;
-    struct pyusdt_seen seen;
+    struct pyusdt_rundir_handle in;
+    struct pyusdt_proc_handle handle;
 
     (void)mounts;
     (void)owner;
-    if (pyusdt_seen_open(pid, &seen) != 0)
+    if (pyusdt_proc_open(pid, &handle) != 0)
         return 0;
     for (unsigned i = 0;
-         !visits->stop && i < PYUSDT_PARENTS && (geteuid() == 0 || seen.uid == geteuid()); i++)
-        if (pyusdt_enter_of(&seen, i, false, &in, NULL) == 0 && visit(visits, &in) < 0)
+         !visits->stop && i < PYUSDT_PARENTS && (geteuid() == 0 || handle.uid == geteuid()); i++)
+        if (pyusdt_rundir_open_of_handle(&handle, i, false, &in, NULL) == 0 &&
+            visit(visits, &in) < 0)
             visits->stop = 0;
-    pyusdt_seen_close(&seen);
+    pyusdt_proc_close(&handle);
     return visits->stop;
 }
 
-int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg,
-                            struct pyusdt_error *error)
+int pyusdt_each_rundir(const char *rundir, pyusdt_each_rundir_fn *fn, void *arg,
+                       struct pyusdt_error *error)
 {
     struct visits visits = {.fn = fn, .arg = arg};
     bool everybody = !rundir && !pyusdt_rundir_from_environment();
-    struct pyusdt_entered in;
-    int r = pyusdt_enter_named(rundir, &in, error);
+    struct pyusdt_rundir_handle in;
+    int r = pyusdt_rundir_open_named(rundir, &in, error);
 
     if (r == 0)
         r = visit(&visits, &in);
     for (unsigned i = 0;
          everybody && geteuid() == 0 && r == 0 && !visits.stop && i < PYUSDT_PARENTS; i++)
-        pyusdt_users_each(i, NULL, visit_user, &visits);
+        pyusdt_each_user_rundir(i, NULL, visit_user, &visits);
     if (everybody && r == 0 && !visits.stop)
-        pyusdt_elsewhere_each(visit_container, &visits);
+        pyusdt_each_other_namespace(visit_container, &visits);
     return r < 0 ? r : 0;
 }
 
-uint32_t pyusdt_pid_here(uint64_t pidns, const struct pyusdt_identity *who, uint32_t *lookups)
+uint32_t pyusdt_find_local_pid(uint64_t pidns, const struct pyusdt_identity *who, uint32_t *lookups)
 {
     if (pidns == pyusdt_os_pidns())
         return who->pid;
     if (*lookups >= LOOKUPS_MAX)
         return 0;
     ++*lookups;
-    return pyusdt_host_pid(pidns, who->pid, who->starttime);
+    return pyusdt_find_host_pid(pidns, who->pid, who->starttime);
 }

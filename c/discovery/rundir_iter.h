@@ -6,19 +6,20 @@
 #include "shared/rundir.h"
 #include "discovery/rundir_open.h"
 
-#define PYUSDT_BASES_MAX 256 /* run directories of one session, or of one walk through all */
+#define PYUSDT_RUNDIRS_MAX 256 /* run directories of one session, or of one walk through all */
 
 #pragma GCC visibility push(hidden)
 
 /* Calls fn with each of them, once, and closes it then; of one that is named (rundir, or by the environment) with this one alone.
  * What can not be entered is passed over, but for the first. Stops when fn returns nonzero. 0 or -errno */
-typedef int pyusdt_directory_fn(void *arg, const struct pyusdt_entered *in);
-int pyusdt_directories_each(const char *rundir, pyusdt_directory_fn *fn, void *arg,
-                            struct pyusdt_error *error);
+typedef int pyusdt_each_rundir_fn(void *arg, const struct pyusdt_rundir_handle *in);
+int pyusdt_each_rundir(const char *rundir, pyusdt_each_rundir_fn *fn, void *arg,
+                       struct pyusdt_error *error);
 
 /* The pid, as we see it, of who says in a control file that this is its identity and that its pid namespace; 0: it has none here, or
  * was not looked for. lookups: how many there were in this directory, a bounded number, since control files may be forged. */
-uint32_t pyusdt_pid_here(uint64_t pidns, const struct pyusdt_identity *who, uint32_t *lookups);
+uint32_t pyusdt_find_local_pid(uint64_t pidns, const struct pyusdt_identity *who,
+                               uint32_t *lookups);
 
 #pragma GCC visibility pop
 

@@ -20,13 +20,13 @@ static const char *const parents[PYUSDT_PARENTS] = {"dev/shm", "tmp"}; /* below 
 
 /* ---- one name after the other ---- */
 
-static int own_root(void)
+static int open_root(void)
 {
     return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Walks down a path from the directory `at`, and closes it. The walk follows mounts, and refuses links. */
-static int walk(int at, const char *path)
+static int walk_path(int at, const char *path)
 {
     char name[PYUSDT_PATH_SIZE];
 
@@ -57,7 +57,8 @@ static int check_parent(int up, bool ours, const char *path, struct pyusdt_error
 }
 
 /* Enters the run directory in the open directory `up`, which its user made; the caller acts as that user. */
-static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
+static int open_in_parent(int up, bool make, struct pyusdt_rundir_handle *in,
+                          struct pyusdt_error *error)
 {
     const char *name = strrchr(in->path, '/') + 1;
     int r;
@@ -85,24 +86,24 @@ static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_
 
 /* Enters a run directory below a root directory, and closes the root. ours: it is the tracer's own root. The caller acts as the
  * directory's user. */
-static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in,
-                       struct pyusdt_error *error)
+static int open_below_root(int root, bool ours, bool make, struct pyusdt_rundir_handle *in,
+                           struct pyusdt_error *error)
 {
-    int r, up = walk(root, parents[in->parent]);
+    int r, up = walk_path(root, parents[in->parent]);
 
     if (up < 0)
         return pyusdt_error_set(error, -errno, "run directory %s: %s", in->path, strerror(errno));
     r = check_parent(up, ours, in->path, error);
     if (r == 0)
-        r = enter_in(up, make, in, error);
+        r = open_in_parent(up, make, in, error);
     close(up);
     return r;
 }
 
 /* The same, with the rights of the directory's user. in: has the uid, the parent and the mounts; name: the uid that the user has
  * where the directory is (a container gives him another one). */
-static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make,
-                          struct pyusdt_entered *in, struct pyusdt_error *error)
+static int open_as_owner(int root, uint32_t name, uint32_t gid, bool make,
+                         struct pyusdt_rundir_handle *in, struct pyusdt_error *error)
 {
     struct pyusdt_saved_fsuid acting;
     int r;
@@ -115,14 +116,14 @@ static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make,
         return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path,
                                 in->uid);
     }
-    r = enter_below(root, in->mounts == 0, make, in, error);
+    r = open_below_root(root, in->mounts == 0, make, in, error);
     pyusdt_fsuid_restore(&acting);
     return r;
 }
 
 /* ---- whose ---- */
 
-static int owner_of(int dir, uint32_t *uid)
+static int read_owner(int dir, uint32_t *uid)
 {
     struct stat st;
 
@@ -133,7 +134,7 @@ static int owner_of(int dir, uint32_t *uid)
 }
 
 /* Which of the parents the user's own directory is in: a process that becomes another user looks for its new directory there. */
-static int parent_of(const char *path)
+static int find_parent(const char *path)
 {
     char own[PYUSDT_PATH_SIZE];
 
@@ -146,33 +147,34 @@ static int parent_of(const char *path)
     return -1;
 }
 
-int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusdt_error *error)
+int pyusdt_rundir_open_named(const char *path, struct pyusdt_rundir_handle *in,
+                             struct pyusdt_error *error)
 {
     int r = 0;
 
-    *in = (struct pyusdt_entered){.dir = -1};
+    *in = (struct pyusdt_rundir_handle){.dir = -1};
     if (path)
         snprintf(in->path, sizeof in->path, "%s", path);
     else
         r = pyusdt_rundir_make(in->path, sizeof in->path, error);
-    in->parent = parent_of(in->path);
+    in->parent = find_parent(in->path);
     if (r == 0)
         r = in->dir = pyusdt_rundir_open(in->path, error);
     if (r < 0)
         return r;
-    r = owner_of(in->dir, &in->uid);
+    r = read_owner(in->dir, &in->uid);
     if (r == 0)
         return 0;
     close(in->dir);
     return pyusdt_error_set(error, r, "run directory %s: %s", in->path, strerror(-r));
 }
 
-int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in,
-                       struct pyusdt_error *error)
+int pyusdt_rundir_open_reported(const char *path, uint32_t uid, struct pyusdt_rundir_handle *in,
+                                struct pyusdt_error *error)
 {
-    int r, at = path[0] == '/' ? walk(own_root(), path + 1) : -1;
+    int r, at = path[0] == '/' ? walk_path(open_root(), path + 1) : -1;
 
-    *in = (struct pyusdt_entered){.dir = -1, .uid = uid, .parent = parent_of(path)};
+    *in = (struct pyusdt_rundir_handle){.dir = -1, .uid = uid, .parent = find_parent(path)};
     snprintf(in->path, sizeof in->path, "%s", path);
     if (at >= 0) {
         in->dir = pyusdt_os_open_in(at, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -186,46 +188,47 @@ int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in
     return r;
 }
 
-int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in,
-                      struct pyusdt_error *error)
+int pyusdt_rundir_open_of_user(unsigned parent, uint32_t uid, struct pyusdt_rundir_handle *in,
+                               struct pyusdt_error *error)
 {
-    *in = (struct pyusdt_entered){.dir = -1, .uid = uid, .parent = (int)parent};
-    return enter_as_owner(own_root(), uid, NOBODYS_GROUP, false, in, error);
+    *in = (struct pyusdt_rundir_handle){.dir = -1, .uid = uid, .parent = (int)parent};
+    return open_as_owner(open_root(), uid, NOBODYS_GROUP, false, in, error);
 }
 
 /* If the process has become another user meanwhile, or has gone into another namespace, it is not the one that was asked for. */
-int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make,
-                    struct pyusdt_entered *in, struct pyusdt_error *error)
+int pyusdt_rundir_open_of_handle(const struct pyusdt_proc_handle *handle, unsigned parent,
+                                 bool make, struct pyusdt_rundir_handle *in,
+                                 struct pyusdt_error *error)
 {
-    int r, root = seen->mounts == 0 ? own_root() : pyusdt_seen_root(seen);
+    int r, root = handle->mounts == 0 ? open_root() : pyusdt_proc_open_root(handle);
 
     PYUSDT_HOOK(44);
     if (root < 0)
         return pyusdt_error_set(error, -errno,
                                 "the root directory of process %u can not be entered: %s",
-                                seen->pid, strerror(errno));
-    *in = (struct pyusdt_entered){
-        .dir = -1, .uid = seen->uid, .parent = (int)parent, .mounts = seen->mounts};
-    r = enter_as_owner(root, seen->name, seen->gid, make, in, error);
+                                handle->pid, strerror(errno));
+    *in = (struct pyusdt_rundir_handle){
+        .dir = -1, .uid = handle->uid, .parent = (int)parent, .mounts = handle->mounts};
+    r = open_as_owner(root, handle->name, handle->gid, make, in, error);
     PYUSDT_HOOK(45);
-    if (r != 0 || pyusdt_seen_is_same(seen))
+    if (r != 0 || pyusdt_proc_is_same(handle))
         return r;
     close(in->dir);
     return pyusdt_error_set(
         error, -ESRCH, "process %u has ended, or is another user's or in another namespace now",
-        seen->pid);
+        handle->pid);
 }
 
-int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in,
-                         struct pyusdt_error *error)
+int pyusdt_rundir_open_of_process(uint32_t pid, unsigned parent, bool make,
+                                  struct pyusdt_rundir_handle *in, struct pyusdt_error *error)
 {
-    struct pyusdt_seen seen;
-    int r = pyusdt_seen_open(pid, &seen);
+    struct pyusdt_proc_handle handle;
+    int r = pyusdt_proc_open(pid, &handle);
 
     if (r != 0)
         return pyusdt_error_set(error, r, "process %u may not be looked at: %s", pid, strerror(-r));
-    r = pyusdt_enter_of(&seen, parent, make, in, error);
-    pyusdt_seen_close(&seen);
+    r = pyusdt_rundir_open_of_handle(&handle, parent, make, in, error);
+    pyusdt_proc_close(&handle);
     return r;
 }
 
@@ -233,7 +236,7 @@ int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt
 
 struct users {
     unsigned parent;
-    pyusdt_user_fn *fn;
+    pyusdt_user_rundir_fn *fn;
     void *arg;
 };
 
@@ -250,7 +253,8 @@ static int each_user(void *arg, const char *text)
     return strcmp(again, text) == 0 && users->fn(users->arg, users->parent, uid) != 0;
 }
 
-int pyusdt_users_each(unsigned parent, int64_t *modified, pyusdt_user_fn *fn, void *arg)
+int pyusdt_each_user_rundir(unsigned parent, int64_t *modified, pyusdt_user_rundir_fn *fn,
+                            void *arg)
 {
     struct users users = {parent, fn, arg};
     char path[PYUSDT_PATH_SIZE];

@@ -17,7 +17,7 @@
 
 #define PYUSDT_PARENTS 2 /* where the system puts users' own directories: /dev/shm and /tmp */
 
-struct pyusdt_entered {
+struct pyusdt_rundir_handle {
     int dir;
     uint32_t uid;    /* whose it is */
     int parent;      /* which of those places it is in; -1: it was named */
@@ -25,32 +25,35 @@ struct pyusdt_entered {
     char path[PYUSDT_PATH_SIZE];
 };
 
-struct pyusdt_seen; /* proc_handle.h */
+struct pyusdt_proc_handle; /* proc_handle.h */
 
 /* What the tracer's user names; NULL: his own, made if need be. 0 or -errno, as all of these. */
-int pyusdt_enter_named(const char *path, struct pyusdt_entered *in, struct pyusdt_error *error);
+int pyusdt_rundir_open_named(const char *path, struct pyusdt_rundir_handle *in,
+                             struct pyusdt_error *error);
 
 /* What a process shows that is believed; only if it is this user's. */
-int pyusdt_enter_shown(const char *path, uint32_t uid, struct pyusdt_entered *in,
-                       struct pyusdt_error *error);
+int pyusdt_rundir_open_reported(const char *path, uint32_t uid, struct pyusdt_rundir_handle *in,
+                                struct pyusdt_error *error);
 
 /* A user's, in the tracer's mount namespace. */
-int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in,
-                      struct pyusdt_error *error);
+int pyusdt_rundir_open_of_user(unsigned parent, uint32_t uid, struct pyusdt_rundir_handle *in,
+                               struct pyusdt_error *error);
 
 /* That of the process's user, below the process's root where that has other mounts. make: where there is none. */
-int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make,
-                    struct pyusdt_entered *in, struct pyusdt_error *error);
+int pyusdt_rundir_open_of_handle(const struct pyusdt_proc_handle *handle, unsigned parent,
+                                 bool make, struct pyusdt_rundir_handle *in,
+                                 struct pyusdt_error *error);
 
 /* The same by a process's number. */
-int pyusdt_enter_process(uint32_t pid, unsigned parent, bool make, struct pyusdt_entered *in,
-                         struct pyusdt_error *error);
+int pyusdt_rundir_open_of_process(uint32_t pid, unsigned parent, bool make,
+                                  struct pyusdt_rundir_handle *in, struct pyusdt_error *error);
 
 /* Calls fn with the uid of each directory in one of those places that is named as a user's; whether it is his, fn has to see.
  * Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last change: not looked at when
  * it still is so, and set where that can tell a later change. */
-typedef int pyusdt_user_fn(void *arg, unsigned parent, uint32_t uid);
-int pyusdt_users_each(unsigned parent, int64_t *modified, pyusdt_user_fn *fn, void *arg);
+typedef int pyusdt_user_rundir_fn(void *arg, unsigned parent, uint32_t uid);
+int pyusdt_each_user_rundir(unsigned parent, int64_t *modified, pyusdt_user_rundir_fn *fn,
+                            void *arg);
 
 #pragma GCC visibility pop
 

@@ -37,7 +37,7 @@ struct pyusdt_event {
 
 /* Returns 0 to go on, anything else to make the poll return at once (this event counts as delivered). */
 typedef int pyusdt_event_fn(void *arg, const struct pyusdt_event *event);
-#define PYUSDT_EVENT_LEFT \
+#define PYUSDT_EVENT_DEFERRED \
     INT32_MAX /* returned while several threads deliver: the event stays for a later round */
 
 struct pyusdt_target_info {

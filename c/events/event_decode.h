@@ -19,8 +19,8 @@ static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *h
     return (uint32_t)sizeof *header + 8u * pyusdt_args_count(PYUSDT_EVENT_ARGS(header->args));
 }
 
-static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header,
-                                          uint64_t available)
+static inline bool pyusdt_event_is_header_valid(const struct pyusdt_ring_event *header,
+                                                uint64_t available)
 {
     return header->size % 8 == 0 && header->size <= available &&
            header->size <= PYUSDT_EVENT_MAX + 7 &&
@@ -29,8 +29,8 @@ static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header
 }
 
 /* The frames that the bytes are; false: they are none. */
-static inline bool pyusdt_event_stack(const uint8_t *bytes, uint32_t length,
-                                      struct pyusdt_event *event)
+static inline bool pyusdt_event_decode_stack(const uint8_t *bytes, uint32_t length,
+                                             struct pyusdt_event *event)
 {
     uint32_t n = length / 8;
     uint64_t last;
@@ -45,7 +45,7 @@ static inline bool pyusdt_event_stack(const uint8_t *bytes, uint32_t length,
 }
 
 /* The greatest number of a place in its stack. */
-static inline uint32_t pyusdt_event_last_place(const struct pyusdt_event *event)
+static inline uint32_t pyusdt_event_max_place(const struct pyusdt_event *event)
 {
     uint32_t last = 0;
     uint64_t frame;
@@ -59,7 +59,7 @@ static inline uint32_t pyusdt_event_last_place(const struct pyusdt_event *event)
 }
 
 /* Each argument in its place; those that the event does not have are 0. */
-static inline void pyusdt_event_values(uint32_t args, const uint8_t *values, uint64_t *arg)
+static inline void pyusdt_event_decode_values(uint32_t args, const uint8_t *values, uint64_t *arg)
 {
     memset(arg, 0, PYUSDT_MAX_ARGS * sizeof *arg);
     for (; args != 0; args &= args - 1, values += 8)
@@ -84,7 +84,7 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, ui
     event->args = PYUSDT_EVENT_ARGS(header->args);
     event->ncaptures = event->nframes = 0;
     event->more = false;
-    pyusdt_event_values(event->args, values, event->arg);
+    pyusdt_event_decode_values(event->args, values, event->arg);
     for (uint32_t i = 0; i < PYUSDT_EVENT_CAPTURES(header->args); i++) {
         struct pyusdt_ring_capture capture;
         if (size - at < sizeof capture)
@@ -94,7 +94,7 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, ui
         if (size - at < (uint32_t)capture.length + 1)
             return -EBADMSG;
         if (capture.index == PYUSDT_CAPTURE_STACK) {
-            if (!pyusdt_event_stack(rest + at, capture.length, event))
+            if (!pyusdt_event_decode_stack(rest + at, capture.length, event))
                 return -EBADMSG;
         } else if (capture.index < PYUSDT_MAX_ARGS && event->args >> capture.index & 1 &&
                    capture.length <= PYUSDT_MAX_STRING && event->ncaptures < PYUSDT_MAX_ARGS) {

@@ -11,7 +11,7 @@
 
 #define PYUSDT_FRAME_TARGETS (1u << (PYUSDT_FRAME_MARK_SHIFT - PYUSDT_FRAME_TARGET_SHIFT))
 
-struct pyusdt_feed_kind {
+struct pyusdt_event_source_ops {
     int (*poll)(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg);
     int (*target)(const void *of, uint32_t target, struct pyusdt_target_info *info);
     int (*probe)(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info);
@@ -23,8 +23,8 @@ struct pyusdt_feed_kind {
     uint32_t (*named)(const void *of, uint32_t target);
 };
 
-struct pyusdt_feed {
-    const struct pyusdt_feed_kind *kind;
+struct pyusdt_event_source {
+    const struct pyusdt_event_source_ops *kind;
     void *of;
 };
 

@@ -24,7 +24,7 @@ struct header {
 };
 
 /* Bytes behind a type of this kind with so many members, or -1 for a kind that is not known. */
-static int64_t behind(uint32_t kind, uint32_t members)
+static int64_t extra_size(uint32_t kind, uint32_t members)
 {
     static const int8_t fixed[20] = {-1, 4, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 4, 0, 0};
     static const int8_t each[20] = {[4] = 12, [5] = 12, [6] = 8, [13] = 8, [15] = 12, [19] = 12};
@@ -51,7 +51,7 @@ static int open_btf(struct reading *r, const uint8_t *btf, size_t size)
     return h.magic != MAGIC || r->end > size || r->strings + h.strings_size > size ? -EINVAL : 0;
 }
 
-static uint32_t word(const struct reading *r, uint64_t at)
+static uint32_t read_word(const struct reading *r, uint64_t at)
 {
     uint32_t value;
     memcpy(&value, r->data + at, sizeof value);
@@ -67,7 +67,7 @@ static bool is_named(const struct reading *r, uint32_t text, const char *name)
 
 static uint32_t kind_of(const struct reading *r, uint64_t at)
 {
-    return word(r, at + 4) >> 24 & 31;
+    return read_word(r, at + 4) >> 24 & 31;
 }
 
 /* A type on the way through all of them: its id, and where it is. */
@@ -90,7 +90,7 @@ static int check_type(const struct reading *r, const struct type *type)
 /* On to the next; -EINVAL where this one's kind is not known, so that nobody knows where that is. */
 static int next_type(const struct reading *r, struct type *type)
 {
-    int64_t more = behind(kind_of(r, type->at), word(r, type->at + 4) & 0xffff);
+    int64_t more = extra_size(kind_of(r, type->at), read_word(r, type->at + 4) & 0xffff);
 
     if (more < 0)
         return -EINVAL;
@@ -110,7 +110,7 @@ static bool is_wanted(const struct reading *r, const struct type *type, const st
 {
     if (want->name == NULL)
         return type->id == want->id;
-    return kind_of(r, type->at) == want->kind && is_named(r, word(r, type->at), want->name);
+    return kind_of(r, type->at) == want->kind && is_named(r, read_word(r, type->at), want->name);
 }
 
 /* 0, -ENOENT or -EINVAL. */
@@ -147,7 +147,7 @@ int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     return pyusdt_btf_find(btf, size, KIND_FUNC, name);
 }
 
-int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
+int64_t pyusdt_btf_type_offsets(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
 {
     struct reading r;
     struct type type;
@@ -168,19 +168,19 @@ int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, siz
 /* The member of the struct or union at `at`, or of one without a name in it. */
 static int64_t member_of(const struct reading *r, uint64_t at, const char *member, int depth)
 {
-    uint32_t info = word(r, at + 4), members = info & 0xffff, kind = kind_of(r, at);
+    uint32_t info = read_word(r, at + 4), members = info & 0xffff, kind = kind_of(r, at);
     uint32_t mask = info >> 31
                         ? 0xffffff
                         : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
     if ((kind != KIND_STRUCT && kind != KIND_UNION) || depth == DEEPEST)
         return -ENOENT;
     for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r->end; members--, at += MEMBER_SIZE) {
-        int64_t offset = (word(r, at + 8) & mask) / 8, inside;
+        int64_t offset = (read_word(r, at + 8) & mask) / 8, inside;
         struct type type;
-        if (is_named(r, word(r, at), member))
+        if (is_named(r, read_word(r, at), member))
             return offset;
-        if (is_named(r, word(r, at), "") &&
-            find_type(r, (struct wanted){.id = word(r, at + 4)}, &type) == 0) {
+        if (is_named(r, read_word(r, at), "") &&
+            find_type(r, (struct wanted){.id = read_word(r, at + 4)}, &type) == 0) {
             inside = member_of(r, type.at, member, depth + 1);
             if (inside >= 0)
                 return offset + inside;
@@ -207,16 +207,16 @@ int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
     int code =
         open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
-    return code < 0 ? code : (int64_t)word(&r, type.at + 8);
+    return code < 0 ? code : (int64_t)read_word(&r, type.at + 8);
 }
 
 /* The value of the enumerator at `at`, by its type's kind and whether that is signed. */
 static int64_t enumerator_value(const struct reading *r, uint64_t at, uint32_t kind, bool is_signed)
 {
-    uint32_t low = word(r, at + 4);
+    uint32_t low = read_word(r, at + 4);
 
     if (kind == KIND_ENUM64)
-        return (int64_t)((uint64_t)word(r, at + 8) << 32 | low);
+        return (int64_t)((uint64_t)read_word(r, at + 8) << 32 | low);
     return is_signed ? (int64_t)(int32_t)low : (int64_t)low;
 }
 
@@ -230,12 +230,12 @@ struct enumerator {
 /* Look through the enumeration at `at`.  0, or -EEXIST where it has the name with another value than was found before. */
 static int look_through(const struct reading *r, uint64_t at, struct enumerator *wanted)
 {
-    uint32_t info = word(r, at + 4), kind = kind_of(r, at), left = info & 0xffff,
+    uint32_t info = read_word(r, at + 4), kind = kind_of(r, at), left = info & 0xffff,
              step = kind == KIND_ENUM64 ? 12 : 8;
 
     for (at += TYPE_SIZE; left > 0 && at + step <= r->end; left--, at += step) {
         int64_t value;
-        if (!is_named(r, word(r, at), wanted->name))
+        if (!is_named(r, read_word(r, at), wanted->name))
             continue;
         value = enumerator_value(r, at, kind, info >> 31);
         if (wanted->found && wanted->value != value)

@@ -14,7 +14,7 @@ int64_t pyusdt_btf_find(const uint8_t *btf, size_t size, uint32_t kind, const ch
 
 /* How many types there are; of the first `room` of them, by id from 1 on, the places in `btf`.  -EINVAL where this is no BTF,
  * or has a type of a kind that is not known. */
-int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room);
+int64_t pyusdt_btf_type_offsets(const uint8_t *btf, size_t size, uint32_t *places, size_t room);
 
 /* The offset in bytes of a member of the struct `structure`, also of one in an unnamed struct or union in it; -ENOENT
  * where either is not there, -EINVAL as above. */

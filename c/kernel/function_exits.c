@@ -464,8 +464,8 @@ static int follow_rest(struct walk *w, int machine)
     return 0;
 }
 
-int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int32_t depth,
-                     int whole, struct pyusdt_exit *exits, size_t room)
+int64_t pyusdt_find_function_exits(int machine, const uint8_t *code, size_t size, uint64_t address,
+                                   int32_t depth, int whole, struct pyusdt_exit *exits, size_t room)
 {
     if (machine != PYUSDT_X86_64 && machine != PYUSDT_AARCH64) {
         return -ENOTSUP;

@@ -34,7 +34,8 @@ struct pyusdt_exit {
 /* The exits of a function or a part of one.  address: of the first byte; depth: of the stack there; whole: all of the bytes are the
  * function's, else what its first instruction leads to.  How many there are, of which the first `room` are in `exits`; -EINVAL:
  * an instruction is not known; -ENOTSUP: neither is the machine; -ENOMEM. */
-int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int32_t depth,
-                     int whole, struct pyusdt_exit *exits, size_t room);
+int64_t pyusdt_find_function_exits(int machine, const uint8_t *code, size_t size, uint64_t address,
+                                   int32_t depth, int whole, struct pyusdt_exit *exits,
+                                   size_t room);
 
 #endif

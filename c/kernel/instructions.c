@@ -247,8 +247,8 @@ int pyusdt_instruction_x86(const uint8_t *code, size_t left, struct pyusdt_instr
     return it->size;
 }
 
-size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
-                           size_t room)
+size_t pyusdt_find_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
+                                size_t room)
 {
     struct pyusdt_instruction it;
     size_t count = 0;
@@ -287,7 +287,7 @@ static const uint8_t taken_for_another[256] = {
     [0xca ... 0xcb] = 1, [0xe8 ... 0xe9] = 1, [0xeb] = 1, [0xff] = 1,
 };
 
-int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left)
+int pyusdt_can_take_uprobe(int machine, const uint8_t *code, size_t left)
 {
     struct pyusdt_instruction it;
     if (machine != PYUSDT_X86_64 || pyusdt_instruction_x86(code, left, &it) == 0) {
@@ -359,9 +359,9 @@ static int64_t function_of(const struct pyusdt_range *functions, size_t count, u
                                                                                  : -1;
 }
 
-size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address,
-                      const struct pyusdt_range *functions, size_t count,
-                      struct pyusdt_range *found, size_t room)
+size_t pyusdt_find_entered_functions(int machine, const uint8_t *code, size_t size,
+                                     uint64_t address, const struct pyusdt_range *functions,
+                                     size_t count, struct pyusdt_range *found, size_t room)
 {
     struct pyusdt_instruction it;
     size_t entered = 0;

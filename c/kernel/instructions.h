@@ -40,11 +40,11 @@ int pyusdt_jump_x86(const struct pyusdt_instruction *it, uint64_t next, uint64_t
 int pyusdt_jump_aarch64(uint32_t word, uint64_t address, uint64_t *target);
 
 /* Where the instructions begin: the first `room` of them into `offsets`; how many there are. */
-size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
-                           size_t room);
+size_t pyusdt_find_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets,
+                                size_t room);
 
 /* Whether Linux's uprobes can be on the instruction at `code`, and leave what it does as it is; 1 where that is not known. */
-int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left);
+int pyusdt_can_take_uprobe(int machine, const uint8_t *code, size_t left);
 
 /* A range of code, as an address and its number of bytes. */
 struct pyusdt_range {
@@ -54,8 +54,8 @@ struct pyusdt_range {
 /* The addresses inside of `functions` (ascending, `count`), but not at their beginnings, that jumps and calls of other functions lead to.
  * code: the bytes from `address` on.  How many there are, of which the first `room` are in `found`, each with the number of the function
  * that jumps there. */
-size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address,
-                      const struct pyusdt_range *functions, size_t count,
-                      struct pyusdt_range *found, size_t room);
+size_t pyusdt_find_entered_functions(int machine, const uint8_t *code, size_t size,
+                                     uint64_t address, const struct pyusdt_range *functions,
+                                     size_t count, struct pyusdt_range *found, size_t room);
 
 #endif

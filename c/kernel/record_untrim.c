@@ -6,8 +6,8 @@
 
 #include "generated/program.h"
 
-const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts,
-                                                       const uint8_t *record)
+const struct pyusdt_trimmed_string *pyusdt_find_trimmed(const struct pyusdt_trimmed_strings *cuts,
+                                                        const uint8_t *record)
 {
     uint32_t clause;
 
@@ -31,11 +31,11 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts,
-                            const struct pyusdt_kernel_cut *first, const uint8_t *record,
-                            size_t length, uint8_t *to)
+void pyusdt_untrim_record(const struct pyusdt_trimmed_strings *cuts,
+                          const struct pyusdt_trimmed_string *first, const uint8_t *record,
+                          size_t length, uint8_t *to)
 {
-    const struct pyusdt_kernel_cut *end = cuts->each + cuts->count, *cut = first;
+    const struct pyusdt_trimmed_string *end = cuts->each + cuts->count, *cut = first;
     size_t from = 0, at = 0; /* how much of both is done */
 
     for (; cut < end && cut->clause == first->clause; cut++) {

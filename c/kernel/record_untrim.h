@@ -9,23 +9,23 @@
 #include <stdint.h>
 
 /* One string: `size` bytes at `offset` of the whole records, which are `whole` bytes, of a clause. */
-struct pyusdt_kernel_cut {
+struct pyusdt_trimmed_string {
     uint32_t clause, whole, offset, size;
 };
 
 /* Ascending by clause, then by offset. */
-struct pyusdt_kernel_cuts {
-    const struct pyusdt_kernel_cut *each;
+struct pyusdt_trimmed_strings {
+    const struct pyusdt_trimmed_string *each;
     size_t count;
 };
 
 /* The first of the strings that are cut in the record, whose header is whole; NULL: it is not cut. */
-const struct pyusdt_kernel_cut *pyusdt_kernel_cut_find(const struct pyusdt_kernel_cuts *cuts,
-                                                       const uint8_t *record);
+const struct pyusdt_trimmed_string *pyusdt_find_trimmed(const struct pyusdt_trimmed_strings *cuts,
+                                                        const uint8_t *record);
 
 /* Write the whole record to `to`, first->whole bytes. */
-void pyusdt_kernel_cut_undo(const struct pyusdt_kernel_cuts *cuts,
-                            const struct pyusdt_kernel_cut *first, const uint8_t *record,
-                            size_t length, uint8_t *to);
+void pyusdt_untrim_record(const struct pyusdt_trimmed_strings *cuts,
+                          const struct pyusdt_trimmed_string *first, const uint8_t *record,
+                          size_t length, uint8_t *to);
 
 #endif

@@ -21,7 +21,7 @@ struct pyusdt_kernel_ring {
     const uint8_t *data;
     uint64_t size;
     size_t page;
-    struct pyusdt_kernel_cuts cuts;
+    struct pyusdt_trimmed_strings cuts;
     uint8_t *taken, *sorted; /* each `room` bytes */
     size_t room;
     struct place *places, *scratch; /* of the records in `taken` */
@@ -33,13 +33,13 @@ struct place {
     uint32_t offset, size;
 };
 
-static int copy_cuts(struct pyusdt_kernel_ring *r, const struct pyusdt_kernel_cuts *cuts)
+static int copy_cuts(struct pyusdt_kernel_ring *r, const struct pyusdt_trimmed_strings *cuts)
 {
-    struct pyusdt_kernel_cut *each = malloc((cuts->count + 1) * sizeof *each);
+    struct pyusdt_trimmed_string *each = malloc((cuts->count + 1) * sizeof *each);
     if (!each)
         return -ENOMEM;
     for (size_t i = 0; i < cuts->count; i++) {
-        const struct pyusdt_kernel_cut *cut = &cuts->each[i], *before = i ? cut - 1 : NULL;
+        const struct pyusdt_trimmed_string *cut = &cuts->each[i], *before = i ? cut - 1 : NULL;
         bool follows = before && before->clause == cut->clause;
         uint32_t from = follows ? before->offset + before->size : PYUSDT_RECORD_DATA;
         if (cut->whole > WHOLE_MAX || cut->offset < from || cut->offset > cut->whole ||
@@ -50,11 +50,11 @@ static int copy_cuts(struct pyusdt_kernel_ring *r, const struct pyusdt_kernel_cu
         }
         each[i] = *cut;
     }
-    r->cuts = (struct pyusdt_kernel_cuts){each, cuts->count};
+    r->cuts = (struct pyusdt_trimmed_strings){each, cuts->count};
     return 0;
 }
 
-int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_kernel_cuts *cuts,
+int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_trimmed_strings *cuts,
                             struct pyusdt_kernel_ring **out, struct pyusdt_error *err)
 {
     struct pyusdt_kernel_ring *r = calloc(1, sizeof *r);
@@ -151,19 +151,19 @@ static const uint8_t *in_order(struct pyusdt_kernel_ring *r, size_t n)
 /* Copy a record to where `used` bytes are taken already; its whole size, 0 if there is no room for it. */
 static size_t put(struct pyusdt_kernel_ring *r, const uint8_t *record, size_t length, size_t used)
 {
-    const struct pyusdt_kernel_cut *cut =
-        r->cuts.count ? pyusdt_kernel_cut_find(&r->cuts, record) : NULL;
+    const struct pyusdt_trimmed_string *cut =
+        r->cuts.count ? pyusdt_find_trimmed(&r->cuts, record) : NULL;
     size_t whole = cut ? cut->whole : length;
     if (whole > r->room - used)
         return 0;
     if (cut)
-        pyusdt_kernel_cut_undo(&r->cuts, cut, record, length, r->taken + used);
+        pyusdt_untrim_record(&r->cuts, cut, record, length, r->taken + used);
     else
         memcpy(r->taken + used, record, length);
     return whole;
 }
 
-const uint8_t *pyusdt_kernel_ring_take(struct pyusdt_kernel_ring *r, size_t *size)
+const uint8_t *pyusdt_kernel_ring_read(struct pyusdt_kernel_ring *r, size_t *size)
 {
     uint64_t at = *r->consumer, latest = 0; /* only we write the consumer's position */
     uint64_t end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);

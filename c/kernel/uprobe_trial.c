@@ -22,20 +22,20 @@ enum {
     SECONDS = 1
 }; /* the first byte of a call; the first firing brings it */
 
-static void end(int signal)
+static void exit_on_signal(int signal)
 {
     (void)signal;
     _exit(0);
 }
 
 /* A copy of this process whose end sends no signal; 0 in the copy. */
-static pid_t copy(void)
+static pid_t fork_silently(void)
 {
     return (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
 }
 
 /* What a process ended with; 0 also where it did not end by itself. */
-static int result(pid_t pid)
+static int exit_code(pid_t pid)
 {
     int status = 0;
 
@@ -45,7 +45,7 @@ static int result(pid_t pid)
 }
 
 /* In a copy: fire, look, fire in a child. */
-static int fire(int fd, size_t size)
+static int fire_in_copy(int fd, size_t size)
 {
     void *site =
         mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
@@ -59,17 +59,17 @@ static int fire(int fd, size_t size)
         at++;
     if (at == size)
         return 0;
-    pid_t child = copy();
+    pid_t child = fork_silently();
     if (child == 0) {
         alarm(SECONDS);
         hit();
         _exit((int)at);
     }
-    return child > 0 ? result(child) : 0;
+    return child > 0 ? exit_code(child) : 0;
 }
 
 /* The place that a process writes before it ends; 0 where it writes none. */
-static int answer(int from)
+static int read_answer(int from)
 {
     struct pollfd waiting = {.fd = from, .events = POLLIN};
     uint8_t place = 0;
@@ -79,7 +79,7 @@ static int answer(int from)
     return waiting.revents & POLLIN && read(from, &place, 1) == 1 ? place : 0;
 }
 
-int pyusdt_kernel_trial(int fd, size_t size, int *child)
+int pyusdt_uprobe_trial(int fd, size_t size, int *child)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGALRM};
     int ends[2];
@@ -87,12 +87,12 @@ int pyusdt_kernel_trial(int fd, size_t size, int *child)
     *child = 0;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    pid_t pid = copy();
+    pid_t pid = fork_silently();
     if (pid == 0) {
         for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-            signal(fatal[i], end);
+            signal(fatal[i], exit_on_signal);
         alarm(SECONDS);
-        uint8_t place = (uint8_t)fire(fd, size);
+        uint8_t place = (uint8_t)fire_in_copy(fd, size);
         if (write(ends[1], &place, 1) != 1 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
             _exit(1);
         pause(); /* until the alarm: who takes uprobes away of its own at this moment would wait twice as long */
@@ -102,18 +102,18 @@ int pyusdt_kernel_trial(int fd, size_t size, int *child)
     close(ends[1]);
     if (pid > 0) {
         *child = pid;
-        found = answer(ends[0]);
+        found = read_answer(ends[0]);
     }
     close(ends[0]);
     return found;
 }
 
-int pyusdt_kernel_trial_ended(int child)
+int pyusdt_uprobe_trial_is_over(int child)
 {
     return child <= 0 || waitpid(child, NULL, WNOHANG | __WALL) != 0;
 }
 #else
-int pyusdt_kernel_trial(int fd, size_t size, int *child)
+int pyusdt_uprobe_trial(int fd, size_t size, int *child)
 {
     (void)fd;
     (void)size;
@@ -121,7 +121,7 @@ int pyusdt_kernel_trial(int fd, size_t size, int *child)
     return -ENOSYS; /* no other processor's uprobes become calls */
 }
 
-int pyusdt_kernel_trial_ended(int child)
+int pyusdt_uprobe_trial_is_over(int child)
 {
     (void)child;
     return 1;

@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 /* fd: a file that begins with the site, of `size` bytes, and a return.  Where in it the call is; 0: there is none, or none
- * that a child survives; or -errno.  *child: for pyusdt_kernel_trial_ended(), 0 or a process that ends within
+ * that a child survives; or -errno.  *child: for pyusdt_uprobe_trial_is_over(), 0 or a process that ends within
  * a second, or with this thread: the last that has the caller's descriptors, where the caller closes its own now.  So nobody
  * waits until the kernel has taken the uprobes away. */
-int pyusdt_kernel_trial(int fd, size_t size, int *child);
+int pyusdt_uprobe_trial(int fd, size_t size, int *child);
 
 /* Whether that process has ended; then nothing of it is left. */
-int pyusdt_kernel_trial_ended(int child);
+int pyusdt_uprobe_trial_is_over(int child);
 
 #endif

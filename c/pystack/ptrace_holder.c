@@ -45,7 +45,7 @@ static const int64_t LIMIT = (int64_t)PYUSDT_HOLDER_LIMIT * MILLISECOND;
 struct exchange {
     bool stops; /* else go on */
     uint32_t n;
-    struct pyusdt_stopped threads[PYUSDT_STOP_MOST];
+    struct pyusdt_stopped threads[PYUSDT_STOP_MAX];
 };
 
 struct pyusdt_holder {
@@ -182,7 +182,7 @@ static bool answer(struct child *child)
     if (exchange->stops)
         pyusdt_holds_stop(&child->holds, exchange->threads, exchange->n, LIMIT);
     else
-        pyusdt_holds_go_on(&child->holds, exchange->threads, exchange->n);
+        pyusdt_holds_resume(&child->holds, exchange->threads, exchange->n);
     return send(child->socket, "", 1, MSG_NOSIGNAL) == 1;
 }
 
@@ -195,7 +195,7 @@ static void hold(struct child *child)
     while (goes_on && arm(child, child->holds.n > 0)) {
         if (poll(watched, 2, rest(child)) < 0 && errno != EINTR)
             break;
-        goes_on = !watched[1].revents && pyusdt_holds_look(&child->holds, LIMIT);
+        goes_on = !watched[1].revents && pyusdt_holds_check(&child->holds, LIMIT);
         if (goes_on && watched[0].revents)
             goes_on = arm(child, true) && answer(child);
     }
@@ -254,7 +254,7 @@ static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_sto
 {
     int r;
 
-    if (n > PYUSDT_STOP_MOST)
+    if (n > PYUSDT_STOP_MAX)
         return -E2BIG;
     holder->exchange->stops = stops;
     holder->exchange->n = (uint32_t)n;

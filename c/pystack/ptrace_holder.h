@@ -29,7 +29,7 @@ pid_t pyusdt_holder_pid(const struct pyusdt_holder *holder);
 /* Whether the calling process has started it. */
 bool pyusdt_holder_is_own(const struct pyusdt_holder *holder);
 
-/* As pyusdt_stop() and pyusdt_go_on(); at most PYUSDT_STOP_MOST threads.  -EPIPE, -ETIMEDOUT: it is gone, or does not answer: end it. */
+/* As pyusdt_stop_threads() and pyusdt_resume_threads(); at most PYUSDT_STOP_MAX threads.  -EPIPE, -ETIMEDOUT: it is gone, or does not answer: end it. */
 int pyusdt_holder_stop(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n);
 int pyusdt_holder_go_on(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n);
 

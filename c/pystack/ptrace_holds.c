@@ -186,7 +186,7 @@ static int settle(struct pyusdt_holds *holds, struct pyusdt_stopped *thread, int
 void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n,
                        int64_t limit)
 {
-    int64_t until = pyusdt_holds_now() + 1000 * (int64_t)PYUSDT_STOP_PATIENCE;
+    int64_t until = pyusdt_holds_now() + 1000 * (int64_t)PYUSDT_STOP_TIMEOUT;
     struct timespec pause = {0, POLL * 1000};
     bool waits = true;
 
@@ -204,7 +204,7 @@ void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *thread
     }
 }
 
-void pyusdt_holds_go_on(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n)
+void pyusdt_holds_resume(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct pyusdt_hold *hold = find(holds, threads[i].tid);
@@ -215,7 +215,7 @@ void pyusdt_holds_go_on(struct pyusdt_holds *holds, struct pyusdt_stopped *threa
     }
 }
 
-bool pyusdt_holds_look(struct pyusdt_holds *holds, int64_t limit)
+bool pyusdt_holds_check(struct pyusdt_holds *holds, int64_t limit)
 {
     bool known = true;
 

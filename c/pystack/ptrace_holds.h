@@ -13,7 +13,7 @@
 #include "pystack/stopped_thread.h"
 
 enum {
-    PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MOST
+    PYUSDT_HOLDS_MOST = 2 * PYUSDT_STOP_MAX
 }; /* those of one request, and those that were late before */
 
 struct pyusdt_hold {
@@ -35,16 +35,16 @@ struct pyusdt_holds {
 
 int64_t pyusdt_holds_now(void);
 
-/* As pyusdt_stop().  `limit`: nanoseconds for which each is held, from its stop on. */
+/* As pyusdt_stop_threads().  `limit`: nanoseconds for which each is held, from its stop on. */
 void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n,
                        int64_t limit);
 
-/* As pyusdt_go_on().  One that has yet to stop is unwanted from now on. */
-void pyusdt_holds_go_on(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n);
+/* As pyusdt_resume_threads().  One that has yet to stop is unwanted from now on. */
+void pyusdt_holds_resume(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n);
 
 /* Looks at those that have yet to stop, and lets go those whose time is over, which have ended or are unwanted.  False: the kernel knows
  * one of them by another id (it has become another program), so that only the end of this process lets it go. */
-bool pyusdt_holds_look(struct pyusdt_holds *holds, int64_t limit);
+bool pyusdt_holds_check(struct pyusdt_holds *holds, int64_t limit);
 
 /* All that stand still are let go. */
 void pyusdt_holds_end(struct pyusdt_holds *holds);

@@ -87,7 +87,7 @@ static void let_go(struct pyusdt_stopped *threads, size_t n)
 {
     size_t ours = split_own(threads, n);
 
-    pyusdt_holds_go_on(&own, threads, ours);
+    pyusdt_holds_resume(&own, threads, ours);
     for (size_t i = ours; i < n; i++)
         threads[i].result = 0;
     if (ours < n && holder && pyusdt_holder_is_own(holder) &&
@@ -102,7 +102,7 @@ static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
     char path[64];
 
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)memory->pid, (int)tid);
-    return access(path, F_OK) == 0 && pyusdt_memory_is_its(memory);
+    return access(path, F_OK) == 0 && pyusdt_memory_is_same_process(memory);
 }
 
 /* By this process: what its holder may not stop, though its ptracer could be this one. */
@@ -111,7 +111,7 @@ static void stop_ourselves(const struct pyusdt_memory *memory, bool is_child,
 {
     own.child = is_child ? memory->pid : 0;
     if (own.n > 0)
-        pyusdt_holds_look(&own, INT64_MAX / 2);
+        pyusdt_holds_check(&own, INT64_MAX / 2);
     for (size_t i = 0; i < n; i++)
         if (threads[i].result == -EPERM)
             pyusdt_holds_stop(&own, &threads[i], 1, INT64_MAX / 2);
@@ -151,8 +151,8 @@ static int stop_all(const struct pyusdt_memory *memory, bool is_child,
     return 0;
 }
 
-int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads,
-                size_t n)
+int pyusdt_stop_threads(const struct pyusdt_memory *memory, bool is_child,
+                        struct pyusdt_stopped *threads, size_t n)
 {
     size_t found = 0;
     int r;
@@ -173,7 +173,7 @@ int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt
     return r;
 }
 
-void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
+void pyusdt_resume_threads(struct pyusdt_stopped *threads, size_t n)
 {
     let_go(threads, n);
     unblock_stops();
@@ -181,8 +181,8 @@ void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
 
 #else /* other systems and processors have another way each; none is written yet */
 
-int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt_stopped *threads,
-                size_t n)
+int pyusdt_stop_threads(const struct pyusdt_memory *memory, bool is_child,
+                        struct pyusdt_stopped *threads, size_t n)
 {
     (void)memory;
     (void)is_child;
@@ -191,7 +191,7 @@ int pyusdt_stop(const struct pyusdt_memory *memory, bool is_child, struct pyusdt
     return -ENOSYS;
 }
 
-void pyusdt_go_on(struct pyusdt_stopped *threads, size_t n)
+void pyusdt_resume_threads(struct pyusdt_stopped *threads, size_t n)
 {
     (void)threads;
     (void)n;

@@ -476,7 +476,7 @@ int pyusdt_walk(struct pyusdt_walker *w, const uint64_t **words, size_t *n)
     }
     *words = w->words;
     *n = w->nwords;
-    return !pyusdt_memory_is_its(&w->memory) ? -ESRCH : r;
+    return !pyusdt_memory_is_same_process(&w->memory) ? -ESRCH : r;
 }
 
 /* ---- making one ---- */

@@ -31,7 +31,7 @@ void pyusdt_memory_close(struct pyusdt_memory *memory)
     memory->pidfd = -1;
 }
 
-bool pyusdt_memory_is_its(const struct pyusdt_memory *memory)
+bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory)
 {
     struct pollfd end = {.fd = memory->pidfd, .events = POLLIN};
 
@@ -77,7 +77,7 @@ void pyusdt_memory_close(struct pyusdt_memory *memory)
     (void)memory;
 }
 
-bool pyusdt_memory_is_its(const struct pyusdt_memory *memory)
+bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory)
 {
     (void)memory;
     return false;

@@ -1,7 +1,7 @@
 /* The memory of another process, read (in one case written) without stopping it.
  *
  * In: a process id.  Out: bytes.  Always: an address that is not there is -EFAULT, whatever the process says is at it; what was
- * read before pyusdt_memory_is_its() said true came from the process that had the id when it was opened, and from no other.
+ * read before pyusdt_memory_is_same_process() said true came from the process that had the id when it was opened, and from no other.
  * A page that the process itself has to provide (userfaultfd, FUSE) can make a read last as long as it likes: who reads for
  * somebody else has a watchdog. */
 #ifndef PYUSDT_PYSTACK_REMOTE_MEMORY_H
@@ -32,7 +32,7 @@ int pyusdt_memory_open(pid_t pid, struct pyusdt_memory *memory);
 void pyusdt_memory_close(struct pyusdt_memory *memory);
 
 /* False once the process has ended. */
-bool pyusdt_memory_is_its(const struct pyusdt_memory *memory);
+bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory);
 
 /* Bytes that could be read from the beginning of the parts on, which are at most PYUSDT_MEMORY_PARTS; -errno if none. */
 int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,

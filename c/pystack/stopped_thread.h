@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 enum {
-    PYUSDT_STOP_REGISTERS = 33,   /* x86-64: 16 and the pc; aarch64: x0 to x30, sp, pc */
-    PYUSDT_STOP_PATIENCE = 20000, /* microseconds, for all threads together */
-    PYUSDT_STOP_MOST = 256,       /* threads at once */
+    PYUSDT_STOP_REGISTERS = 33,  /* x86-64: 16 and the pc; aarch64: x0 to x30, sp, pc */
+    PYUSDT_STOP_TIMEOUT = 20000, /* microseconds, for all threads together */
+    PYUSDT_STOP_MAX = 256,       /* threads at once */
 };
 
 struct pyusdt_stopped {

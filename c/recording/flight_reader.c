@@ -112,7 +112,7 @@ static int copy_places(struct flight *f)
 /* ---- rings ---- */
 
 /* Reads the next event of the ring that is still there, if there is one. */
-static void look(struct flight *f, struct ring *ring)
+static void read_next(struct flight *f, struct ring *ring)
 {
     ring->waiting = false;
     while (ring->position < ring->head) {
@@ -123,7 +123,7 @@ static void look(struct flight *f, struct ring *ring)
 
         if (ok)
             memcpy(event, at, sizeof *event);
-        ok = ok && pyusdt_event_header_ok(event, available) &&
+        ok = ok && pyusdt_event_is_header_valid(event, available) &&
              PYUSDT_EVENT_PROBE(event->probe) < f->table.nprobes &&
              PYUSDT_EVENT_PLACE(event->probe) <= f->places.n;
         if (ok)
@@ -161,7 +161,7 @@ static int open_ring(struct flight *f, uint32_t k)
 }
 
 /* At the oldest event below the head, but for the first `skip` bytes of a full ring. */
-static void start(struct flight *f, struct ring *ring, uint64_t skip)
+static void seek_oldest(struct flight *f, struct ring *ring, uint64_t skip)
 {
     ring->position = atomic_load(&ring->line->tail);
     if (ring->head - ring->position > f->ring_size)
@@ -169,7 +169,7 @@ static void start(struct flight *f, struct ring *ring, uint64_t skip)
             ring->head; /* all of it is overwritten since the head was read; or it is nonsense */
     ring->lost = ring->position != 0 || ring->head - ring->position > f->ring_size - skip;
     do
-        look(f, ring);
+        read_next(f, ring);
     while (ring->waiting && ring->head - ring->position > f->ring_size - skip);
 }
 
@@ -179,7 +179,7 @@ static uint64_t time_of(const struct ring *ring)
 }
 
 /* From when on all events are there: a ring that has lost some begins with the first that it has not. */
-static uint64_t first_whole(const struct flight *f)
+static uint64_t complete_since(const struct flight *f)
 {
     uint64_t first = 0;
 
@@ -189,7 +189,7 @@ static uint64_t first_whole(const struct flight *f)
     return first;
 }
 
-static struct ring *oldest(const struct flight *f)
+static struct ring *oldest_ring(const struct flight *f)
 {
     struct ring *found = NULL;
 
@@ -257,15 +257,15 @@ static void write_start(struct flight *f, uint64_t begun)
 static int write_all(struct flight *f, uint64_t skip)
 {
     const struct pyusdt_event_block to = {0, 0};
-    struct pyusdt_loss_block loss = {0, 0};
+    struct pyusdt_drops_block loss = {0, 0};
     uint64_t first, last = 0;
 
     for (uint32_t k = 0; k < f->nrings; k++)
-        start(f, f->ring[k], skip);
+        seek_oldest(f, f->ring[k], skip);
     f->overtaken = false;
-    first = first_whole(f);
+    first = complete_since(f);
     write_start(f, first ? first : f->info.begun);
-    for (struct ring *ring; (ring = oldest(f)) != NULL && !f->overtaken; look(f, ring)) {
+    for (struct ring *ring; (ring = oldest_ring(f)) != NULL && !f->overtaken; read_next(f, ring)) {
         const struct pyusdt_ring_event *event = (const void *)ring->event;
         if (event->time < first)
             continue;
@@ -276,7 +276,7 @@ static int write_all(struct flight *f, uint64_t skip)
     }
     for (uint32_t probe = 0; probe < f->table.nprobes; probe++)
         loss.dropped += atomic_load(&area_of(f)->drops[probe]);
-    pyusdt_record_block(&f->out, PYUSDT_BLOCK_LOSS, &loss, sizeof loss);
+    pyusdt_record_block(&f->out, PYUSDT_BLOCK_DROPS, &loss, sizeof loss);
     pyusdt_record_block(&f->out, PYUSDT_BLOCK_END, &last, sizeof last);
     return pyusdt_record_flush(&f->out);
 }
@@ -344,7 +344,7 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
     if (r == -EBADMSG)
         return pyusdt_error_set(error, r, "not a flight recorder's file, or only a part of one");
     if (r == -EPROTONOSUPPORT)
-        return pyusdt_build_differs("what wrote this flight recorder's file", &other, error);
+        return pyusdt_build_set_error("what wrote this flight recorder's file", &other, error);
     if (r == -EILSEQ)
         return pyusdt_error_set(error, r, "a flight recorder's file of another byte order");
     if (r == -EAGAIN)

@@ -16,7 +16,7 @@ struct source {
     uint32_t nnumbers;
 };
 
-struct pyusdt_many {
+struct pyusdt_merged {
     struct source *sources;
     uint32_t nsources, chosen;
     struct origin {
@@ -46,7 +46,7 @@ static bool make_room(void **list, uint32_t n, size_t each)
     return more != NULL;
 }
 
-int pyusdt_many_new(uint32_t share, struct pyusdt_many **out)
+int pyusdt_merged_new(uint32_t share, struct pyusdt_merged **out)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -55,60 +55,60 @@ int pyusdt_many_new(uint32_t share, struct pyusdt_many **out)
     return 0;
 }
 
-void pyusdt_many_free(struct pyusdt_many *many)
+void pyusdt_merged_free(struct pyusdt_merged *merged)
 {
-    if (!many)
+    if (!merged)
         return;
-    for (uint32_t i = 0; i < many->nsources; i++) {
-        pyusdt_replay_close(many->sources[i].replay);
-        free(many->sources[i].number);
+    for (uint32_t i = 0; i < merged->nsources; i++) {
+        pyusdt_replay_close(merged->sources[i].replay);
+        free(merged->sources[i].number);
     }
-    free(many->sources);
-    free(many->targets);
-    free(many->named);
-    free(many->taken);
-    free(many);
+    free(merged->sources);
+    free(merged->targets);
+    free(merged->named);
+    free(merged->taken);
+    free(merged);
 }
 
-int pyusdt_many_add(struct pyusdt_many *many, uint32_t host)
+int pyusdt_merged_add(struct pyusdt_merged *merged, uint32_t host)
 {
     struct source made = {.host = host};
 
-    if (host >= many->nhosts) {
-        uint32_t *more = realloc(many->taken, (host + 1) * sizeof *more);
+    if (host >= merged->nhosts) {
+        uint32_t *more = realloc(merged->taken, (host + 1) * sizeof *more);
         if (!more)
             return -ENOMEM;
-        memset(more + many->nhosts, 0, (host + 1 - many->nhosts) * sizeof *more);
-        many->taken = more;
-        many->nhosts = host + 1;
+        memset(more + merged->nhosts, 0, (host + 1 - merged->nhosts) * sizeof *more);
+        merged->taken = more;
+        merged->nhosts = host + 1;
     }
-    if (!make_room((void **)&many->sources, many->nsources, sizeof *many->sources) ||
+    if (!make_room((void **)&merged->sources, merged->nsources, sizeof *merged->sources) ||
         pyusdt_replay_stream(&made.replay) != 0)
         return -ENOMEM;
-    many->sources[many->nsources] = made;
-    return (int)many->nsources++;
+    merged->sources[merged->nsources] = made;
+    return (int)merged->nsources++;
 }
 
-int pyusdt_many_put(struct pyusdt_many *many, uint32_t source, const void *data, size_t size,
-                    int64_t shift)
+int pyusdt_merged_put(struct pyusdt_merged *merged, uint32_t source, const void *data, size_t size,
+                      int64_t shift)
 {
-    many->sources[source].shift = shift;
-    return pyusdt_replay_put(many->sources[source].replay, data, size);
+    merged->sources[source].shift = shift;
+    return pyusdt_replay_put(merged->sources[source].replay, data, size);
 }
 
-size_t pyusdt_many_waits(const struct pyusdt_many *many, uint32_t source)
+size_t pyusdt_merged_unread(const struct pyusdt_merged *merged, uint32_t source)
 {
-    return pyusdt_replay_waits(many->sources[source].replay);
+    return pyusdt_replay_unread(merged->sources[source].replay);
 }
 
-uint64_t pyusdt_many_kept(const struct pyusdt_many *many, uint32_t source)
+uint64_t pyusdt_merged_memory(const struct pyusdt_merged *merged, uint32_t source)
 {
-    return pyusdt_replay_kept(many->sources[source].replay);
+    return pyusdt_replay_memory(merged->sources[source].replay);
 }
 
-void pyusdt_many_finish(struct pyusdt_many *many, uint32_t source)
+void pyusdt_merged_finish(struct pyusdt_merged *merged, uint32_t source)
 {
-    pyusdt_replay_finish(many->sources[source].replay);
+    pyusdt_replay_finish(merged->sources[source].replay);
 }
 
 /* No overflow makes an old event a new one: who lies about its time has one at an end of all time. */
@@ -126,99 +126,100 @@ static uint64_t time_here(const struct source *source, uint64_t time)
     return here > source->last ? here : source->last;
 }
 
-bool pyusdt_many_next(struct pyusdt_many *many, uint32_t source, uint64_t *time)
+bool pyusdt_merged_next(struct pyusdt_merged *merged, uint32_t source, uint64_t *time)
 {
-    if (!pyusdt_replay_next(many->sources[source].replay, time))
+    if (!pyusdt_replay_next(merged->sources[source].replay, time))
         return false;
-    *time = time_here(&many->sources[source], *time);
+    *time = time_here(&merged->sources[source], *time);
     return true;
 }
 
-const char *pyusdt_many_damage(const struct pyusdt_many *many, uint32_t source)
+const char *pyusdt_merged_damage(const struct pyusdt_merged *merged, uint32_t source)
 {
-    return pyusdt_replay_damage(many->sources[source].replay);
+    return pyusdt_replay_damage(merged->sources[source].replay);
 }
 
-void pyusdt_many_choose(struct pyusdt_many *many, uint32_t source)
+void pyusdt_merged_select(struct pyusdt_merged *merged, uint32_t source)
 {
-    many->chosen = source;
+    merged->chosen = source;
 }
 
-uint32_t pyusdt_many_home(const struct pyusdt_many *many, uint32_t source)
+uint32_t pyusdt_merged_main_target(const struct pyusdt_merged *merged, uint32_t source)
 {
-    return pyusdt_replay_header(many->sources[source].replay)->target;
+    return pyusdt_replay_header(merged->sources[source].replay)->target;
 }
 
-uint64_t pyusdt_many_last(const struct pyusdt_many *many, uint32_t source)
+uint64_t pyusdt_merged_last(const struct pyusdt_merged *merged, uint32_t source)
 {
-    return many->sources[source].last;
+    return merged->sources[source].last;
 }
 
 /* ---- as a feed ---- */
 
 /* Numbers for its targets up to that one, which was met. */
-static bool number_targets(struct pyusdt_many *many, struct source *source, uint32_t target)
+static bool number_targets(struct pyusdt_merged *merged, struct source *source, uint32_t target)
 {
     while (source->nnumbers <= target) {
         if (!make_room((void **)&source->number, source->nnumbers, sizeof *source->number) ||
-            !make_room((void **)&many->targets, many->ntargets, sizeof *many->targets) ||
-            !make_room((void **)&many->named, many->nnamed, sizeof *many->named))
+            !make_room((void **)&merged->targets, merged->ntargets, sizeof *merged->targets) ||
+            !make_room((void **)&merged->named, merged->nnamed, sizeof *merged->named))
             return false;
         bool has_name =
-            many->taken[source->host] < many->share && many->nnamed < PYUSDT_FRAME_TARGETS;
-        many->targets[many->ntargets] =
-            (struct origin){many->chosen, source->nnumbers, has_name ? many->nnamed : NAMELESS};
+            merged->taken[source->host] < merged->share && merged->nnamed < PYUSDT_FRAME_TARGETS;
+        merged->targets[merged->ntargets] =
+            (struct origin){merged->chosen, source->nnumbers, has_name ? merged->nnamed : NAMELESS};
         if (has_name) {
-            many->taken[source->host]++;
-            many->named[many->nnamed++] = many->ntargets;
+            merged->taken[source->host]++;
+            merged->named[merged->nnamed++] = merged->ntargets;
         }
-        source->number[source->nnumbers++] = many->ntargets++;
+        source->number[source->nnumbers++] = merged->ntargets++;
     }
     return true;
 }
 
 static int on_event(void *arg, const struct pyusdt_event *event)
 {
-    struct pyusdt_many *many = arg;
-    struct source *source = &many->sources[many->chosen];
+    struct pyusdt_merged *merged = arg;
+    struct source *source = &merged->sources[merged->chosen];
     struct pyusdt_event here = *event;
 
-    if (!number_targets(many, source, event->target)) {
-        many->failed = -ENOMEM;
+    if (!number_targets(merged, source, event->target)) {
+        merged->failed = -ENOMEM;
         return 1;
     }
     here.target = source->number[event->target];
     here.time = source->last = time_here(source, event->time);
-    return many->fn(many->arg, &here);
+    return merged->fn(merged->arg, &here);
 }
 
 /* Those of the chosen one. */
 static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg)
 {
-    struct pyusdt_many *many = of;
-    const struct source *source = &many->sources[many->chosen];
+    struct pyusdt_merged *merged = of;
+    const struct source *source = &merged->sources[merged->chosen];
 
     if (source->last > until_ns)
         return 0;
-    many->fn = fn;
-    many->arg = arg;
-    many->failed = 0;
+    merged->fn = fn;
+    merged->arg = arg;
+    merged->failed = 0;
     uint64_t there =
         source->shift >= 0
             ? (until_ns < (uint64_t)source->shift ? 0 : until_ns - (uint64_t)source->shift)
             : shifted(until_ns, -source->shift);
-    int n = pyusdt_replay_feed.poll(source->replay, there, max_events, on_event, many);
-    return many->failed ? many->failed : n;
+    int n = pyusdt_replay_source_ops.poll(source->replay, there, max_events, on_event, merged);
+    return merged->failed ? merged->failed : n;
 }
 
 static int target_info(const void *of, uint32_t target, struct pyusdt_target_info *info)
 {
-    const struct pyusdt_many *many = of;
+    const struct pyusdt_merged *merged = of;
 
-    if (target >= many->ntargets)
+    if (target >= merged->ntargets)
         return -ENOENT;
-    const struct source *source = &many->sources[many->targets[target].source];
-    int code = pyusdt_replay_feed.target(source->replay, many->targets[target].target, info);
+    const struct source *source = &merged->sources[merged->targets[target].source];
+    int code =
+        pyusdt_replay_source_ops.target(source->replay, merged->targets[target].target, info);
     info->host = source->host;
     info->visible = 0;
     return code;
@@ -227,43 +228,43 @@ static int target_info(const void *of, uint32_t target, struct pyusdt_target_inf
 static int probe_info(const void *of, uint32_t target, uint32_t probe,
                       struct pyusdt_probe_info *info)
 {
-    const struct pyusdt_many *many = of;
+    const struct pyusdt_merged *merged = of;
 
-    if (target >= many->ntargets)
+    if (target >= merged->ntargets)
         return -ENOENT;
-    const struct origin *origin = &many->targets[target];
-    return pyusdt_replay_feed.probe(many->sources[origin->source].replay, origin->target, probe,
-                                    info);
+    const struct origin *origin = &merged->targets[target];
+    return pyusdt_replay_source_ops.probe(merged->sources[origin->source].replay, origin->target,
+                                          probe, info);
 }
 
 static int place_info(const void *of, uint32_t target, uint32_t place,
                       struct pyusdt_place_info *info)
 {
-    const struct pyusdt_many *many = of;
+    const struct pyusdt_merged *merged = of;
 
-    if (target >= many->ntargets)
+    if (target >= merged->ntargets)
         return -ENOENT;
-    const struct origin *origin = &many->targets[target];
-    return pyusdt_replay_feed.place(many->sources[origin->source].replay, origin->target, place,
-                                    info);
+    const struct origin *origin = &merged->targets[target];
+    return pyusdt_replay_source_ops.place(merged->sources[origin->source].replay, origin->target,
+                                          place, info);
 }
 
 static uint32_t targets(const void *of)
 {
-    return ((const struct pyusdt_many *)of)->ntargets;
+    return ((const struct pyusdt_merged *)of)->ntargets;
 }
 
 static uint32_t named(const void *of, uint32_t target)
 {
-    const struct pyusdt_many *many = of;
+    const struct pyusdt_merged *merged = of;
 
-    return target < many->ntargets ? many->targets[target].named : NAMELESS;
+    return target < merged->ntargets ? merged->targets[target].named : NAMELESS;
 }
 
-uint32_t pyusdt_many_target(const struct pyusdt_many *many, uint32_t named)
+uint32_t pyusdt_merged_target(const struct pyusdt_merged *merged, uint32_t named)
 {
-    return named < many->nnamed ? many->named[named] : NAMELESS;
+    return named < merged->nnamed ? merged->named[named] : NAMELESS;
 }
 
-const struct pyusdt_feed_kind pyusdt_many_feed = {poll,    target_info, probe_info, place_info,
-                                                  targets, NULL,        named};
+const struct pyusdt_event_source_ops pyusdt_merged_source_ops = {
+    poll, target_info, probe_info, place_info, targets, NULL, named};

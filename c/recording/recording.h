@@ -31,7 +31,7 @@ enum {
     PYUSDT_BLOCK_TABLE = 1,
     PYUSDT_BLOCK_TARGET,
     PYUSDT_BLOCK_EVENT,
-    PYUSDT_BLOCK_LOSS,
+    PYUSDT_BLOCK_DROPS,
     PYUSDT_BLOCK_END,
     PYUSDT_BLOCK_PLACE
 };
@@ -72,7 +72,7 @@ struct pyusdt_event_block { /* struct pyusdt_ring_event, arguments and strings f
     uint32_t unused;
 };
 
-struct pyusdt_loss_block { /* so far */
+struct pyusdt_drops_block { /* so far */
     uint64_t dropped;
     uint64_t out_of_order;
 };

@@ -24,7 +24,7 @@
     (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
 #define PROBES_OF_MANY \
     (1u << 16) /* the same of a recording that comes in portions, which is one of many */
-#define OF_A_NAME \
+#define BYTES_PER_NAME \
     256u /* bytes, about, that whoever tells probes apart keeps of one, or of one at a place */
 
 /* Tables and targets are private copies; a target that was told of again has its last table. */
@@ -41,7 +41,7 @@ struct pyusdt_replay {
     uint64_t end;  /* time */
     uint64_t last; /* time of the youngest event met */
     bool over;
-    struct pyusdt_loss_block loss;
+    struct pyusdt_drops_block loss;
     void **tables; /* each: struct pyusdt_probe_table, its descriptions and strings */
     uint32_t ntables, all_tables;
     struct target *targets; /* those that the events so far can be of */
@@ -114,7 +114,7 @@ static int make_room(void **list, uint32_t n, size_t each)
 }
 
 /* A table is kept when it is met first; when the file is read again, it is there. */
-static int take_table(struct pyusdt_replay *r)
+static int read_table(struct pyusdt_replay *r)
 {
     const struct pyusdt_table_block *block = (const void *)r->body;
     struct pyusdt_probe_table *table;
@@ -148,7 +148,7 @@ static int take_table(struct pyusdt_replay *r)
     return 0;
 }
 
-static int take_target(struct pyusdt_replay *r)
+static int read_target(struct pyusdt_replay *r)
 {
     const struct pyusdt_target_block *block = (const void *)r->body;
     size_t size =
@@ -174,7 +174,7 @@ static int take_target(struct pyusdt_replay *r)
     else
         r->nprobes -= target->table.nprobes;
     r->nprobes += table->nprobes;
-    r->kept += table->nprobes * (uint64_t)OF_A_NAME;
+    r->kept += table->nprobes * (uint64_t)BYTES_PER_NAME;
     if (r->nprobes > (r->streams ? PROBES_OF_MANY : PROBES_MAX))
         return damaged(r, "more probes than can be told apart");
     memset(&target->block, 0, sizeof target->block);
@@ -186,7 +186,7 @@ static int take_target(struct pyusdt_replay *r)
 }
 
 /* Numbers have no holes; when the file is read again, the place is there. */
-static int take_place(struct pyusdt_replay *r)
+static int read_place(struct pyusdt_replay *r)
 {
     char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1],
         file[PYUSDT_PLACE_FILE + 1];
@@ -204,7 +204,7 @@ static int take_place(struct pyusdt_replay *r)
     places = &r->targets[block->target].places;
     if (block->number <= places->n)
         return 0;
-    r->kept += OF_A_NAME - pyusdt_places_memory(places);
+    r->kept += BYTES_PER_NAME - pyusdt_places_memory(places);
     snprintf(module, sizeof module, "%.*s", block->module, names);
     snprintf(function, sizeof function, "%.*s", block->function, names + block->module);
     snprintf(file, sizeof file, "%.*s", block->file, names + block->module + block->function);
@@ -226,7 +226,7 @@ static int check_event(struct pyusdt_replay *r)
     const struct pyusdt_ring_event *header = event_of(r);
 
     if (r->block.size < sizeof *block + sizeof *header ||
-        !pyusdt_event_header_ok(header, r->block.size - sizeof *block) ||
+        !pyusdt_event_is_header_valid(header, r->block.size - sizeof *block) ||
         block->target >= r->ntargets ||
         PYUSDT_EVENT_PROBE(header->probe) >= r->targets[block->target].table.nprobes ||
         PYUSDT_EVENT_PLACE(header->probe) > r->targets[block->target].places.n)
@@ -237,7 +237,7 @@ static int check_event(struct pyusdt_replay *r)
 static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error);
 
 /* Of what comes in portions: the next block is here as a whole, behind the header. */
-static bool is_here(struct pyusdt_replay *r)
+static bool is_block_complete(struct pyusdt_replay *r)
 {
     struct pyusdt_error error;
     struct pyusdt_block block;
@@ -260,7 +260,7 @@ static bool is_here(struct pyusdt_replay *r)
 /* 1: the next block is an event, and waits in body; 0: the end, or of what comes in portions: not yet; or the file is damaged. */
 static int next_event(struct pyusdt_replay *r)
 {
-    while (!r->over && (!r->streams || is_here(r))) {
+    while (!r->over && (!r->streams || is_block_complete(r))) {
         int code = 0;
         if (!read_bytes(r, &r->block, sizeof r->block))
             return damaged(r, "it ends in the middle");
@@ -271,12 +271,12 @@ static int next_event(struct pyusdt_replay *r)
         if (r->block.kind == PYUSDT_BLOCK_EVENT)
             return check_event(r) == 0 ? 1 : -EBADMSG;
         if (r->block.kind == PYUSDT_BLOCK_TABLE)
-            code = take_table(r);
+            code = read_table(r);
         else if (r->block.kind == PYUSDT_BLOCK_TARGET)
-            code = take_target(r);
+            code = read_target(r);
         else if (r->block.kind == PYUSDT_BLOCK_PLACE)
-            code = take_place(r);
-        else if (r->block.kind == PYUSDT_BLOCK_LOSS && r->block.size == sizeof r->loss)
+            code = read_place(r);
+        else if (r->block.kind == PYUSDT_BLOCK_DROPS && r->block.size == sizeof r->loss)
             memcpy(&r->loss, r->body, sizeof r->loss);
         else if (r->block.kind == PYUSDT_BLOCK_END && r->block.size == sizeof r->end) {
             memcpy(&r->end, r->body, sizeof r->end);
@@ -360,8 +360,8 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_replay *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_replay_feed = {poll,    target_info, probe_info, place_info,
-                                                    targets, NULL,        NULL};
+const struct pyusdt_event_source_ops pyusdt_replay_source_ops = {
+    poll, target_info, probe_info, place_info, targets, NULL, NULL};
 
 /* ---- opening ---- */
 
@@ -371,20 +371,20 @@ static void rewind_to_first(struct pyusdt_replay *r)
     r->filled = r->at = 0;
     r->ntables = r->ntargets = 0;
     r->nprobes = 0;
-    r->loss = (struct pyusdt_loss_block){0, 0};
+    r->loss = (struct pyusdt_drops_block){0, 0};
 }
 
-static int ignore(void *arg, const struct pyusdt_event *event)
+static int ignore_event(void *arg, const struct pyusdt_event *event)
 {
     (void)arg, (void)event;
     return 0;
 }
 
 /* To the end once, which tells the targets and when tracing ended. */
-static void survey(struct pyusdt_replay *r)
+static void scan_to_end(struct pyusdt_replay *r)
 {
     r->end = 0;
-    while (poll(r, UINT64_MAX, 0, ignore, NULL) > 0)
+    while (poll(r, UINT64_MAX, 0, ignore_event, NULL) > 0)
         ;
     if (r->end < r->last)
         r->end = r->last;
@@ -433,7 +433,7 @@ int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *
         return code;
     }
     r->header.host[sizeof r->header.host - 1] = '\0';
-    survey(r);
+    scan_to_end(r);
     uint64_t end = r->end;
     rewind_to_first(r);
     r->end = end;
@@ -490,12 +490,12 @@ void pyusdt_replay_finish(struct pyusdt_replay *r)
     r->waiting = false;
 }
 
-size_t pyusdt_replay_waits(const struct pyusdt_replay *r)
+size_t pyusdt_replay_unread(const struct pyusdt_replay *r)
 {
     return r->filled - r->at;
 }
 
-uint64_t pyusdt_replay_kept(const struct pyusdt_replay *r)
+uint64_t pyusdt_replay_memory(const struct pyusdt_replay *r)
 {
     return r->kept;
 }
@@ -541,12 +541,12 @@ bool pyusdt_replay_next(struct pyusdt_replay *r, uint64_t *time)
     return r->waiting;
 }
 
-bool pyusdt_replay_over(const struct pyusdt_replay *r)
+bool pyusdt_replay_is_over(const struct pyusdt_replay *r)
 {
     return r->over && !r->waiting;
 }
 
-void pyusdt_replay_loss(const struct pyusdt_replay *r, struct pyusdt_loss_block *loss)
+void pyusdt_replay_drops(const struct pyusdt_replay *r, struct pyusdt_drops_block *loss)
 {
     *loss = r->loss;
 }

@@ -14,14 +14,14 @@
 
 struct pyusdt_recorder {
     struct pyusdt_session *session;
-    struct told {
+    struct written {
         uint32_t nprobes, nplaces;
-    } *told; /* of each target that is in the file, as it is there */
+    } *written; /* of each target that is in the file, as it is there */
     uint32_t ntargets, room;
     uint32_t ntables;
     char *table; /* what was written last, which most targets share */
     uint32_t table_size;
-    struct pyusdt_loss_block loss;
+    struct pyusdt_drops_block loss;
     struct pyusdt_record_file file;
 };
 
@@ -49,24 +49,24 @@ static void put_target(struct pyusdt_recorder *r, uint32_t index)
     if (target->ancestors_known)
         memcpy(block.ancestors, target->ancestors, sizeof block.ancestors);
     pyusdt_record_block(&r->file, PYUSDT_BLOCK_TARGET, &block, sizeof block);
-    r->told[index].nprobes = target->table->table.nprobes;
+    r->written[index].nprobes = target->table->table.nprobes;
 }
 
 /* All targets that the session has by now: they get their numbers in the order in which it met them. */
-static void learn_targets(struct pyusdt_recorder *r)
+static void put_new_targets(struct pyusdt_recorder *r)
 {
     if (r->session->ntargets > r->room) {
         uint32_t room = 2 * r->session->ntargets;
-        void *more = realloc(r->told, room * sizeof *r->told);
+        void *more = realloc(r->written, room * sizeof *r->written);
         if (!more) {
             r->file.failed = r->file.failed ? r->file.failed : -ENOMEM;
             return;
         }
-        r->told = more;
+        r->written = more;
         r->room = room;
     }
     for (; r->ntargets < r->session->ntargets; r->ntargets++) {
-        r->told[r->ntargets].nplaces = 0;
+        r->written[r->ntargets].nplaces = 0;
         put_target(r, r->ntargets);
     }
 }
@@ -74,12 +74,12 @@ static void learn_targets(struct pyusdt_recorder *r)
 /* All places of the target up to this one. */
 static void put_places(struct pyusdt_recorder *r, uint32_t index, uint32_t last)
 {
-    struct told *told = &r->told[index];
+    struct written *written = &r->written[index];
     struct pyusdt_place_info place;
 
-    while (told->nplaces < last &&
-           pyusdt_session_place(r->session, index, told->nplaces + 1, &place) == 0)
-        pyusdt_record_place(&r->file, index, ++told->nplaces, &place);
+    while (written->nplaces < last &&
+           pyusdt_session_place(r->session, index, written->nplaces + 1, &place) == 0)
+        pyusdt_record_place(&r->file, index, ++written->nplaces, &place);
 }
 
 /* Returns where it ends. */
@@ -127,13 +127,13 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
 void pyusdt_recorder_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
 {
     if (event->target >= r->ntargets)
-        learn_targets(r);
+        put_new_targets(r);
     if (event->target >= r->ntargets)
         return;
-    if (event->probe >= r->told[event->target].nprobes)
+    if (event->probe >= r->written[event->target].nprobes)
         put_target(r, event->target);
     put_places(r, event->target, event->place);
-    put_places(r, event->target, pyusdt_event_last_place(event));
+    put_places(r, event->target, pyusdt_event_max_place(event));
     put_event(r, event);
 }
 
@@ -143,8 +143,8 @@ int pyusdt_recorder_flush(struct pyusdt_recorder *r)
 
     pyusdt_session_stats(r->session, &stats);
     if (stats.dropped != r->loss.dropped || stats.out_of_order != r->loss.out_of_order) {
-        r->loss = (struct pyusdt_loss_block){stats.dropped, stats.out_of_order};
-        pyusdt_record_block(&r->file, PYUSDT_BLOCK_LOSS, &r->loss, sizeof r->loss);
+        r->loss = (struct pyusdt_drops_block){stats.dropped, stats.out_of_order};
+        pyusdt_record_block(&r->file, PYUSDT_BLOCK_DROPS, &r->loss, sizeof r->loss);
     }
     return pyusdt_record_flush(&r->file);
 }
@@ -174,7 +174,7 @@ int pyusdt_recorder_close(struct pyusdt_recorder *r, uint64_t time)
     failed = pyusdt_record_flush(&r->file);
     if (close(r->file.fd) != 0 && failed == 0)
         failed = -errno;
-    free(r->told);
+    free(r->written);
     free(r->table);
     free(r);
     return failed;

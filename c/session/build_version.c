@@ -11,7 +11,7 @@
 #define STRING(text) STRING_(text)
 #define BUILD_SINCE 9 /* the first layout that has the text */
 
-const char *pyusdt_build(void)
+const char *pyusdt_build_text(void)
 {
     return PYUSDT_BUILD " (layout " STRING(PYUSDT_LAYOUT_VERSION) ")";
 }
@@ -26,8 +26,8 @@ static void copy_text(char *to, size_t size, const char *from)
     to[n] = '\0';
 }
 
-int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header,
-                         struct pyusdt_error *error)
+int pyusdt_build_set_error(const char *what, const struct pyusdt_ctl_header *header,
+                           struct pyusdt_error *error)
 {
     char theirs[PYUSDT_BUILD_SIZE] = "";
 
@@ -37,5 +37,5 @@ int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *heade
         error, -EPROTONOSUPPORT,
         "%s has pyusdt %s (layout %u), and this is pyusdt %s: they do not understand each other; install the "
         "same build for both",
-        what, theirs[0] ? theirs : "of an unknown commit", header->version, pyusdt_build());
+        what, theirs[0] ? theirs : "of an unknown commit", header->version, pyusdt_build_text());
 }

@@ -9,11 +9,11 @@
 #pragma GCC visibility push(hidden)
 
 /* This build, for people: "0.1.0, commit 4a3868d3 (layout 9)". */
-const char *pyusdt_build(void);
+const char *pyusdt_build_text(void);
 
 /* Fills in -EPROTONOSUPPORT and the sentence, and returns that. what: "process 17"; header: of its control file, in any layout. */
-int pyusdt_build_differs(const char *what, const struct pyusdt_ctl_header *header,
-                         struct pyusdt_error *error);
+int pyusdt_build_set_error(const char *what, const struct pyusdt_ctl_header *header,
+                           struct pyusdt_error *error);
 
 #pragma GCC visibility pop
 

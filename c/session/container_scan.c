@@ -15,7 +15,7 @@
 #include "shared/error.h"
 #include "shared/os.h"
 
-#define LOOK_NS 200000000u /* the time between two looks, at least; */
+#define SCAN_NS 200000000u /* the time between two looks, at least; */
 #define COST_SHARE 50      /* it is as many times as long as the look took */
 #define YOUNG_NS \
     10000000000 /* so long a process may still become one with pyusdt in it that is to be told of */
@@ -28,14 +28,14 @@ struct known { /* where a look has been */
 
 struct pyusdt_containers {
     uint64_t next;
-    uint32_t looks;
+    uint32_t scans;
     struct known *known;
     uint32_t nknown, room;
     uint8_t examined[PIDS_MAX /
                      8]; /* by pid: processes that need no second look at what they have mapped */
 };
 
-struct look {
+struct scan {
     struct pyusdt_session *session;
     struct pyusdt_containers *containers;
 };
@@ -50,7 +50,7 @@ static bool is_known(const struct pyusdt_containers *containers, uint64_t mounts
     return false;
 }
 
-static void note(struct pyusdt_containers *containers, uint64_t mounts, uint32_t uid)
+static void add_known(struct pyusdt_containers *containers, uint64_t mounts, uint32_t uid)
 {
     uint32_t room = 2 * containers->nknown + 16;
 
@@ -71,131 +71,133 @@ static bool is_examined(const struct pyusdt_containers *containers, uint32_t pid
 
 #define NOT_TRACED "processes of uid %u beside process %u, in its container, are not traced: %s"
 
-static void enter(struct pyusdt_session *session, const struct pyusdt_seen *seen)
+static void open_rundirs(struct pyusdt_session *session, const struct pyusdt_proc_handle *handle)
 {
     struct pyusdt_error error = {0, ""};
-    struct pyusdt_entered in;
-    struct pyusdt_base *base;
+    struct pyusdt_rundir_handle in;
+    struct pyusdt_session_dir *rundir;
 
     for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++) {
-        int entered = pyusdt_enter_of(seen, parent, false, &in, &error), r = entered;
+        int entered = pyusdt_rundir_open_of_handle(handle, parent, false, &in, &error), r = entered;
         if (entered == 0)
-            r = pyusdt_base_open(session, &in, &base, &error);
+            r = pyusdt_session_dir_open(session, &in, &rundir, &error);
         if (pyusdt_is_shortage(r))
-            pyusdt_session_failed(session, NOT_TRACED, seen->uid, seen->pid, error.message);
+            pyusdt_session_warn_failure(session, NOT_TRACED, handle->uid, handle->pid,
+                                        error.message);
         else if (entered == 0 && r != 0)
-            pyusdt_session_stranger(session, NOT_TRACED, seen->uid, seen->pid, error.message);
+            pyusdt_session_warn_untrusted(session, NOT_TRACED, handle->uid, handle->pid,
+                                          error.message);
     }
 }
 
 /* Not of those that have no pyusdt in them, or that end just now. */
-static void tell(struct pyusdt_session *session, uint32_t pid)
+static void open_process_rundir(struct pyusdt_session *session, uint32_t pid)
 {
     struct pyusdt_error error = {0, ""};
     struct pyusdt_process_file found;
-    struct pyusdt_base *base;
-    int r = pyusdt_process_find((pid_t)pid, &found, &error);
+    struct pyusdt_session_dir *rundir;
+    int r = pyusdt_find_process((pid_t)pid, &found, &error);
 
     if (r == 0)
-        r = pyusdt_base_open(session, &found.in, &base, &error);
+        r = pyusdt_session_dir_open(session, &found.in, &rundir, &error);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_failed(session, "%s", error.message);
+        pyusdt_session_warn_failure(session, "%s", error.message);
     else if (r != 0 && r != -ENODATA && r != -ESRCH)
-        pyusdt_session_stranger(session, "%s", error.message);
+        pyusdt_session_warn_untrusted(session, "%s", error.message);
 }
 
-static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers,
-                        const struct pyusdt_seen *seen)
+static void examine_process(struct pyusdt_session *session, struct pyusdt_containers *containers,
+                            const struct pyusdt_proc_handle *handle)
 {
-    if (geteuid() != 0 && seen->uid != geteuid())
+    if (geteuid() != 0 && handle->uid != geteuid())
         return;
-    if (!is_known(containers, seen->mounts, seen->uid)) {
-        note(containers, seen->mounts, seen->uid);
-        enter(session, seen);
+    if (!is_known(containers, handle->mounts, handle->uid)) {
+        add_known(containers, handle->mounts, handle->uid);
+        open_rundirs(session, handle);
     }
-    if (is_examined(containers, seen->pid))
+    if (is_examined(containers, handle->pid))
         return;
-    tell(session, seen->pid);
-    if (pyusdt_seen_age(seen) > YOUNG_NS)
-        containers->examined[seen->pid / 8] |= (uint8_t)(1 << seen->pid % 8);
+    open_process_rundir(session, handle->pid);
+    if (pyusdt_proc_age_ns(handle) > YOUNG_NS)
+        containers->examined[handle->pid / 8] |= (uint8_t)(1 << handle->pid % 8);
 }
 
 /* Who shows root as its owner may be anybody who has changed his uid. */
-static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
+static int visit_process(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
 {
-    struct pyusdt_session *session = ((struct look *)arg)->session;
-    struct pyusdt_containers *containers = ((struct look *)arg)->containers;
-    struct pyusdt_seen seen;
+    struct pyusdt_session *session = ((struct scan *)arg)->session;
+    struct pyusdt_containers *containers = ((struct scan *)arg)->containers;
+    struct pyusdt_proc_handle handle;
     int r;
 
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->in.mounts == mounts)
-            session->base[i]->met = containers->looks;
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (session->rundir[i]->in.mounts == mounts)
+            session->rundir[i]->met = containers->scans;
     if (owner != 0 && is_examined(containers, pid) && is_known(containers, mounts, owner))
         return 0;
-    r = pyusdt_seen_open(pid, &seen);
+    r = pyusdt_proc_open(pid, &handle);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_failed(session, "process %u, in a container, can not be looked at: %s", pid,
-                              strerror(-r));
+        pyusdt_session_warn_failure(session, "process %u, in a container, can not be looked at: %s",
+                                    pid, strerror(-r));
     if (r != 0)
         return 0;
-    if (seen.mounts != 0)
-        look_closer(session, containers, &seen);
-    pyusdt_seen_close(&seen);
+    if (handle.mounts != 0)
+        examine_process(session, containers, &handle);
+    pyusdt_proc_close(&handle);
     return 0;
 }
 
 /* ---- all of them ---- */
 
-static bool is_named(const struct pyusdt_session *session, const struct pyusdt_base *base)
+static bool is_named(const struct pyusdt_session *session, const struct pyusdt_session_dir *rundir)
 {
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].base == base)
+        if (session->pids[i].rundir == rundir)
             return true;
     return false;
 }
 
 /* Places of containers that have ended: what is open there keeps their file systems. */
-static void leave_ended(struct pyusdt_session *session, uint32_t looks)
+static void close_ended(struct pyusdt_session *session, uint32_t scans)
 {
-    for (uint32_t i = session->nbases - 1; i > 0; i--) {
-        struct pyusdt_base *base = session->base[i];
-        if (base->met == 0) /* it is of this very look */
-            base->met = looks;
-        if (base->in.mounts == 0 || base->met == looks || base->nliving != 0 ||
-            is_named(session, base))
+    for (uint32_t i = session->nrundirs - 1; i > 0; i--) {
+        struct pyusdt_session_dir *rundir = session->rundir[i];
+        if (rundir->met == 0) /* it is of this very look */
+            rundir->met = scans;
+        if (rundir->in.mounts == 0 || rundir->met == scans || rundir->nliving != 0 ||
+            is_named(session, rundir))
             continue;
-        session->base[i] = session->base[--session->nbases];
-        pyusdt_base_close(base);
-        close(base->in.dir);
-        free(base);
+        session->rundir[i] = session->rundir[--session->nrundirs];
+        pyusdt_session_dir_close(rundir);
+        close(rundir->in.dir);
+        free(rundir);
     }
 }
 
-void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now)
+void pyusdt_session_scan_containers(struct pyusdt_session *session, uint64_t now)
 {
-    struct look look = {session, session->containers};
+    struct scan scan = {session, session->containers};
     int r;
 
-    if (!look.containers)
-        look.containers = session->containers = calloc(1, sizeof *look.containers);
-    if (!look.containers)
-        pyusdt_session_failed(session, "processes in containers are not traced: %s",
-                              strerror(ENOMEM));
-    if (!look.containers || now < look.containers->next)
+    if (!scan.containers)
+        scan.containers = session->containers = calloc(1, sizeof *scan.containers);
+    if (!scan.containers)
+        pyusdt_session_warn_failure(session, "processes in containers are not traced: %s",
+                                    strerror(ENOMEM));
+    if (!scan.containers || now < scan.containers->next)
         return;
-    look.containers->looks++;
-    look.containers->nknown = 0;
-    r = pyusdt_elsewhere_each(look_at, &look);
+    scan.containers->scans++;
+    scan.containers->nknown = 0;
+    r = pyusdt_each_other_namespace(visit_process, &scan);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_failed(session,
-                              "processes in containers are not traced: /proc can not be read: %s",
-                              strerror(-r));
+        pyusdt_session_warn_failure(
+            session, "processes in containers are not traced: /proc can not be read: %s",
+            strerror(-r));
     else
-        leave_ended(session, look.containers->looks);
+        close_ended(session, scan.containers->scans);
     now = pyusdt_now() - now;
-    look.containers->next =
-        pyusdt_now() + (now * COST_SHARE > LOOK_NS ? now * COST_SHARE : LOOK_NS);
+    scan.containers->next =
+        pyusdt_now() + (now * COST_SHARE > SCAN_NS ? now * COST_SHARE : SCAN_NS);
 }
 
 void pyusdt_containers_free(struct pyusdt_containers *containers)

@@ -9,7 +9,7 @@ struct pyusdt_session;
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
+void pyusdt_session_scan_containers(struct pyusdt_session *session, uint64_t now);
 void pyusdt_containers_free(struct pyusdt_containers *containers);
 
 #pragma GCC visibility pop

@@ -32,7 +32,7 @@ static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared
     return table;
 }
 
-void pyusdt_ctl_drop(struct pyusdt_table_copy *table)
+void pyusdt_table_copy_release(struct pyusdt_table_copy *table)
 {
     if (table && --table->users == 0)
         free(table);
@@ -68,7 +68,7 @@ static int copy_table(const struct pyusdt_ctl_header *shared,
     return 0;
 }
 
-bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size)
+bool pyusdt_control_header_fits(const struct pyusdt_ctl_header *header, uint64_t size)
 {
     return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 &&
            header->slots <= size &&
@@ -85,13 +85,13 @@ static int check_header(const struct pyusdt_ctl_header *header, const struct pyu
     if (header->version != PYUSDT_LAYOUT_VERSION)
         return -EPROTONOSUPPORT;
     if (header->size != size || header->pid != who->pid || header->starttime != who->starttime ||
-        header->nprobes == 0 || !pyusdt_ctl_fits(header, size))
+        header->nprobes == 0 || !pyusdt_control_header_fits(header, size))
         return -EINVAL;
     return 0;
 }
 
-int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
-                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
+int pyusdt_control_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                        struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
 {
     for (int i = 0; i < COPY_TRIES; i++) {
         uint32_t changes = atomic_load(&target->ctl->changes);
@@ -109,7 +109,7 @@ int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_targ
             return r;
         }
         if (r == 0)
-            pyusdt_ctl_drop(*copy);
+            pyusdt_table_copy_release(*copy);
         *copy = NULL;
         sched_yield();
     }

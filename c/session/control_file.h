@@ -15,12 +15,12 @@ struct pyusdt_target;
 
 /* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of
  * `like`, the two targets share the copy. 0 or -errno. */
-int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
-                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy);
-void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
+int pyusdt_control_copy(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                        struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy);
+void pyusdt_table_copy_release(struct pyusdt_table_copy *table); /* NULL is fine */
 
 /* Whether slots and words lie in a file of this size. */
-bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size);
+bool pyusdt_control_header_fits(const struct pyusdt_ctl_header *header, uint64_t size);
 
 #pragma GCC visibility pop
 

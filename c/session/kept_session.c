@@ -19,7 +19,7 @@
 #define CLAIM_TRIES \
     50 /* of 10 ms: somebody who looks whether the session lives holds its lock for a moment */
 
-int pyusdt_keep_configure(struct pyusdt_session *session,
+int pyusdt_kept_configure(struct pyusdt_session *session,
                           const struct pyusdt_session_config *config, struct pyusdt_error *error)
 {
     struct pyusdt_session_header *header = &session->header;
@@ -47,13 +47,14 @@ struct search {
     int failed; /* -errno: a file that may be the session's could not be read for the moment */
 };
 
-static bool is_it(const struct pyusdt_session *session, const struct pyusdt_session_header *header)
+static bool is_same_session(const struct pyusdt_session *session,
+                            const struct pyusdt_session_header *header)
 {
     return pyusdt_session_is_kept(header) &&
            memcmp(header->name, session->header.name, sizeof header->name) == 0;
 }
 
-static int look(void *arg, const char *text, const struct pyusdt_name *name)
+static int examine_file(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct search *search = arg;
     struct pyusdt_session_header header;
@@ -69,52 +70,53 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
         search->failed = fd < 0 ? fd : -errno;
     if (fd < 0)
         return 0;
-    search->found = got == (ssize_t)sizeof header && is_it(search->session, &header);
+    search->found = got == (ssize_t)sizeof header && is_same_session(search->session, &header);
     search->slot = name->slot;
     close(fd);
     return search->found;
 }
 
 /* With the slot's lock, the session that was found; its generation and rings are ours from here on. */
-static int take_over(const struct pyusdt_session *session, struct pyusdt_base *base, uint32_t slot,
-                     int fd)
+static int resume_in_slot(const struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                          uint32_t slot, int fd)
 {
     struct pyusdt_session_header header;
 
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        !is_it(session, &header) || header.generation == 0 || header.bufsize < PYUSDT_RING_MIN ||
-        header.bufsize > PYUSDT_RING_MAX || (header.bufsize & (header.bufsize - 1)) != 0 ||
-        header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
+        !is_same_session(session, &header) || header.generation == 0 ||
+        header.bufsize < PYUSDT_RING_MIN || header.bufsize > PYUSDT_RING_MAX ||
+        (header.bufsize & (header.bufsize - 1)) != 0 || header.max_rings == 0 ||
+        header.max_rings > PYUSDT_RINGS_MAX)
         return 0;
-    base->fd = fd;
-    base->resumed = true;
-    base->header.slot = slot;
-    base->header.state = PYUSDT_SESSION_STARTED;
-    base->header.generation = header.generation;
-    base->header.bufsize = header.bufsize;
-    base->header.max_rings = header.max_rings;
-    base->header.nwants = header.nwants;
-    base->header.flags = header.flags & PYUSDT_SESSION_ALL;
+    rundir->fd = fd;
+    rundir->resumed = true;
+    rundir->header.slot = slot;
+    rundir->header.state = PYUSDT_SESSION_STARTED;
+    rundir->header.generation = header.generation;
+    rundir->header.bufsize = header.bufsize;
+    rundir->header.max_rings = header.max_rings;
+    rundir->header.nwants = header.nwants;
+    rundir->header.flags = header.flags & PYUSDT_SESSION_ALL;
     return 1;
 }
 
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
+int pyusdt_kept_resume(const struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
                        struct pyusdt_error *error)
 {
     const struct timespec pause = {0, 10000000};
-    struct search search = {.session = session, .dir = base->in.dir};
+    struct search search = {.session = session, .dir = rundir->in.dir};
     int r, fd = -EWOULDBLOCK;
 
     if (session->header.keep_ns == 0)
         return 0;
-    r = pyusdt_rundir_each(base->in.dir, look, &search);
+    r = pyusdt_rundir_each(rundir->in.dir, examine_file, &search);
     if (!search.found && (search.failed || (r < 0 && r != -E2BIG))) {
         r = search.failed ? search.failed : r;
         return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s",
-                                base->in.path, strerror(-r));
+                                rundir->in.path, strerror(-r));
     }
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
-        fd = pyusdt_slot_claim(base->in.dir, search.slot);
+        fd = pyusdt_slot_claim(rundir->in.dir, search.slot);
         if (fd == -EWOULDBLOCK)
             nanosleep(&pause, NULL);
     }
@@ -122,22 +124,22 @@ int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base 
         return 0;
     if (fd < 0)
         return pyusdt_error_set(error, -EBUSY, "session '%s' has a tracer", session->header.name);
-    if (take_over(session, base, search.slot, fd))
+    if (resume_in_slot(session, rundir, search.slot, fd))
         return 1;
     close(fd);
     return 0;
 }
 
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
-                            struct pyusdt_error *error)
+int pyusdt_kept_check_wants(const struct pyusdt_session *session,
+                            const struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
 {
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
     if (!theirs)
         return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s",
                                 session->header.name, strerror(ENOMEM));
-    bool same = base->header.nwants == session->nwants &&
-                pread(base->fd, theirs, size, sizeof base->header) == (ssize_t)size &&
+    bool same = rundir->header.nwants == session->nwants &&
+                pread(rundir->fd, theirs, size, sizeof rundir->header) == (ssize_t)size &&
                 memcmp(theirs, session->wants, size) == 0;
 
     free(theirs);
@@ -149,24 +151,24 @@ int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct p
         session->header.name);
 }
 
-void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now)
+void pyusdt_kept_write_seen(struct pyusdt_session *session, uint64_t now)
 {
     if (session->header.keep_ns == 0 || session->stopped || now < session->next_seen)
         return;
     session->next_seen = now + SEEN_NS;
-    for (uint32_t i = 0; i < session->nbases; i++) {
-        session->base[i]->header.seen = now;
-        if (session->base[i]->started)
-            pyusdt_base_write(session->base[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++) {
+        session->rundir[i]->header.seen = now;
+        if (session->rundir[i]->started)
+            pyusdt_session_dir_write_header(session->rundir[i]);
     }
 }
 
-int pyusdt_session_resumed(const struct pyusdt_session *session)
+int pyusdt_session_is_resumed(const struct pyusdt_session *session)
 {
-    return session->base[0]->resumed;
+    return session->rundir[0]->resumed;
 }
 
-void pyusdt_session_shown(struct pyusdt_session *session)
+void pyusdt_session_mark_shown(struct pyusdt_session *session)
 {
     if (session->header.keep_ns == 0 || session->forked)
         return;
@@ -174,9 +176,9 @@ void pyusdt_session_shown(struct pyusdt_session *session)
         const struct pyusdt_target *target = session->targets[session->living[i]];
         for (uint32_t k = 0; k < target->rings; k++) {
             struct pyusdt_source *source = target->source[k];
-            if (!source || !source->data || source->done == source->told)
+            if (!source || !source->data || source->done == source->published)
                 continue;
-            source->done = source->told;
+            source->done = source->published;
             atomic_store_explicit(&source->line->tail, source->done, memory_order_release);
             PYUSDT_HOOK(37);
         }

@@ -9,31 +9,31 @@
 
 #include <stdint.h>
 
-struct pyusdt_base;
+struct pyusdt_session_dir;
 struct pyusdt_error;
 struct pyusdt_session;
 struct pyusdt_session_config;
 
 #pragma GCC visibility push(hidden)
 
-int pyusdt_keep_configure(struct pyusdt_session *session,
+int pyusdt_kept_configure(struct pyusdt_session *session,
                           const struct pyusdt_session_config *config, struct pyusdt_error *error);
 /* 1: it is resumed; 0: there is none */
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base,
+int pyusdt_kept_resume(const struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
                        struct pyusdt_error *error);
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
-                            struct pyusdt_error *error);
+int pyusdt_kept_check_wants(const struct pyusdt_session *session,
+                            const struct pyusdt_session_dir *rundir, struct pyusdt_error *error);
 /* Writes into the session files that the tracer lives. */
-void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
+void pyusdt_kept_write_seen(struct pyusdt_session *session, uint64_t now);
 
 /*
  * The user has seen the events delivered so far. If this tracer is killed, the next tracer of the session does not get these events
  * again. It does get events delivered later, but before the kill, and counts them (`again`).
  */
-void pyusdt_session_shown(struct pyusdt_session *session);
+void pyusdt_session_mark_shown(struct pyusdt_session *session);
 
 /* Whether an earlier tracer left this session, which goes on now. */
-int pyusdt_session_resumed(const struct pyusdt_session *session);
+int pyusdt_session_is_resumed(const struct pyusdt_session *session);
 
 #pragma GCC visibility pop
 

@@ -19,8 +19,8 @@
 /* ---- listing ---- */
 
 struct listing {
-    struct pyusdt_session *session; /* all that pyusdt_target_open() needs of one */
-    struct pyusdt_base base;        /* and of that */
+    struct pyusdt_session *session;   /* all that pyusdt_target_open() needs of one */
+    struct pyusdt_session_dir rundir; /* and of that */
     pyusdt_list_fn *fn;
     void *arg;
     uint32_t only, host;     /* one process, in its namespace and in ours; 0: all */
@@ -35,12 +35,12 @@ struct listing {
 /* Bit s: the tracer of the session in slot s lives. */
 static uint64_t live_sessions(const struct pyusdt_target *target)
 {
-    const struct pyusdt_ctl_slot *slots = target->slot - target->base->header.slot;
+    const struct pyusdt_ctl_slot *slots = target->slot - target->rundir->header.slot;
     uint64_t live = 0;
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (wanted != 0 && pyusdt_session_is_alive(target->base->in.dir, i, wanted))
+        if (wanted != 0 && pyusdt_session_is_alive(target->rundir->in.dir, i, wanted))
             live |= 1ull << i;
     }
     return live;
@@ -51,7 +51,7 @@ static struct pyusdt_target *open_target(struct listing *listing, const char *te
                                          struct pyusdt_error *error)
 {
     struct pyusdt_target *target =
-        pyusdt_target_open(listing->session, &listing->base, text, who, host, error);
+        pyusdt_target_open(listing->session, &listing->rundir, text, who, host, error);
 
     if (!target && error->code != -EAGAIN && pyusdt_is_shortage(error->code) &&
         listing->failed.code == 0)
@@ -68,7 +68,7 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
 
     table.pid = target->pid;
     pyusdt_target_info(target, &info);
-    pyusdt_target_learn_places(listing->session, target, 1);
+    pyusdt_target_read_places(listing->session, target, 1);
     for (uint32_t i = 0; i < table.nprobes; i++) {
         if (pyusdt_probe_table_info(&table, i, &probe) != 0)
             continue;
@@ -82,12 +82,12 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
     return false;
 }
 
-static bool lives(struct pyusdt_target *target)
+static bool is_running(struct pyusdt_target *target)
 {
     return atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED && !pyusdt_target_is_dead(target);
 }
 
-static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
+static int list_file(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct listing *listing = arg;
     struct pyusdt_target *target;
@@ -97,7 +97,7 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->process.pid != listing->only))
         return 0;
     target = open_target(listing, text, &name->process, listing->host, &error);
-    if (target && lives(target)) {
+    if (target && is_running(target)) {
         listing->seen++;
         stop = list_target(listing, target);
     } else if (!target && error.code == -EPROTONOSUPPORT && pyusdt_is_alive(&name->process)) {
@@ -110,14 +110,14 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     return stop;
 }
 
-static int list_directory(void *arg, const struct pyusdt_entered *in)
+static int list_directory(void *arg, const struct pyusdt_rundir_handle *in)
 {
     struct listing *listing = arg;
     int r;
 
-    listing->base.in = *in;
-    listing->base.lookups = 0;
-    r = pyusdt_rundir_each(in->dir, list_one, listing);
+    listing->rundir.in = *in;
+    listing->rundir.lookups = 0;
+    r = pyusdt_rundir_each(in->dir, list_file, listing);
     if (r < 0 && r != -E2BIG && listing->failed.code == 0)
         pyusdt_error_set(&listing->failed, r, "run directory %s can not be read: %s", in->path,
                          strerror(-r));
@@ -128,7 +128,7 @@ static int list_directory(void *arg, const struct pyusdt_entered *in)
 static int list_process(struct listing *listing, pid_t pid, bool beside, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    int r = pyusdt_process_find(pid, &found, error);
+    int r = pyusdt_find_process(pid, &found, error);
 
     if (r != 0)
         return r;
@@ -143,8 +143,8 @@ static int list_process(struct listing *listing, pid_t pid, bool beside, struct 
     return r;
 }
 
-int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg,
-                struct pyusdt_error *error)
+int pyusdt_list_probes(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg,
+                       struct pyusdt_error *error)
 {
     struct listing listing = {.fn = fn, .arg = arg};
     int r;
@@ -153,8 +153,8 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
     if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
     r = pid ? list_process(&listing, pid, beside, error)
-            : pyusdt_directories_each(rundir, list_directory, &listing, error);
-    pyusdt_troubles_free(listing.session);
+            : pyusdt_each_rundir(rundir, list_directory, &listing, error);
+    pyusdt_warnings_free(listing.session);
     free(listing.session);
     if (r >= 0 && listing.failed.code != 0)
         r = pyusdt_error_set(error, listing.failed.code, "%s", listing.failed.message);
@@ -168,7 +168,7 @@ static int list_nothing(void *arg, const struct pyusdt_target_info *target,
     return 0;
 }
 
-int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, struct pyusdt_error *error)
+int pyusdt_list_other_builds(pyusdt_other_fn *fn, void *arg, struct pyusdt_error *error)
 {
     struct listing listing = {.fn = list_nothing, .arg = arg, .other = fn};
     int r;
@@ -176,14 +176,14 @@ int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, struct pyusdt_error *erro
     listing.session = calloc(1, sizeof *listing.session);
     if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
-    r = pyusdt_directories_each(NULL, list_directory, &listing, error);
+    r = pyusdt_each_rundir(NULL, list_directory, &listing, error);
     free(listing.session);
     return r;
 }
 
 /* ---- what a kept session has ---- */
 
-/* Those that have ended: pyusdt_list() has the others. */
+/* Those that have ended: pyusdt_list_probes() has the others. */
 static int list_joined(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct listing *listing = arg;
@@ -193,8 +193,8 @@ static int list_joined(void *arg, const char *text, const struct pyusdt_name *na
     if (name->kind != PYUSDT_FILE_CTL)
         return 0;
     target = open_target(listing, text, &name->process, 0, &error);
-    if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation &&
-        !lives(target))
+    if (target && atomic_load(&target->slot->wanted) == listing->rundir.header.generation &&
+        !is_running(target))
         listing->stop |= list_target(listing, target);
     pyusdt_target_free(target);
     return listing->stop;
@@ -205,10 +205,10 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
     struct listing listing = {.session = session, .fn = fn, .arg = arg};
     int r = 0;
 
-    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) {
-        listing.base = *session->base[i];
-        if (listing.base.resumed)
-            r = pyusdt_rundir_each(listing.base.in.dir, list_joined, &listing);
+    for (uint32_t i = 0; r == 0 && i < session->nrundirs; i++) {
+        listing.rundir = *session->rundir[i];
+        if (listing.rundir.resumed)
+            r = pyusdt_rundir_each(listing.rundir.in.dir, list_joined, &listing);
     }
     if ((r == 0 || r == -E2BIG) && listing.failed.code != 0)
         return listing.failed.code;

@@ -25,11 +25,11 @@
 #include "session/target_scan.h"
 #include "shared/os.h"
 
-#define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
+#define BUSY_CHECKS 64           /* at a busy ring: a firing takes about as long as ten looks */
 #define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
-#define HELD_UP \
+#define MAX_STALL \
     10 /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
-#define TELL_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
+#define PUBLISH_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
 
 /* ---- one ring ---- */
 
@@ -37,7 +37,7 @@
 static void give_up(struct pyusdt_source *source)
 {
     source->share->corrupt++;
-    pyusdt_source_forget(source);
+    pyusdt_source_leave_heap(source);
     source->position = source->limit;
     source->size = 0;
     source->safe = UINT64_MAX;
@@ -55,7 +55,7 @@ static int copy_header(struct pyusdt_source *source)
             return -EBADMSG;
         memcpy(&source->next, source->data + at, sizeof source->next);
         if (source->next.probe != PYUSDT_RING_SKIP)
-            return pyusdt_event_header_ok(&source->next, available) ? 1 : -EBADMSG;
+            return pyusdt_event_is_header_valid(&source->next, available) ? 1 : -EBADMSG;
         if (source->next.size > available || source->next.size != source->size - at)
             return -EBADMSG;
         source->position += source->next.size;
@@ -64,45 +64,46 @@ static int copy_header(struct pyusdt_source *source)
 
 /* The probe or the place of an event, if not known: made since the tables were copied, if it is one. 1; 0: it can not be read now;
  * -EBADMSG. */
-static int learn(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
+static int read_unknown(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
 {
     uint32_t probe = PYUSDT_EVENT_PROBE(word);
-    int r = probe < target->table->table.nprobes ? 0 : pyusdt_target_grow(session, target);
+    int r =
+        probe < target->table->table.nprobes ? 0 : pyusdt_target_read_new_probes(session, target);
 
     if (r == 0)
         r = probe < target->table->table.nprobes
-                ? pyusdt_target_learn_places(session, target, PYUSDT_EVENT_PLACE(word))
+                ? pyusdt_target_read_places(session, target, PYUSDT_EVENT_PLACE(word))
                 : -ENOENT;
     return r == 0 ? 1 : r == -ENOMEM ? 0 : -EBADMSG;
 }
 
 /* The places of the functions in its stack; those that the process does not have stay unknown. */
-static void learn_frames(struct pyusdt_session *session, struct pyusdt_target *target,
-                         const struct pyusdt_event *event)
+static void read_frame_places(struct pyusdt_session *session, struct pyusdt_target *target,
+                              const struct pyusdt_event *event)
 {
-    uint32_t last = pyusdt_event_last_place(event);
+    uint32_t last = pyusdt_event_max_place(event);
 
     if (last <= PYUSDT_MAX_PLACES)
-        pyusdt_target_learn_places(session, target, last);
+        pyusdt_target_read_places(session, target, last);
 }
 
 /* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
-static int look(struct pyusdt_session *session, struct pyusdt_source *source)
+static int read_next_header(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     int r = copy_header(source);
 
     if (r != 1)
         return r;
-    if (source->next.probe >= source->target->table->table.nprobes && session->apart) {
-        source->share->left = true; /* it is looked at again when the session is */
+    if (source->next.probe >= source->target->table->table.nprobes && session->concurrent) {
+        source->share->deferred = true; /* it is looked at again when the session is */
         return 0;
     }
     r = source->next.probe < source->target->table->table.nprobes
             ? 1
-            : learn(session, source->target, source->next.probe);
+            : read_unknown(session, source->target, source->next.probe);
     if (r != 1)
         return r;
-    if (source->next.time > session->looked && source->next.time > pyusdt_now())
+    if (source->next.time > session->refreshed_at && source->next.time > pyusdt_now())
         return -EBADMSG; /* published before it happened */
     source->last = source->next.time;
     return 1;
@@ -110,11 +111,11 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 
 static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
 {
-    int r = look(session, source);
+    int r = read_next_header(session, source);
     source->waiting = r == 1 && pyusdt_share_push(source->share, source) == 0;
     if (r == 1 && !source->waiting) /* the next look tries it again */
-        pyusdt_session_failed(session, "process %u: its ring can not be read: %s",
-                              source->target->pid, strerror(ENOMEM));
+        pyusdt_session_warn_failure(session, "process %u: its ring can not be read: %s",
+                                    source->target->pid, strerror(ENOMEM));
     else if (r < 0)
         give_up(source);
 }
@@ -132,7 +133,7 @@ static void read_head(struct pyusdt_session *session, struct pyusdt_source *sour
     else
         source->limit = head;
     if (source->limit - source->position > source->size / 2)
-        session->crowded = true;
+        session->half_full = true;
 }
 
 /* A firing that goes on is waited for, for a moment. */
@@ -140,18 +141,18 @@ static bool stays_busy(const struct pyusdt_source *source)
 {
     bool busy = true;
 
-    for (int i = 0; i < BUSY_LOOKS && busy; i++)
+    for (int i = 0; i < BUSY_CHECKS && busy; i++)
         busy = atomic_load(&source->line->busy) != 0;
     return busy;
 }
 
-static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now,
-                   bool dead)
+static void refresh_ring(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now,
+                         bool dead)
 {
     bool busy = !dead && stays_busy(source);
 
     read_head(session, source);
-    if (pyusdt_source_given_up(source))
+    if (pyusdt_source_is_given_up(source))
         return;
     if (dead) {
         source->safe = UINT64_MAX; /* nothing will come */
@@ -167,26 +168,26 @@ static void sample(struct pyusdt_session *session, struct pyusdt_source *source,
             source->safe = now; /* not waited for any longer */
         else if (source->safe < source->last)
             source->safe = source->last;
-        if (now - source->safe > HELD_UP * session->orderlag && now > source->safe)
-            source->safe = now - HELD_UP * session->orderlag;
+        if (now - source->safe > MAX_STALL * session->orderlag && now > source->safe)
+            source->safe = now - MAX_STALL * session->orderlag;
     }
     if (!source->waiting)
         enqueue(session, source);
 }
 
-uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
-                            uint64_t *by_probe)
+uint64_t pyusdt_source_drop_events(struct pyusdt_session *session, struct pyusdt_source *source,
+                                   uint64_t *by_probe)
 {
     const uint32_t nprobes = source->target->table->table.nprobes;
     uint64_t n = 0;
 
-    if (pyusdt_source_given_up(source))
+    if (pyusdt_source_is_given_up(source))
         return 0;
-    pyusdt_source_forget(source);
+    pyusdt_source_leave_heap(source);
     if (source->target->life == PYUSDT_ALIVE)
         stays_busy(source);
     read_head(session, source);
-    for (; !pyusdt_source_given_up(source) && copy_header(source) == 1; n++) {
+    for (; !pyusdt_source_is_given_up(source) && copy_header(source) == 1; n++) {
         if (by_probe && PYUSDT_EVENT_PROBE(source->next.probe) < nprobes)
             by_probe[PYUSDT_EVENT_PROBE(source->next.probe)]++;
         source->position += source->next.size;
@@ -194,20 +195,20 @@ uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source
     return n;
 }
 
-static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target,
+static void refresh_target(struct pyusdt_session *session, struct pyusdt_target *target,
                            uint64_t now, bool check_life)
 {
     if (target->life == PYUSDT_ALIVE &&
         (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) &&
         pyusdt_target_is_dead(target))
         target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
-    pyusdt_target_update(session, target);
+    pyusdt_target_map_new(session, target);
     pyusdt_target_add_work(target);
     for (uint32_t k = 0; k < target->rings; k++) {
         struct pyusdt_source *source = target->source[k];
-        if (!source || pyusdt_source_given_up(source))
+        if (!source || pyusdt_source_is_given_up(source))
             continue;
-        sample(session, source, now, target->life == PYUSDT_DEAD);
+        refresh_ring(session, source, now, target->life == PYUSDT_DEAD);
         if (session->watermark > source->safe)
             session->watermark = source->safe;
     }
@@ -215,10 +216,10 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
 
 static bool is_ready(const struct pyusdt_target *target)
 {
-    return atomic_load(&target->slot->ready) == target->base->header.generation;
+    return atomic_load(&target->slot->ready) == target->rundir->header.generation;
 }
 
-static bool has_more(const struct pyusdt_session *session, const struct pyusdt_target *target)
+static bool has_unread(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
     if (session->counts && target->area && !target->counts_taken)
         return true;
@@ -226,7 +227,7 @@ static bool has_more(const struct pyusdt_session *session, const struct pyusdt_t
         return true; /* it could not be mapped for the moment */
     for (uint32_t k = 0; k < target->rings; k++) {
         const struct pyusdt_source *source = target->source[k];
-        if (source && !pyusdt_source_given_up(source) &&
+        if (source && !pyusdt_source_is_given_up(source) &&
             (source->limit != source->position ||
              (source->kept && source->done != source->position)))
             return true; /* to read, or to be shown before it goes */
@@ -241,7 +242,7 @@ static void finish_dead(struct pyusdt_session *session)
 
     for (uint32_t i = 0; i < session->nliving; i++) {
         struct pyusdt_target *target = session->targets[session->living[i]];
-        if (target->life == PYUSDT_DEAD && !has_more(session, target))
+        if (target->life == PYUSDT_DEAD && !has_unread(session, target))
             pyusdt_target_finish(session, target);
         else
             session->living[left++] = session->living[i];
@@ -259,16 +260,16 @@ void pyusdt_session_refresh(struct pyusdt_session *session)
         pyusdt_os_barrier();
     if (check_life) {
         session->next_life_check = now + LIFE_CHECK_NS;
-        pyusdt_bases_look(session, now);
+        pyusdt_session_scan_rundirs(session, now);
     }
-    pyusdt_keep_seen(session, now);
+    pyusdt_kept_write_seen(session, now);
     pyusdt_session_scan(session, false);
     session->watermark = now;
-    session->crowded = false;
+    session->half_full = false;
     for (uint32_t i = 0; i < session->nliving; i++)
-        look_at_target(session, session->targets[session->living[i]], now, check_life);
+        refresh_target(session, session->targets[session->living[i]], now, check_life);
     finish_dead(session);
-    session->looked = now;
+    session->refreshed_at = now;
 }
 
 /* Is there something that a later poll can deliver without anybody's firing a probe? */
@@ -281,8 +282,8 @@ static bool is_pending(const struct pyusdt_session *session)
         const struct pyusdt_target *target = session->targets[session->living[i]];
         for (uint32_t k = 0; k < target->rings; k++) {
             const struct pyusdt_source *source = target->source[k];
-            if (source && !pyusdt_source_given_up(source) && source->busy_since != 0 &&
-                session->looked - source->busy_since <= session->orderlag)
+            if (source && !pyusdt_source_is_given_up(source) && source->busy_since != 0 &&
+                session->refreshed_at - source->busy_since <= session->orderlag)
                 return true;
         }
     }
@@ -292,7 +293,7 @@ static bool is_pending(const struct pyusdt_session *session)
 /* ---- delivering ---- */
 
 /* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once.
- * 0, or PYUSDT_EVENT_LEFT, or -EBADMSG. */
+ * 0, or PYUSDT_EVENT_DEFERRED, or -EBADMSG. */
 static int decode(struct pyusdt_session *session, const struct pyusdt_source *source,
                   struct pyusdt_event *event)
 {
@@ -307,21 +308,21 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
     event->target = source->target->index;
     r = pyusdt_event_decode(header, at, bytes + sizeof *header, rest, event);
     if (r != 0 || event->nframes == 0 ||
-        pyusdt_event_last_place(event) <= source->target->known_places.n)
+        pyusdt_event_max_place(event) <= source->target->known_places.n)
         return r;
-    if (session->apart)
-        return PYUSDT_EVENT_LEFT;
-    learn_frames(session, source->target, event);
+    if (session->concurrent)
+        return PYUSDT_EVENT_DEFERRED;
+    read_frame_places(session, source->target, event);
     return 0;
 }
 
 /* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */
-static int step(struct pyusdt_session *session, struct pyusdt_source *source)
+static int advance(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     source->position += source->next.size;
-    if (source->position - source->told >= source->size / TELL_SHARE)
-        pyusdt_source_tell(source);
-    return look(session, source);
+    if (source->position - source->published >= source->size / PUBLISH_SHARE)
+        pyusdt_source_publish_tail(source);
+    return read_next_header(session, source);
 }
 
 /* The time of the oldest event of all rings but the first: so far that one is read without a look at the others. */
@@ -336,19 +337,20 @@ static uint64_t time_of_second(const struct pyusdt_share *share)
 }
 
 /* The first ring has been read: its next event (r is 1) gets its place in the heap, or the ring leaves it. */
-static void put_back(struct pyusdt_share *share, struct pyusdt_source *source, int r)
+static void reinsert(struct pyusdt_share *share, struct pyusdt_source *source, int r)
 {
     if (r == 1) {
         pyusdt_share_sift_down(share, 0);
         return;
     }
-    pyusdt_source_tell(source);
+    pyusdt_source_publish_tail(source);
     pyusdt_share_pop(share);
     if (r < 0)
         give_up(source);
 }
 
-static void count(struct pyusdt_share *share, const struct pyusdt_source *source, uint64_t time)
+static void count_delivered(struct pyusdt_share *share, const struct pyusdt_source *source,
+                            uint64_t time)
 {
     if (time < share->last)
         share->out_of_order++;
@@ -366,28 +368,28 @@ static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *sh
     uint64_t second = time_of_second(share), last = second < bound ? second : bound;
     struct pyusdt_event event;
     const uint64_t begun = source->position;
-    int n = 0, r = 1, said;
+    int n = 0, r = 1, result;
 
     while (r == 1 && !*stop && n < max_events && source->next.time <= last) {
-        said = decode(session, source, &event);
-        if (said == 0)
-            said = fn(arg, &event);
-        else if (said < 0) {
-            r = said;
+        result = decode(session, source, &event);
+        if (result == 0)
+            result = fn(arg, &event);
+        else if (result < 0) {
+            r = result;
             break;
         }
-        if (said == PYUSDT_EVENT_LEFT) {
-            share->left = true;
+        if (result == PYUSDT_EVENT_DEFERRED) {
+            share->deferred = true;
             break;
         }
-        *stop = said != 0;
-        count(share, source, event.time);
+        *stop = result != 0;
+        count_delivered(share, source, event.time);
         n++;
-        r = step(session, source);
+        r = advance(session, source);
     }
     source->work += PYUSDT_EVENT_WORK * (uint64_t)n + (source->position - begun);
-    *stop |= share->left; /* what comes behind it has its turn behind it */
-    put_back(share, source, r);
+    *stop |= share->deferred; /* what comes behind it has its turn behind it */
+    reinsert(share, source, r);
     return n;
 }
 
@@ -398,7 +400,7 @@ int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint6
     uint64_t bound = until_ns < session->watermark ? until_ns : session->watermark;
     int n = 0;
 
-    of->left = false;
+    of->deferred = false;
     while (!*stop && n < max_events && of->nheap > 0 && of->heap[0]->next.time <= bound)
         n += deliver_first(session, of, bound, max_events - n, fn, arg, stop);
     return n;
@@ -419,14 +421,14 @@ int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, in
         n += deliver(arg, session, until_ns, limit - n, &stop);
     }
     while (session->stopped && n == 0 && !stop && is_pending(session) &&
-           session->looked <= until_ns) {
+           session->refreshed_at <= until_ns) {
         nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
         pyusdt_session_refresh(session);
         n = deliver(arg, session, until_ns, limit, &stop);
     }
     for (uint32_t i = 0; i < session->nshares; i++)
         for (uint32_t k = 0; k < session->share[i].nheap; k++)
-            pyusdt_source_tell(session->share[i].heap[k]);
+            pyusdt_source_publish_tail(session->share[i].heap[k]);
     return n;
 }
 
@@ -451,9 +453,9 @@ int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int m
     return pyusdt_session_poll_by(session, until_ns, max_events, deliver_whole, &whole);
 }
 
-bool pyusdt_session_crowded(const struct pyusdt_session *session)
+bool pyusdt_session_is_half_full(const struct pyusdt_session *session)
 {
-    return session->crowded;
+    return session->half_full;
 }
 
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)
@@ -463,7 +465,7 @@ uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)
 
 /* ---- shares ---- */
 
-int pyusdt_session_divide(struct pyusdt_session *session, uint32_t shares)
+int pyusdt_session_make_shares(struct pyusdt_session *session, uint32_t shares)
 {
     struct pyusdt_share *share;
 
@@ -477,17 +479,17 @@ int pyusdt_session_divide(struct pyusdt_session *session, uint32_t shares)
     return 0;
 }
 
-void pyusdt_session_apart(struct pyusdt_session *session, bool apart)
+void pyusdt_session_set_concurrent(struct pyusdt_session *session, bool concurrent)
 {
-    session->apart = apart;
+    session->concurrent = concurrent;
 }
 
-bool pyusdt_session_left(const struct pyusdt_session *session, uint32_t share)
+bool pyusdt_session_has_deferred(const struct pyusdt_session *session, uint32_t share)
 {
-    return session->share[share].left;
+    return session->share[share].deferred;
 }
 
-uint64_t pyusdt_session_waiting(const struct pyusdt_session *session, uint32_t share)
+uint64_t pyusdt_session_unread_bytes(const struct pyusdt_session *session, uint32_t share)
 {
     const struct pyusdt_share *of = &session->share[share];
     uint64_t bytes = 0;

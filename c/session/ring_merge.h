@@ -36,28 +36,28 @@ int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint6
 void pyusdt_session_refresh(struct pyusdt_session *session);
 
 /* Passes over the events that were not delivered. How many there were; by_probe: and of which probes, unless it is NULL. */
-uint64_t pyusdt_source_drop(struct pyusdt_session *session, struct pyusdt_source *source,
-                            uint64_t *by_probe);
+uint64_t pyusdt_source_drop_events(struct pyusdt_session *session, struct pyusdt_source *source,
+                                   uint64_t *by_probe);
 
 /* Everything older than this has been delivered (but for what will be counted as out of order). */
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session);
 
 /* Whether a ring was more than half full at the last refresh: a caller that sleeps now may lose events. */
-bool pyusdt_session_crowded(const struct pyusdt_session *session);
+bool pyusdt_session_is_half_full(const struct pyusdt_session *session);
 
 /* --- several readers: consumer/parallel_consumers.h --- */
 
 /* Before start: the rings are in this many shares. The reader of a share sees its events in the order of their time; there is no order
  * between shares. 0 or -errno. pyusdt_session_poll() is for a session of one share. */
-int pyusdt_session_divide(struct pyusdt_session *session, uint32_t shares);
+int pyusdt_session_make_shares(struct pyusdt_session *session, uint32_t shares);
 
 /* From now on several threads deliver, each its own shares, and nothing else is done with the session, until this is taken back. An
- * event of a probe or a code location that the session does not know yet stays, as does one for which fn returns PYUSDT_EVENT_LEFT. */
-void pyusdt_session_apart(struct pyusdt_session *session, bool apart);
-bool pyusdt_session_left(const struct pyusdt_session *session,
-                         uint32_t share); /* an event stayed at the last delivery */
-uint64_t pyusdt_session_waiting(const struct pyusdt_session *session,
-                                uint32_t share); /* bytes that it has to read */
+ * event of a probe or a code location that the session does not know yet stays, as does one for which fn returns PYUSDT_EVENT_DEFERRED. */
+void pyusdt_session_set_concurrent(struct pyusdt_session *session, bool concurrent);
+bool pyusdt_session_has_deferred(const struct pyusdt_session *session,
+                                 uint32_t share); /* an event stayed at the last delivery */
+uint64_t pyusdt_session_unread_bytes(const struct pyusdt_session *session,
+                                     uint32_t share); /* bytes that it has to read */
 
 #pragma GCC visibility pop
 

@@ -4,20 +4,20 @@
 #include "session/ring_heap.h"
 #include "shared/test_hook.h"
 
-void pyusdt_source_tell(struct pyusdt_source *source)
+void pyusdt_source_publish_tail(struct pyusdt_source *source)
 {
-    if (source->told == source->position)
+    if (source->published == source->position)
         return;
-    source->told = source->position;
+    source->published = source->position;
     if (!source->kept)
-        atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
-    else if (source->told > source->shown)
+        atomic_store_explicit(&source->line->tail, source->published, memory_order_release);
+    else if (source->published > source->shown)
         /* never back: what came again may have been shown to its end */
-        atomic_store_explicit(&source->line->read, source->told, memory_order_release);
+        atomic_store_explicit(&source->line->read, source->published, memory_order_release);
     PYUSDT_HOOK(33);
 }
 
-void pyusdt_source_forget(struct pyusdt_source *source)
+void pyusdt_source_leave_heap(struct pyusdt_source *source)
 {
     struct pyusdt_share *share = source->share;
 
@@ -31,9 +31,9 @@ void pyusdt_source_forget(struct pyusdt_source *source)
     source->waiting = false;
 }
 
-void pyusdt_source_leave(struct pyusdt_source *source)
+void pyusdt_source_close(struct pyusdt_source *source)
 {
-    if (!pyusdt_source_given_up(source))
-        pyusdt_source_tell(source);
-    pyusdt_source_forget(source);
+    if (!pyusdt_source_is_given_up(source))
+        pyusdt_source_publish_tail(source);
+    pyusdt_source_leave_heap(source);
 }

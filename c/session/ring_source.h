@@ -7,15 +7,15 @@
 #pragma GCC visibility push(hidden)
 
 /* Publishes how far the ring is read, so that the target can use the room again. */
-void pyusdt_source_tell(struct pyusdt_source *source);
+void pyusdt_source_publish_tail(struct pyusdt_source *source);
 
 /* Takes the ring out of its share's heap. */
-void pyusdt_source_forget(struct pyusdt_source *source);
+void pyusdt_source_leave_heap(struct pyusdt_source *source);
 
 /* The same, after publishing how far it was read. */
-void pyusdt_source_leave(struct pyusdt_source *source);
+void pyusdt_source_close(struct pyusdt_source *source);
 
-static inline bool pyusdt_source_given_up(const struct pyusdt_source *source)
+static inline bool pyusdt_source_is_given_up(const struct pyusdt_source *source)
 {
     return !source->data || source->size == 0;
 }

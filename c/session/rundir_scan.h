@@ -4,19 +4,20 @@
 
 #include <stdint.h>
 
-struct pyusdt_base;
+struct pyusdt_session_dir;
 struct pyusdt_session;
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now);
+void pyusdt_session_scan_rundirs(struct pyusdt_session *session, uint64_t now);
 
 /*
  * A process that is not its directory's owner any more (setuid) publishes itself anew when it finds that it cannot use that:
  * in its new user's directory, which is made here (as that user) if need be, so that the session is there already.
  */
-void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base,
-                        uint32_t pid, uint32_t host);
+void pyusdt_session_follow_setuid(struct pyusdt_session *session,
+                                  const struct pyusdt_session_dir *rundir, uint32_t pid,
+                                  uint32_t host);
 
 #pragma GCC visibility pop
 

@@ -50,31 +50,32 @@ static void configure(struct pyusdt_session *session, const struct pyusdt_sessio
     session->processors = (uint32_t)(processors > 0 ? processors : 1);
 }
 
-int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config,
+int pyusdt_session_open(const char *path, const struct pyusdt_session_config *config,
                         struct pyusdt_session **out, struct pyusdt_error *error)
 {
     struct pyusdt_session *session = calloc(1, sizeof *session);
     pid_t home = config ? config->home : 0;
     struct pyusdt_process_file found;
-    struct pyusdt_base *base;
+    struct pyusdt_session_dir *rundir;
     int r;
 
     if (!session)
         return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
-    session->own = !rundir && !home;
+    session->own = !path && !home;
     configure(session, config);
-    if ((r = pyusdt_session_divide(session, 1)) != 0 || (r = pyusdt_session_enlist(session)) != 0)
+    if ((r = pyusdt_session_make_shares(session, 1)) != 0 ||
+        (r = pyusdt_session_register(session)) != 0)
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
-        r = pyusdt_keep_configure(session, config, error);
+        r = pyusdt_kept_configure(session, config, error);
     /* a kept session's next tracer may be one who can not */
     if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_has_barrier())
         session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
-        r = home ? pyusdt_process_find(home, &found, error)
-                 : pyusdt_enter_named(rundir, &found.in, error);
+        r = home ? pyusdt_find_process(home, &found, error)
+                 : pyusdt_rundir_open_named(path, &found.in, error);
     if (r == 0)
-        r = pyusdt_base_open(session, &found.in, &base, error);
+        r = pyusdt_session_dir_open(session, &found.in, &rundir, error);
     if (r < 0) {
         pyusdt_session_close(session);
         return r;
@@ -109,18 +110,18 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
     int r = 0;
 
     if (session->forked)
-        return pyusdt_session_is_forked(error);
+        return pyusdt_session_forked_error(error);
     if (session->started)
         return pyusdt_error_set(error, -EALREADY, "can not start the session: %s",
                                 strerror(EALREADY));
-    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
-        if (session->base[i]->fd >= 0)
-            r = pyusdt_base_start(session, session->base[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nrundirs; i++)
+        if (session->rundir[i]->fd >= 0)
+            r = pyusdt_session_dir_start(session, session->rundir[i], error);
     if (r != 0)
         return r;
     session->started = true;
-    session->looked = pyusdt_now();
-    pyusdt_bases_look(session, session->looked);
+    session->refreshed_at = pyusdt_now();
+    pyusdt_session_scan_rundirs(session, session->refreshed_at);
     pyusdt_session_scan(session, true);
     return 0;
 }
@@ -128,15 +129,15 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 /* ---- who may join ---- */
 
 /* Tells the base whom it invites now. */
-static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base,
-                     struct pyusdt_error *error)
+static int write_invitations(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                             struct pyusdt_error *error)
 {
-    int r = pyusdt_base_write(base);
+    int r = pyusdt_session_dir_write_header(rundir);
 
     if (r != 0)
         return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
     if (session->forked)
-        return pyusdt_session_is_forked(error);
+        return pyusdt_session_forked_error(error);
     if (session->started)
         pyusdt_session_scan(session, true);
     return 0;
@@ -147,31 +148,31 @@ int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_erro
     int r = 0;
 
     session->header.flags |= PYUSDT_SESSION_ALL;
-    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) {
-        session->base[i]->header.flags |= PYUSDT_SESSION_ALL;
-        if (session->base[i]->fd >= 0)
-            r = tell_base(session, session->base[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nrundirs; i++) {
+        session->rundir[i]->header.flags |= PYUSDT_SESSION_ALL;
+        if (session->rundir[i]->fd >= 0)
+            r = write_invitations(session, session->rundir[i], error);
     }
     return r;
 }
 
 /* base: where the process is; NULL: wherever it will be. */
-static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t inner,
-                  uint32_t host, struct pyusdt_error *error)
+static int invite_process(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                          uint32_t inner, uint32_t host, struct pyusdt_error *error)
 {
     int r = 0;
 
     if (session->npids == PYUSDT_PIDS_MAX)
         return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most",
                                 PYUSDT_PIDS_MAX);
-    session->pids[session->npids].base = base;
+    session->pids[session->npids].rundir = rundir;
     session->pids[session->npids].pid = inner;
     session->pids[session->npids++].host = host;
-    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
-        if (!base || base == session->base[i]) {
-            pyusdt_base_invite(session->base[i], inner);
-            if (session->base[i]->fd >= 0)
-                r = tell_base(session, session->base[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nrundirs; i++)
+        if (!rundir || rundir == session->rundir[i]) {
+            pyusdt_session_dir_invite(session->rundir[i], inner);
+            if (session->rundir[i]->fd >= 0)
+                r = write_invitations(session, session->rundir[i], error);
         }
     return r;
 }
@@ -179,21 +180,21 @@ static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint
 int pyusdt_session_expect_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
 {
     session->expecting = true;
-    return invite(session, NULL, (uint32_t)pid, 0, error);
+    return invite_process(session, NULL, (uint32_t)pid, 0, error);
 }
 
 int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    struct pyusdt_base *base;
-    int r = pyusdt_process_find(pid, &found, error);
+    struct pyusdt_session_dir *rundir;
+    int r = pyusdt_find_process(pid, &found, error);
 
     if (r == 0)
-        r = pyusdt_base_open(session, &found.in, &base, error);
+        r = pyusdt_session_dir_open(session, &found.in, &rundir, error);
     if (r == 0)
-        r = invite(session, base, found.inner, (uint32_t)pid, error);
+        r = invite_process(session, rundir, found.inner, (uint32_t)pid, error);
     if (r == 0)
-        pyusdt_base_follow(session, base, found.inner, (uint32_t)pid);
+        pyusdt_session_follow_setuid(session, rundir, found.inner, (uint32_t)pid);
     return r;
 }
 
@@ -209,7 +210,7 @@ int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
 }
 
 /* A name that tells no start could be anybody's; what is in another pid namespace has another number here. */
-int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid)
+int pyusdt_session_has_process(const struct pyusdt_session *session, uint32_t pid)
 {
     for (uint32_t i = 0; i < session->ntargets; i++) {
         const struct pyusdt_target *target = session->targets[i];
@@ -245,7 +246,7 @@ int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t targ
 {
     if (target >= session->ntargets || probe >= session->targets[target]->table->table.nprobes)
         return -ENOENT;
-    return (int64_t)pyusdt_target_drops(session->targets[target], probe);
+    return (int64_t)pyusdt_target_probe_drops(session->targets[target], probe);
 }
 
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats)
@@ -255,7 +256,7 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
                                            .failures = session->failures,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
-                                           .slot = session->base[0]->header.slot,
+                                           .slot = session->rundir[0]->header.slot,
                                            .others = session->others};
     for (uint32_t i = 0; i < session->nshares; i++) {
         stats->delivered += session->share[i].delivered;
@@ -265,9 +266,9 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
     }
     for (uint32_t i = 0; i < session->ntargets; i++) {
         struct pyusdt_target *target = session->targets[i];
-        stats->dropped += pyusdt_target_dropped(session, target);
+        stats->dropped += pyusdt_target_total_drops(session, target);
         stats->bytes +=
-            target->life == PYUSDT_FINISHED ? 0 : target->rings * target->base->header.bufsize;
+            target->life == PYUSDT_FINISHED ? 0 : target->rings * target->rundir->header.bufsize;
     }
 }
 
@@ -278,10 +279,10 @@ void pyusdt_session_stop(struct pyusdt_session *session)
     if (!session->started || session->stopped || session->forked)
         return;
     session->stopped = true;
-    for (uint32_t i = 0; i < session->nbases; i++) {
-        session->base[i]->header.state = PYUSDT_SESSION_MAKING;
-        if (session->base[i]->started)
-            pyusdt_base_write(session->base[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++) {
+        session->rundir[i]->header.state = PYUSDT_SESSION_MAKING;
+        if (session->rundir[i]->started)
+            pyusdt_session_dir_write_header(session->rundir[i]);
     }
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_detach(
@@ -292,16 +293,16 @@ void pyusdt_session_stop(struct pyusdt_session *session)
 
 void pyusdt_session_free(struct pyusdt_session *session)
 {
-    pyusdt_session_strike_off(session);
+    pyusdt_session_unregister(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
-    for (uint32_t i = 0; i < session->nbases; i++) {
-        close(session->base[i]->in.dir);
-        free(session->base[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++) {
+        close(session->rundir[i]->in.dir);
+        free(session->rundir[i]);
     }
-    pyusdt_troubles_free(session);
-    for (uint32_t i = 0; i < PYUSDT_STRANGERS_TOLD; i++)
-        free(session->strangers.text[i]);
+    pyusdt_warnings_free(session);
+    for (uint32_t i = 0; i < PYUSDT_UNTRUSTED_WARNINGS_KEPT; i++)
+        free(session->untrusted.text[i]);
     for (uint32_t i = 0; i < session->nhints; i++)
         free(session->hint[i].text);
     pyusdt_containers_free(session->containers);
@@ -325,8 +326,8 @@ void pyusdt_session_close(struct pyusdt_session *session)
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
-    for (uint32_t i = 0; i < session->nbases; i++)
-        pyusdt_base_close(session->base[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        pyusdt_session_dir_close(session->rundir[i]);
     pyusdt_session_free(session);
 }
 
@@ -337,14 +338,14 @@ void pyusdt_session_leave(struct pyusdt_session *session)
         return;
     }
     session->next_seen = 0;
-    pyusdt_keep_seen(session, pyusdt_now());
-    pyusdt_session_shown(session);
+    pyusdt_kept_write_seen(session, pyusdt_now());
+    pyusdt_session_mark_shown(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
-        pyusdt_target_leave(session->targets[i]);
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->fd >= 0) {
-            close(session->base[i]->fd); /* and with it the lock; the file stays */
-            session->base[i]->fd = -1;
+        pyusdt_target_unmap(session->targets[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (session->rundir[i]->fd >= 0) {
+            close(session->rundir[i]->fd); /* and with it the lock; the file stays */
+            session->rundir[i]->fd = -1;
         }
     pyusdt_session_free(session);
 }

@@ -29,7 +29,7 @@ struct pyusdt_session_stats {
     uint64_t delivered;
     uint64_t dropped;      /* events that did not fit, of all targets, the dead ones too */
     uint64_t out_of_order; /* delivered, but after a younger one */
-    uint64_t again;        /* delivered, and perhaps shown before: see pyusdt_session_shown() */
+    uint64_t again;   /* delivered, and perhaps shown before: see pyusdt_session_mark_shown() */
     uint64_t corrupt; /* rings given up because the protocol cannot have written their contents */
     uint64_t
         failures; /* processes, rings and directories that could not be read, each reason once: session_warnings.h */
@@ -55,7 +55,7 @@ int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want
  */
 int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error);
 
-/* A process that runs, in whatever run directory; errors as of pyusdt_process_find(). A forked child that has fired nothing yet joins
+/* A process that runs, in whatever run directory; errors as of pyusdt_find_process(). A forked child that has fired nothing yet joins
  * with its first probe. */
 int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid,
                               struct pyusdt_error *error);
@@ -81,7 +81,7 @@ int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t targ
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats);
 
 /* Whether the process that has this id now is one of the targets: ids are used again. */
-int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);
+int pyusdt_session_has_process(const struct pyusdt_session *session, uint32_t pid);
 
 /*
  * Switches the session's probes off. No process joins any more, and the session learns of those that it had not seen join.

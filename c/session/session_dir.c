@@ -22,26 +22,26 @@
 /* ---- the session file ---- */
 
 /* Resumes the kept session that is there, or takes a slot for one that begins. */
-static int take_slot(const struct pyusdt_session *session, struct pyusdt_base *base,
-                     struct pyusdt_error *error)
+static int resume_or_claim(const struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                           struct pyusdt_error *error)
 {
-    int r = pyusdt_keep_resume(session, base, error), written;
+    int r = pyusdt_kept_resume(session, rundir, error), written;
     char advice[PYUSDT_ADVICE_SIZE];
 
     if (r == 0)
-        r = pyusdt_base_claim(base, error);
-    written = r < 0 ? 0 : pyusdt_base_write(base);
+        r = pyusdt_session_dir_claim_slot(rundir, error);
+    written = r < 0 ? 0 : pyusdt_session_dir_write_header(rundir);
     if (written != 0)
         r = pyusdt_error_set(
-            error, written, "can not write the session file in %s: %s%s", base->in.path,
+            error, written, "can not write the session file in %s: %s%s", rundir->in.path,
             strerror(-written),
-            written == -ENOSPC ? pyusdt_space_advice(base->in.dir, advice, sizeof advice) : "");
-    if (r < 0 && base->fd >= 0) {
-        pyusdt_slot_release(base->in.dir, base->header.slot, base->fd);
-        base->fd = -1;
+            written == -ENOSPC ? pyusdt_space_advice(rundir->in.dir, advice, sizeof advice) : "");
+    if (r < 0 && rundir->fd >= 0) {
+        pyusdt_slot_release(rundir->in.dir, rundir->header.slot, rundir->fd);
+        rundir->fd = -1;
     }
     if (r >= 0)
-        pyusdt_sweep(base->in.dir, base->header.slot);
+        pyusdt_remove_stale_files(rundir->in.dir, rundir->header.slot);
     return r < 0 ? r : 0;
 }
 
@@ -57,117 +57,122 @@ static int make_generation(struct pyusdt_session_header *header)
     return 0;
 }
 
-bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid)
+bool pyusdt_session_is_user_stopped(const struct pyusdt_session *session, uint32_t uid)
 {
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->cut_off && session->base[i]->in.uid == uid)
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (session->rundir[i]->cut_off && session->rundir[i]->in.uid == uid)
             return true;
     return false;
 }
 
-static struct pyusdt_base *new_base(struct pyusdt_session *session, const struct pyusdt_entered *in)
+static struct pyusdt_session_dir *add_rundir(struct pyusdt_session *session,
+                                             const struct pyusdt_rundir_handle *in)
 {
-    struct pyusdt_base *base = session->nbases < PYUSDT_BASES_MAX ? calloc(1, sizeof *base) : NULL;
+    struct pyusdt_session_dir *rundir =
+        session->nrundirs < PYUSDT_RUNDIRS_MAX ? calloc(1, sizeof *rundir) : NULL;
     uint64_t generation;
 
-    if (!base || make_generation(&base->header) != 0) {
-        free(base);
+    if (!rundir || make_generation(&rundir->header) != 0) {
+        free(rundir);
         return NULL;
     }
-    generation = base->header.generation;
-    base->in = *in;
-    base->fd = -1;
-    base->header = session->header;
-    base->header.generation = generation;
+    generation = rundir->header.generation;
+    rundir->in = *in;
+    rundir->fd = -1;
+    rundir->header = session->header;
+    rundir->header.generation = generation;
     for (unsigned i = 0; i < session->npids; i++)
-        if (!session->pids[i].base)
-            pyusdt_base_invite(base, session->pids[i].pid);
-    base->cut_off = pyusdt_user_is_cut_off(session, in->uid);
-    session->base[session->nbases++] = base;
-    return base;
+        if (!session->pids[i].rundir)
+            pyusdt_session_dir_invite(rundir, session->pids[i].pid);
+    rundir->cut_off = pyusdt_session_is_user_stopped(session, in->uid);
+    session->rundir[session->nrundirs++] = rundir;
+    return rundir;
 }
 
 /* That of this directory, by whatever path. */
-static struct pyusdt_base *known_base(const struct pyusdt_session *session, int dir)
+static struct pyusdt_session_dir *find_rundir(const struct pyusdt_session *session, int dir)
 {
     struct stat ours, theirs;
 
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (fstat(session->base[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 &&
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (fstat(session->rundir[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 &&
             ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev)
-            return session->base[i];
+            return session->rundir[i];
     return NULL;
 }
 
-int pyusdt_base_settle(struct pyusdt_session *session, struct pyusdt_base *base,
-                       struct pyusdt_error *error)
+int pyusdt_session_dir_take_slot(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                                 struct pyusdt_error *error)
 {
     int r;
 
-    base->retry_at = pyusdt_now() + RETRY_NS;
-    pyusdt_forks_wait();
-    r = take_slot(session, base, error);
-    pyusdt_forks_go();
+    rundir->retry_at = pyusdt_now() + RETRY_NS;
+    pyusdt_forks_lock();
+    r = resume_or_claim(session, rundir, error);
+    pyusdt_forks_unlock();
     if (r == 0 && session->started && !session->stopped)
-        r = pyusdt_base_start(session, base, error);
+        r = pyusdt_session_dir_start(session, rundir, error);
     return r;
 }
 
-int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in,
-                     struct pyusdt_base **out, struct pyusdt_error *error)
+int pyusdt_session_dir_open(struct pyusdt_session *session, const struct pyusdt_rundir_handle *in,
+                            struct pyusdt_session_dir **out, struct pyusdt_error *error)
 {
-    struct pyusdt_base *base = session->forked ? NULL : known_base(session, in->dir);
+    struct pyusdt_session_dir *rundir = session->forked ? NULL : find_rundir(session, in->dir);
 
-    if (session->forked || base)
+    if (session->forked || rundir)
         close(in->dir);
-    else if (!(base = new_base(session, in))) {
+    else if (!(rundir = add_rundir(session, in))) {
         close(in->dir);
         return pyusdt_error_set(error, -ENOMEM, "no room for the run directory %s", in->path);
     }
     if (session->forked)
-        return pyusdt_session_is_forked(error);
-    *out = base;
-    return base->fd >= 0 || base->cut_off ? 0 : pyusdt_base_settle(session, base, error);
+        return pyusdt_session_forked_error(error);
+    *out = rundir;
+    return rundir->fd >= 0 || rundir->cut_off
+               ? 0
+               : pyusdt_session_dir_take_slot(session, rundir, error);
 }
 
-int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base,
-                      struct pyusdt_error *error)
+int pyusdt_session_dir_start(const struct pyusdt_session *session,
+                             struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
 {
     int r;
 
-    if (base->resumed && pyusdt_keep_check_wants(session, base, error) != 0)
+    if (rundir->resumed && pyusdt_kept_check_wants(session, rundir, error) != 0)
         return -EINVAL;
-    base->header.nwants = session->nwants;
-    base->header.seen = pyusdt_now();
-    r = pyusdt_base_write_wants(base, session->wants, session->nwants);
+    rundir->header.nwants = session->nwants;
+    rundir->header.seen = pyusdt_now();
+    r = pyusdt_session_dir_write_wants(rundir, session->wants, session->nwants);
     PYUSDT_HOOK(35);
-    base->header.state = PYUSDT_SESSION_STARTED;
+    rundir->header.state = PYUSDT_SESSION_STARTED;
     if (r == 0)
-        r = pyusdt_base_write(base);
+        r = pyusdt_session_dir_write_header(rundir);
     PYUSDT_HOOK(36);
     if (r != 0)
         return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
-    base->started = true;
+    rundir->started = true;
     return 0;
 }
 
-void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid)
+void pyusdt_session_dir_invite(struct pyusdt_session_dir *rundir, uint32_t pid)
 {
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
-        if (base->header.pids[i] == 0 || base->header.pids[i] == pid) {
-            base->header.pids[i] = pid;
+        if (rundir->header.pids[i] == 0 || rundir->header.pids[i] == pid) {
+            rundir->header.pids[i] = pid;
             return;
         }
 }
 
-void pyusdt_base_close(struct pyusdt_base *base)
+void pyusdt_session_dir_close(struct pyusdt_session_dir *rundir)
 {
-    if (base->started)
-        pyusdt_sweep(base->in.dir,
-                     base->header.slot); /* of targets whose death was not noticed any more */
-    if (base->fd >= 0 && base->resumed && !base->started)
-        close(base->fd); /* another's script, and not ours to end */
-    else if (base->fd >= 0)
-        pyusdt_slot_release(base->in.dir, base->header.slot, base->fd);
-    base->fd = -1;
+    if (rundir->started)
+        pyusdt_remove_stale_files(
+            rundir->in.dir,
+            rundir->header.slot); /* of targets whose death was not noticed any more */
+    if (rundir->fd >= 0 && rundir->resumed && !rundir->started)
+        close(rundir->fd); /* another's script, and not ours to end */
+    else if (rundir->fd >= 0)
+        pyusdt_slot_release(rundir->in.dir, rundir->header.slot, rundir->fd);
+    rundir->fd = -1;
 }

@@ -12,17 +12,17 @@
 #pragma GCC visibility push(hidden)
 
 /* The base of this directory, whose descriptor becomes the session's: one that the session has already, or a new one. */
-int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in,
-                     struct pyusdt_base **out, struct pyusdt_error *error);
+int pyusdt_session_dir_open(struct pyusdt_session *session, const struct pyusdt_rundir_handle *in,
+                            struct pyusdt_session_dir **out, struct pyusdt_error *error);
 /* Takes a slot there, and starts if the session has started. */
-int pyusdt_base_settle(struct pyusdt_session *session, struct pyusdt_base *base,
-                       struct pyusdt_error *error);
-int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base,
-                      struct pyusdt_error *error);
-void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid);
-void pyusdt_base_close(struct pyusdt_base *base);
+int pyusdt_session_dir_take_slot(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
+                                 struct pyusdt_error *error);
+int pyusdt_session_dir_start(const struct pyusdt_session *session,
+                             struct pyusdt_session_dir *rundir, struct pyusdt_error *error);
+void pyusdt_session_dir_invite(struct pyusdt_session_dir *rundir, uint32_t pid);
+void pyusdt_session_dir_close(struct pyusdt_session_dir *rundir);
 
-bool pyusdt_user_is_cut_off(const struct pyusdt_session *session, uint32_t uid);
+bool pyusdt_session_is_user_stopped(const struct pyusdt_session *session, uint32_t uid);
 
 #pragma GCC visibility pop
 

@@ -15,15 +15,15 @@ static int write_at(int fd, const void *bytes, size_t size, off_t at)
     return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
-int pyusdt_base_write(struct pyusdt_base *base)
+int pyusdt_session_dir_write_header(struct pyusdt_session_dir *rundir)
 {
-    return write_at(base->fd, &base->header, sizeof base->header, 0);
+    return write_at(rundir->fd, &rundir->header, sizeof rundir->header, 0);
 }
 
-int pyusdt_base_write_wants(struct pyusdt_base *base, const struct pyusdt_want *wants,
-                            uint32_t nwants)
+int pyusdt_session_dir_write_wants(struct pyusdt_session_dir *rundir,
+                                   const struct pyusdt_want *wants, uint32_t nwants)
 {
-    return nwants ? write_at(base->fd, wants, nwants * sizeof *wants, sizeof base->header) : 0;
+    return nwants ? write_at(rundir->fd, wants, nwants * sizeof *wants, sizeof rundir->header) : 0;
 }
 
 /* Not one whose session goes on without its tracer. */
@@ -40,14 +40,14 @@ static int claim_slot(int dir, uint32_t slot)
     return fd;
 }
 
-int pyusdt_base_claim(struct pyusdt_base *base, struct pyusdt_error *error)
+int pyusdt_session_dir_claim_slot(struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
 {
     char advice[PYUSDT_ADVICE_SIZE];
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = claim_slot(base->in.dir, slot);
-        base->header.slot = slot;
+        fd = claim_slot(rundir->in.dir, slot);
+        rundir->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
         return pyusdt_error_set(error, -EBUSY,
@@ -55,8 +55,8 @@ int pyusdt_base_claim(struct pyusdt_base *base, struct pyusdt_error *error)
                                 PYUSDT_MAX_SESSIONS);
     if (fd < 0)
         return pyusdt_error_set(
-            error, fd, "can not make a session file in %s: %s%s", base->in.path, strerror(-fd),
-            fd == -ENOSPC ? pyusdt_space_advice(base->in.dir, advice, sizeof advice) : "");
-    base->fd = fd;
+            error, fd, "can not make a session file in %s: %s%s", rundir->in.path, strerror(-fd),
+            fd == -ENOSPC ? pyusdt_space_advice(rundir->in.dir, advice, sizeof advice) : "");
+    rundir->fd = fd;
     return 0;
 }

@@ -7,10 +7,11 @@
 #pragma GCC visibility push(hidden)
 
 /* Claims a free slot of the base's directory: fd and the header's slot. */
-int pyusdt_base_claim(struct pyusdt_base *base, struct pyusdt_error *error);
-int pyusdt_base_write(struct pyusdt_base *base); /* the header; 0 or -errno */
-int pyusdt_base_write_wants(struct pyusdt_base *base, const struct pyusdt_want *wants,
-                            uint32_t nwants);
+int pyusdt_session_dir_claim_slot(struct pyusdt_session_dir *rundir, struct pyusdt_error *error);
+int pyusdt_session_dir_write_header(
+    struct pyusdt_session_dir *rundir); /* the header; 0 or -errno */
+int pyusdt_session_dir_write_wants(struct pyusdt_session_dir *rundir,
+                                   const struct pyusdt_want *wants, uint32_t nwants);
 
 #pragma GCC visibility pop
 

@@ -10,66 +10,66 @@
 static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
 static struct pyusdt_session *sessions; /* all that are open, under the lock */
 
-void pyusdt_forks_wait(void)
+void pyusdt_forks_lock(void)
 {
     pthread_mutex_lock(&forks);
 }
 
-void pyusdt_forks_go(void)
+void pyusdt_forks_unlock(void)
 {
     pthread_mutex_unlock(&forks);
 }
 
-static void forked(void)
+static void drop_sessions_of_parent(void)
 {
     for (struct pyusdt_session *session = sessions; session; session = session->next) {
         session->forked = true;
-        for (uint32_t i = 0; i < session->nbases; i++) {
-            struct pyusdt_base *base =
-                session->base[i]; /* NULL: another thread was just adding it */
-            if (base && base->fd >= 0) {
-                close(base->fd);
-                base->fd = -1;
+        for (uint32_t i = 0; i < session->nrundirs; i++) {
+            struct pyusdt_session_dir *rundir =
+                session->rundir[i]; /* NULL: another thread was just adding it */
+            if (rundir && rundir->fd >= 0) {
+                close(rundir->fd);
+                rundir->fd = -1;
             }
         }
     }
     pthread_mutex_unlock(&forks);
 }
 
-int pyusdt_session_is_forked(struct pyusdt_error *error)
+int pyusdt_session_forked_error(struct pyusdt_error *error)
 {
     return pyusdt_error_set(error, -ECHILD, "the session is of the process that forked this one");
 }
 
-static int watched; /* 0 or -errno */
+static int watch_error; /* 0 or -errno */
 
 static void watch_forks(void)
 {
-    watched = -pthread_atfork(pyusdt_forks_wait, pyusdt_forks_go, forked);
+    watch_error = -pthread_atfork(pyusdt_forks_lock, pyusdt_forks_unlock, drop_sessions_of_parent);
 }
 
-int pyusdt_session_enlist(struct pyusdt_session *session)
+int pyusdt_session_register(struct pyusdt_session *session)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, watch_forks);
-    if (watched != 0)
-        return watched;
-    pyusdt_forks_wait();
+    if (watch_error != 0)
+        return watch_error;
+    pyusdt_forks_lock();
     session->next = sessions;
     sessions = session;
-    pyusdt_forks_go();
+    pyusdt_forks_unlock();
     return 0;
 }
 
-void pyusdt_session_strike_off(const struct pyusdt_session *session)
+void pyusdt_session_unregister(const struct pyusdt_session *session)
 {
     struct pyusdt_session **at;
 
-    pyusdt_forks_wait();
+    pyusdt_forks_lock();
     for (at = &sessions; *at && *at != session; at = &(*at)->next)
         ;
     if (*at)
         *at = session->next;
-    pyusdt_forks_go();
+    pyusdt_forks_unlock();
 }

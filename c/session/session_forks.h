@@ -12,16 +12,16 @@ struct pyusdt_session;
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_forks_wait(
-    void); /* no thread forks until pyusdt_forks_go(): held while a lock belongs to no session yet */
-void pyusdt_forks_go(void);
+void pyusdt_forks_lock(
+    void); /* no thread forks until pyusdt_forks_unlock(): held while a lock belongs to no session yet */
+void pyusdt_forks_unlock(void);
 
 /* From here on a forked child knows that it has the session from its parent. 0 or -errno. */
-int pyusdt_session_enlist(struct pyusdt_session *session);
-void pyusdt_session_strike_off(const struct pyusdt_session *session);
+int pyusdt_session_register(struct pyusdt_session *session);
+void pyusdt_session_unregister(const struct pyusdt_session *session);
 
 /* -ECHILD, with its message. */
-int pyusdt_session_is_forked(struct pyusdt_error *error);
+int pyusdt_session_forked_error(struct pyusdt_error *error);
 
 #pragma GCC visibility pop
 

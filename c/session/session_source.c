@@ -35,8 +35,8 @@ static uint32_t targets(const void *of)
 
 static void counts(void *of, pyusdt_event_fn *fn, void *arg)
 {
-    pyusdt_session_counts(of, fn, arg);
+    pyusdt_session_deliver_counts(of, fn, arg);
 }
 
-const struct pyusdt_feed_kind pyusdt_session_feed = {poll,    target_info, probe_info, place_info,
-                                                     targets, counts,      NULL};
+const struct pyusdt_event_source_ops pyusdt_session_source_ops = {
+    poll, target_info, probe_info, place_info, targets, counts, NULL};

@@ -6,7 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-extern const struct pyusdt_feed_kind pyusdt_session_feed; /* over a struct pyusdt_session */
+extern const struct pyusdt_event_source_ops
+    pyusdt_session_source_ops; /* over a struct pyusdt_session */
 
 #pragma GCC visibility pop
 

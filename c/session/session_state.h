@@ -18,12 +18,12 @@
 #include "discovery/rundir_open.h"
 #include "events/place_table.h"
 
-#define PYUSDT_STRANGERS_TOLD 3      /* messages about strangers that are kept, */
-#define PYUSDT_STRANGERS_COUNTED 256 /* and that are counted */
-#define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
+#define PYUSDT_UNTRUSTED_WARNINGS_KEPT 3      /* messages about strangers that are kept, */
+#define PYUSDT_UNTRUSTED_WARNINGS_COUNTED 256 /* and that are counted */
+#define PYUSDT_WARNINGS_MAX 16                /* messages for the user that a session keeps */
 #define PYUSDT_KNOWN_CHAINS 4096
 #define PYUSDT_EVENT_WORK 256 /* of one event, besides its bytes */
-#define PYUSDT_STRANGERS_MAX \
+#define PYUSDT_UNTRUSTED_TARGETS_MAX \
     1024 /* living processes in the directory of another user, which may be hostile */
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
@@ -47,7 +47,7 @@ struct pyusdt_source {
     uint64_t mapped;
     uint64_t position; /* bytes consumed */
     uint64_t
-        told; /* the position as it was last written to the shared tail (of a kept session: to `read`) */
+        published; /* the position as it was last written to the shared tail (of a kept session: to `read`) */
     uint64_t done;  /* of a kept session: the position as it was last written to the shared tail */
     uint64_t shown; /* below it, events that a former tracer may have shown */
     bool kept;
@@ -65,7 +65,7 @@ struct pyusdt_source {
 struct pyusdt_share {
     struct pyusdt_source **heap; /* the sources with a waiting event, the oldest event first */
     uint32_t nheap, room;
-    bool left;     /* an event waits for a reader that is not apart */
+    bool deferred; /* an event waits for a reader that is not apart */
     uint64_t last; /* time of the youngest event delivered */
     uint64_t delivered, out_of_order, corrupt;
     uint64_t again; /* events that a kept session's former tracer may have shown */
@@ -77,7 +77,7 @@ enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSD
 
 struct pyusdt_target {
     uint32_t index;
-    struct pyusdt_base *base; /* where its files are */
+    struct pyusdt_session_dir *rundir; /* where its files are */
     enum pyusdt_life life;
     struct pyusdt_identity who;       /* in its own pid namespace */
     struct pyusdt_target *next_known; /* of its chain */
@@ -101,22 +101,22 @@ struct pyusdt_target {
     size_t area_size;
     bool area_refused;
     bool rings_refused; /* one that is not mapped yet is tried again at the next look */
-    bool failed_told;
+    bool buffers_warned;
     uint32_t wanted;
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
     uint64_t exited_at;
-    uint64_t dropped;  /* events that it has lost, by those of its counts that can be true */
-    bool lies;         /* its counts of lost events can not be true */
-    uint64_t *drops;   /* by probe, when the target is finished; NULL: none */
-    uint64_t counted;  /* firings that it has counted by itself, those that were taken */
-    bool miscounts;    /* that can not be true */
-    bool counts_taken; /* since it is dead */
+    uint64_t dropped;    /* events that it has lost, by those of its counts that can be true */
+    bool drops_invalid;  /* its counts of lost events can not be true */
+    uint64_t *drops;     /* by probe, when the target is finished; NULL: none */
+    uint64_t counted;    /* firings that it has counted by itself, those that were taken */
+    bool counts_invalid; /* that can not be true */
+    bool counts_taken;   /* since it is dead */
 };
 
 /* A run directory in which a session has a slot: session_dir.c. */
-struct pyusdt_base {
-    struct pyusdt_entered in;
+struct pyusdt_session_dir {
+    struct pyusdt_rundir_handle in;
     uint32_t
         met; /* number of the last look at containers that found a process in its mount namespace */
     uint32_t
@@ -140,8 +140,9 @@ struct pyusdt_base {
 #define PYUSDT_ORPHANED_MAX 64
 
 struct pyusdt_session {
-    struct pyusdt_base *base[PYUSDT_BASES_MAX]; /* the first is the one that it was opened with */
-    uint32_t nbases;
+    struct pyusdt_session_dir
+        *rundir[PYUSDT_RUNDIRS_MAX]; /* the first is the one that it was opened with */
+    uint32_t nrundirs;
     struct pyusdt_session_header header; /* the values that the headers of all bases share */
     struct pyusdt_want *wants;
     uint64_t orderlag;
@@ -158,24 +159,24 @@ struct pyusdt_session {
     struct pyusdt_containers *containers; /* the containers found so far: container_scan.c */
     bool expecting; /* waits for a process that is to start, whatever user it will be */
     struct {
-        const struct pyusdt_base *base; /* NULL: any */
-        uint32_t pid;                   /* in the target's namespace */
-        uint32_t host;                  /* in the tracer's; 0: the same */
+        const struct pyusdt_session_dir *rundir; /* NULL: any */
+        uint32_t pid;                            /* in the target's namespace */
+        uint32_t host;                           /* in the tracer's; 0: the same */
     } pids[PYUSDT_PIDS_MAX];
     unsigned npids;
     int64_t
         parents_mtime[PYUSDT_PARENTS];  /* of the directories in which users' run directories are */
-    char *trouble[PYUSDT_TROUBLES_MAX]; /* messages for the user */
-    uint32_t ntroubles;
+    char *warning[PYUSDT_WARNINGS_MAX]; /* messages for the user */
+    uint32_t nwarnings;
     struct {
-        char *text[PYUSDT_STRANGERS_TOLD];
-        uint64_t hash[PYUSDT_STRANGERS_COUNTED]; /* of each text that was counted */
+        char *text[PYUSDT_UNTRUSTED_WARNINGS_KEPT];
+        uint64_t hash[PYUSDT_UNTRUSTED_WARNINGS_COUNTED]; /* of each text that was counted */
         uint32_t n;
-    } strangers; /* messages about other users' processes and those of containers, which may be as many as these users like */
+    } untrusted; /* messages about other users' processes and those of containers, which may be as many as these users like */
     struct {
         char *text;
         enum pyusdt_remark kind;
-    } hint[PYUSDT_TROUBLES_MAX]; /* what else processes say of their probes: target_remarks.c */
+    } hint[PYUSDT_WARNINGS_MAX]; /* what else processes say of their probes: target_remarks.c */
     uint32_t nhints;
     uint32_t others; /* of these: about processes that have another build of pyusdt */
     bool full;       /* there were more of them than fit */
@@ -195,11 +196,11 @@ struct pyusdt_session {
 
     struct pyusdt_share *share;
     uint32_t nshares; /* 1, unless it is divided */
-    bool apart;       /* several threads read shares now: what they have in common stays as it is */
+    bool concurrent;  /* several threads read shares now: what they have in common stays as it is */
     uint64_t
-        looked; /* when the rings were last looked at: an event that was not there then is younger */
+        refreshed_at; /* when the rings were last looked at: an event that was not there then is younger */
     uint64_t watermark;
-    bool crowded;     /* one of them was more than half full then */
+    bool half_full;   /* one of them was more than half full then */
     uint64_t corrupt; /* rings that could not be mapped */
     uint64_t counted; /* firings that targets have counted by themselves, as they were handed on */
 };

@@ -13,50 +13,50 @@ static char no_memory[] =
     "a message about processes that are not traced is lost: there was no memory for it";
 
 /* Once each; who makes more of it than fits is not worth more words. Whether it is new. */
-__attribute__((format(printf, 2, 0))) static bool add_trouble(struct pyusdt_session *session,
+__attribute__((format(printf, 2, 0))) static bool add_warning(struct pyusdt_session *session,
                                                               const char *format, va_list values)
 {
     char text[2 * PYUSDT_PATH_SIZE], *kept;
     bool more = session->full;
 
     vsnprintf(text, sizeof text, format, values);
-    for (uint32_t i = 0; i < session->ntroubles; i++)
-        if (strcmp(session->trouble[i], text) == 0)
+    for (uint32_t i = 0; i < session->nwarnings; i++)
+        if (strcmp(session->warning[i], text) == 0)
             return false;
-    session->full = session->ntroubles == PYUSDT_TROUBLES_MAX;
+    session->full = session->nwarnings == PYUSDT_WARNINGS_MAX;
     if (session->full)
         return !more;
     kept = strdup(text);
-    session->trouble[session->ntroubles++] = kept ? kept : no_memory;
+    session->warning[session->nwarnings++] = kept ? kept : no_memory;
     return true;
 }
 
-void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn(struct pyusdt_session *session, const char *format, ...)
 {
     va_list values;
 
     va_start(values, format);
-    add_trouble(session, format, values);
+    add_warning(session, format, values);
     va_end(values);
 }
 
-void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn_failure(struct pyusdt_session *session, const char *format, ...)
 {
     va_list values;
 
     va_start(values, format);
-    session->failures += add_trouble(session, format, values);
+    session->failures += add_warning(session, format, values);
     va_end(values);
 }
 
-void pyusdt_troubles_free(struct pyusdt_session *session)
+void pyusdt_warnings_free(struct pyusdt_session *session)
 {
-    for (uint32_t i = 0; i < session->ntroubles; i++)
-        if (session->trouble[i] != no_memory)
-            free(session->trouble[i]);
+    for (uint32_t i = 0; i < session->nwarnings; i++)
+        if (session->warning[i] != no_memory)
+            free(session->warning[i]);
 }
 
-static uint64_t hash_of(const char *text)
+static uint64_t hash_text(const char *text)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
 
@@ -65,37 +65,38 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn_untrusted(struct pyusdt_session *session, const char *format, ...)
 {
     char text[2 * PYUSDT_PATH_SIZE];
     va_list values;
     uint64_t hash;
-    uint32_t n = session->strangers.n;
+    uint32_t n = session->untrusted.n;
 
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    hash = hash_of(text);
+    hash = hash_text(text);
     for (uint32_t i = 0; i < n; i++)
-        if (session->strangers.hash[i] == hash)
+        if (session->untrusted.hash[i] == hash)
             return;
-    if (n == PYUSDT_STRANGERS_COUNTED ||
-        (n < PYUSDT_STRANGERS_TOLD && !(session->strangers.text[n] = strdup(text))))
+    if (n == PYUSDT_UNTRUSTED_WARNINGS_COUNTED ||
+        (n < PYUSDT_UNTRUSTED_WARNINGS_KEPT && !(session->untrusted.text[n] = strdup(text))))
         return;
-    session->strangers.hash[session->strangers.n++] = hash;
+    session->untrusted.hash[session->untrusted.n++] = hash;
 }
 
-const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n,
-                                         uint32_t *count)
+const char *pyusdt_session_untrusted_warning(const struct pyusdt_session *session, uint32_t n,
+                                             uint32_t *count)
 {
-    *count = session->strangers.n;
-    return n < session->strangers.n && n < PYUSDT_STRANGERS_TOLD ? session->strangers.text[n]
-                                                                 : NULL;
+    *count = session->untrusted.n;
+    return n < session->untrusted.n && n < PYUSDT_UNTRUSTED_WARNINGS_KEPT
+               ? session->untrusted.text[n]
+               : NULL;
 }
 
-const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n)
+const char *pyusdt_session_warning(const struct pyusdt_session *session, uint32_t n)
 {
-    return n < session->ntroubles ? session->trouble[n] : NULL;
+    return n < session->nwarnings ? session->warning[n] : NULL;
 }
 
 const char *pyusdt_space_advice(int dir, char *text, size_t size)

@@ -17,22 +17,22 @@ struct pyusdt_session;
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn(struct pyusdt_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same of another user's process, or one of a container. */
-void pyusdt_session_stranger(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn_untrusted(struct pyusdt_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A process, ring or directory cannot be read for the moment: the warning also counts as a failure. */
-void pyusdt_session_failed(struct pyusdt_session *session, const char *format, ...)
+void pyusdt_session_warn_failure(struct pyusdt_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void pyusdt_troubles_free(struct pyusdt_session *session);
+void pyusdt_warnings_free(struct pyusdt_session *session);
 
 /* The n-th warning; NULL: there are no more. */
-const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
+const char *pyusdt_session_warning(const struct pyusdt_session *session, uint32_t n);
 
 /* The n-th warning of other users' processes and of those of containers, of which the first few are kept; *count: how many there are. */
-const char *pyusdt_session_stranger_told(const struct pyusdt_session *session, uint32_t n,
-                                         uint32_t *count);
+const char *pyusdt_session_untrusted_warning(const struct pyusdt_session *session, uint32_t n,
+                                             uint32_t *count);
 
 /* What the user can do if the file system of the directory is full: an end for a warning, in `text`, which it returns. */
 const char *pyusdt_space_advice(int dir, char *text, size_t size);

@@ -15,7 +15,7 @@
 #include "shared/session_slot.h"
 
 /* Whoever still maps the file keeps its pages; a hole gives them back at once, and reads as zeros, unlike truncation. */
-void pyusdt_file_discard(int dir, const char *text, bool mapped)
+void pyusdt_discard_file(int dir, const char *text, bool mapped)
 {
     uint64_t size;
     int fd = mapped ? pyusdt_file_open(dir, text, O_RDWR, &size) : -1;
@@ -27,10 +27,10 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
     }
 }
 
-static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
+static bool is_valid(const struct pyusdt_ctl_header *header, uint64_t size)
 {
     return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
-           pyusdt_ctl_fits(header, size);
+           pyusdt_control_header_fits(header, size);
 }
 
 struct sweep {
@@ -40,8 +40,8 @@ struct sweep {
 };
 
 /* true: a living session wants something of the process. Area and rings go by their own names. */
-static bool look_at_slots(const struct sweep *sweep, struct pyusdt_ctl_header *ctl,
-                          const struct pyusdt_ctl_header *header, bool alive)
+static bool clear_dead_slots(const struct sweep *sweep, struct pyusdt_ctl_header *ctl,
+                             const struct pyusdt_ctl_header *header, bool alive)
 {
     struct pyusdt_enable_bits bits = {.slot = (void *)((char *)ctl + header->slots),
                                       .words = (void *)((char *)ctl + header->words),
@@ -76,8 +76,8 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
         memcpy(&header, ctl, sizeof header);
         if (header.magic == PYUSDT_CTL_MAGIC && header.pidns != pyusdt_os_pidns())
             keep = alive = true; /* its pid says nothing here */
-        if (is_sane(&header, size))
-            keep |= look_at_slots(sweep, ctl, &header, alive);
+        if (is_valid(&header, size))
+            keep |= clear_dead_slots(sweep, ctl, &header, alive);
         else if (header.magic == PYUSDT_CTL_MAGIC && header.version != PYUSDT_LAYOUT_VERSION)
             keep |= sweep->others; /* a kept session may want its table */
         pyusdt_guard_unmap(ctl, size);
@@ -105,11 +105,11 @@ static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name
         sweep_session(sweep, name->slot);
     else if ((name->kind == PYUSDT_FILE_AREA || name->kind == PYUSDT_FILE_RING) &&
              !pyusdt_session_is_alive(sweep->dir, name->slot, name->generation))
-        pyusdt_file_discard(sweep->dir, text, name->kind == PYUSDT_FILE_RING);
+        pyusdt_discard_file(sweep->dir, text, name->kind == PYUSDT_FILE_RING);
     return 0;
 }
 
-static int look_for_others(void *arg, const char *text, const struct pyusdt_name *name)
+static int find_other_layouts(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct sweep *sweep = arg;
 
@@ -119,10 +119,10 @@ static int look_for_others(void *arg, const char *text, const struct pyusdt_name
            (sweep->others = pyusdt_session_is_alive(sweep->dir, name->slot, 0));
 }
 
-void pyusdt_sweep(int dir, uint32_t ours)
+void pyusdt_remove_stale_files(int dir, uint32_t ours)
 {
     struct sweep sweep = {dir, ours, false};
 
-    pyusdt_rundir_each(dir, look_for_others, &sweep);
+    pyusdt_rundir_each(dir, find_other_layouts, &sweep);
     pyusdt_rundir_each(dir, sweep_one, &sweep);
 }

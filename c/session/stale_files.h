@@ -7,8 +7,9 @@
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_sweep(int dir, uint32_t ours); /* removes it; `ours`: the slot that the caller holds */
-void pyusdt_file_discard(
+void pyusdt_remove_stale_files(
+    int dir, uint32_t ours); /* removes it; `ours`: the slot that the caller holds */
+void pyusdt_discard_file(
     int dir, const char *text,
     bool mapped); /* unlinks a file; mapped: frees its memory even if others map it */
 

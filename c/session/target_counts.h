@@ -18,7 +18,7 @@ struct pyusdt_session;
  * location one event, whose arg[0] is how many firings it stands for. A caller that wants that calls it now and then, and after the last
  * poll: a process that is dead is finished only then.
  */
-void pyusdt_session_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, void *arg);
+void pyusdt_session_deliver_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, void *arg);
 
 #pragma GCC visibility pop
 

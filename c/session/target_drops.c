@@ -14,7 +14,7 @@
 #define REASON_SIZE (PYUSDT_ADVICE_SIZE + 128)
 
 /* Why a process has not all of its buffers, and what can be done. */
-static void explain(int error, int dir, char *text, size_t size)
+static void explain_buffer_error(int error, int dir, char *text, size_t size)
 {
     char advice[PYUSDT_ADVICE_SIZE];
 
@@ -49,37 +49,37 @@ static void explain(int error, int dir, char *text, size_t size)
     }
 }
 
-uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
+uint64_t pyusdt_target_probe_drops(const struct pyusdt_target *target, uint32_t probe)
 {
-    if (target->lies)
+    if (target->drops_invalid)
         return 0;
     if (target->area)
         return atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
     return target->drops ? target->drops[probe] : 0;
 }
 
-uint64_t pyusdt_target_most(const struct pyusdt_session *session,
-                            const struct pyusdt_target *target)
+uint64_t pyusdt_target_max_events(const struct pyusdt_session *session,
+                                  const struct pyusdt_target *target)
 {
-    uint64_t ns = pyusdt_now() - (target->base->resumed ? 0 : session->begun);
+    uint64_t ns = pyusdt_now() - (target->rundir->resumed ? 0 : session->begun);
 
     return ns < TOO_MANY_MAX / session->processors ? (ns + 1) * session->processors : TOO_MANY_MAX;
 }
 
 /* What its shared memory says; where one of the counts is absurd, that. */
-static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
+static uint64_t reported_drops(const struct pyusdt_target *target, uint64_t most)
 {
     uint64_t failed = atomic_load(&target->slot->failed), sum = 0, largest = 0;
     uint32_t n = target->area || target->drops ? target->table->table.nprobes : 0;
 
     for (uint32_t probe = 0; probe < n; probe++) {
-        uint64_t drops = pyusdt_target_drops(target, probe);
+        uint64_t drops = pyusdt_target_probe_drops(target, probe);
         largest = drops > largest ? drops : largest;
         sum += drops;
     }
     if (largest > most)
         return largest; /* the sum may have gone over */
-    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->base->header.generation))
+    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->rundir->header.generation))
         sum += PYUSDT_FAILED_COUNT(failed);
     return sum;
 }
@@ -89,55 +89,56 @@ static void warn_of_child(struct pyusdt_session *session, const struct pyusdt_ta
     int error = atomic_load(&target->slot->child_error);
 
     if (error < 0 && error >= -ERRNO_MAX)
-        pyusdt_session_trouble(
+        pyusdt_session_warn(
             session,
             "what a process that %u has forked fires is lost: it can not make its control file: %s",
             target->pid, strerror(-error));
 }
 
-uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target)
+uint64_t pyusdt_target_total_drops(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    uint64_t most, told;
+    uint64_t most, reported;
 
-    if (!target->ctl || target->lies)
+    if (!target->ctl || target->drops_invalid)
         return target->dropped;
-    most = pyusdt_target_most(session, target);
-    told = told_count(target, most);
-    if (told > target->dropped && told <= most && atomic_load(&target->slot->child_error) != 0)
+    most = pyusdt_target_max_events(session, target);
+    reported = reported_drops(target, most);
+    if (reported > target->dropped && reported <= most &&
+        atomic_load(&target->slot->child_error) != 0)
         warn_of_child(session, target);
-    if (told <= most && told >= target->dropped)
-        return target->dropped = told;
-    target->lies = true;
-    pyusdt_session_trouble(
+    if (reported <= most && reported >= target->dropped)
+        return target->dropped = reported;
+    target->drops_invalid = true;
+    pyusdt_session_warn(
         session,
         "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
-        target->pid, (unsigned long long)told);
+        target->pid, (unsigned long long)reported);
     return target->dropped;
 }
 
-void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_warn_no_buffers(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     bool none = !target->area;
     int error = none ? atomic_load(&target->slot->error) : atomic_load(&target->area->error);
     char reason[REASON_SIZE];
 
-    if (target->failed_told || error >= 0 || error < -ERRNO_MAX ||
+    if (target->buffers_warned || error >= 0 || error < -ERRNO_MAX ||
         (none && atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED) ||
-        pyusdt_target_dropped(session, target) == 0)
+        pyusdt_target_total_drops(session, target) == 0)
         return;
-    target->failed_told = true;
-    explain(error, target->base->in.dir, reason, sizeof reason);
-    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s", target->pid,
-                           none ? "its buffers" : "larger buffers", target->base->in.path, reason);
+    target->buffers_warned = true;
+    explain_buffer_error(error, target->rundir->in.dir, reason, sizeof reason);
+    pyusdt_session_warn(session, "process %u can not make %s in %s: %s", target->pid,
+                        none ? "its buffers" : "larger buffers", target->rundir->in.path, reason);
 }
 
-void pyusdt_target_keep_drops(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_copy_drops(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint32_t nprobes = target->table->table.nprobes;
 
-    if (pyusdt_target_dropped(session, target) == 0)
+    if (pyusdt_target_total_drops(session, target) == 0)
         return;
     target->drops = calloc(nprobes, sizeof *target->drops);
     for (uint32_t probe = 0; target->drops && probe < nprobes; probe++)
-        target->drops[probe] = pyusdt_target_drops(target, probe);
+        target->drops[probe] = pyusdt_target_probe_drops(target, probe);
 }

@@ -11,17 +11,17 @@
 
 #pragma GCC visibility push(hidden)
 
-uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
-uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
-void pyusdt_target_keep_drops(struct pyusdt_session *session,
+uint64_t pyusdt_target_probe_drops(const struct pyusdt_target *target, uint32_t probe);
+uint64_t pyusdt_target_total_drops(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_copy_drops(struct pyusdt_session *session,
                               struct pyusdt_target *target); /* before its files are unmapped */
 
 /* The most events that it can have fired: since the session began, one in a nanosecond on each processor. */
-uint64_t pyusdt_target_most(const struct pyusdt_session *session,
-                            const struct pyusdt_target *target);
+uint64_t pyusdt_target_max_events(const struct pyusdt_session *session,
+                                  const struct pyusdt_target *target);
 
 /* Warns once of a process that cannot make the buffers which the session wants: some of its events are dropped. */
-void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_warn_no_buffers(struct pyusdt_session *session, struct pyusdt_target *target);
 
 #pragma GCC visibility pop
 

@@ -26,7 +26,7 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 }
 
 /* All the words that the process has by now, be they known here or not. */
-static struct pyusdt_enable_bits bits_of(const struct pyusdt_target *target)
+static struct pyusdt_enable_bits enabled_words(const struct pyusdt_target *target)
 {
     uint32_t nprobes = atomic_load(&target->ctl->nprobes);
 
@@ -35,12 +35,12 @@ static struct pyusdt_enable_bits bits_of(const struct pyusdt_target *target)
     if (nprobes > target->room)
         nprobes = target->room;
     return (struct pyusdt_enable_bits){target->slot, target->words, nprobes,
-                                       target->base->header.slot};
+                                       target->rundir->header.slot};
 }
 
 static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct enable enable = {target, 1ull << target->base->header.slot};
+    struct enable enable = {target, 1ull << target->rundir->header.slot};
     struct pyusdt_probe_table table = target->table->table;
 
     table.pid = target->pid;
@@ -49,7 +49,7 @@ static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_ta
         pyusdt_probe_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
-static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+static int note_match(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     (void)probe, (void)desc;
     return *(uint32_t *)arg = 1;
@@ -66,24 +66,24 @@ static uint32_t wants_children(const struct pyusdt_session *session,
     if (!(session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN)))
         return 0;
     for (uint32_t i = 0; wants == 0 && i < session->nwants; i++)
-        pyusdt_probe_table_match(&table, &session->wants[i], note_probe, &wants);
+        pyusdt_probe_table_match(&table, &session->wants[i], note_match, &wants);
     return wants;
 }
 
 /* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct pyusdt_enable_bits bits = bits_of(target);
+    struct pyusdt_enable_bits bits = enabled_words(target);
 
     atomic_store(&target->slot->pid, target->pid == target->who.pid
                                          ? 0
                                          : target->pid); /* before it looks what is wanted */
     atomic_store(&target->slot->children, wants_children(session, target));
-    if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
+    if (atomic_load(&target->slot->wanted) != target->rundir->header.generation) {
         atomic_store(&target->slot->child_error, 0);
         pyusdt_enable_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted,
-                     target->base->header.generation); /* before the bits that lead to it */
+                     target->rundir->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
@@ -97,27 +97,27 @@ static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target
     struct pyusdt_ctl_header header;
     int r;
 
-    r = pyusdt_ctl_copy(target, NULL, &header, &copy);
+    r = pyusdt_control_copy(target, NULL, &header, &copy);
     if (r == -ENOMEM)
-        pyusdt_session_failed(session, "process %u has new probes, which can not be read: %s",
-                              target->pid, strerror(-r));
+        pyusdt_session_warn_failure(session, "process %u has new probes, which can not be read: %s",
+                                    target->pid, strerror(-r));
     if (r != 0)
         return r == -ENOMEM ? r : 0;
     target->changes = header.changes;
     if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
-        pyusdt_ctl_drop(copy);
+        pyusdt_table_copy_release(copy);
         return 0;
     }
-    pyusdt_ctl_drop(target->table);
+    pyusdt_table_copy_release(target->table);
     target->table = copy;
-    if (target->life == PYUSDT_ALIVE && !session->stopped && !target->base->cut_off) {
+    if (target->life == PYUSDT_ALIVE && !session->stopped && !target->rundir->cut_off) {
         enable_wanted(session, target);
         pyusdt_watcher_wake(target->ctl);
     }
     return 0;
 }
 
-int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+int pyusdt_target_read_new_probes(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint64_t begun;
     int r;
@@ -126,12 +126,12 @@ int pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *tar
         return 0;
     begun = pyusdt_thread_ns();
     r = copy_grown_table(session, target);
-    target->base->ns += pyusdt_thread_ns() - begun;
+    target->rundir->ns += pyusdt_thread_ns() - begun;
     return r;
 }
 
-int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
-                               uint32_t place)
+int pyusdt_target_read_places(struct pyusdt_session *session, struct pyusdt_target *target,
+                              uint32_t place)
 {
     int r = 0;
 
@@ -142,26 +142,26 @@ int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_tar
         uint64_t begun = pyusdt_thread_ns();
         r = pyusdt_places_copy(&target->known_places, target->places,
                                atomic_load(&target->ctl->nplaces));
-        target->base->ns += pyusdt_thread_ns() - begun;
+        target->rundir->ns += pyusdt_thread_ns() - begun;
     }
     if (place <= target->known_places.n)
         return 0;
     if (r != -ENOMEM)
         return -ENOENT;
-    pyusdt_session_failed(session, "process %u: names of its functions can not be read: %s",
-                          target->pid, strerror(-r));
+    pyusdt_session_warn_failure(session, "process %u: names of its functions can not be read: %s",
+                                target->pid, strerror(-r));
     return r;
 }
 
 /* The probes are off from here on. The buffers' addresses go back with the process's next session. */
 void pyusdt_target_detach(struct pyusdt_target *target)
 {
-    uint64_t generation = target->base->header.generation;
+    uint64_t generation = target->rundir->header.generation;
     struct pyusdt_enable_bits bits;
 
     if (!target->ctl)
         return;
-    bits = bits_of(target);
+    bits = enabled_words(target);
     pyusdt_enable_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
     pyusdt_watcher_wake(target->ctl);

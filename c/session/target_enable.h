@@ -8,11 +8,12 @@
 
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
 void pyusdt_target_detach(struct pyusdt_target *target);
-int pyusdt_target_grow(struct pyusdt_session *session,
-                       struct pyusdt_target *target); /* learns of new probes; 0 or -ENOMEM */
+int pyusdt_target_read_new_probes(
+    struct pyusdt_session *session,
+    struct pyusdt_target *target); /* learns of new probes; 0 or -ENOMEM */
 /* Learns the code locations up to this one, and further. 0; -ENOENT: it is not there; -ENOMEM. */
-int pyusdt_target_learn_places(struct pyusdt_session *session, struct pyusdt_target *target,
-                               uint32_t place);
+int pyusdt_target_read_places(struct pyusdt_session *session, struct pyusdt_target *target,
+                              uint32_t place);
 
 #pragma GCC visibility pop
 

@@ -11,20 +11,22 @@ static struct pyusdt_target **chain_of(struct pyusdt_session *session,
     return &session->known[(who->pid ^ (uint32_t)who->starttime) % PYUSDT_KNOWN_CHAINS];
 }
 
-bool pyusdt_session_knows(struct pyusdt_session *session, const struct pyusdt_base *base,
-                          const struct pyusdt_identity *who)
+bool pyusdt_session_has_target(struct pyusdt_session *session,
+                               const struct pyusdt_session_dir *rundir,
+                               const struct pyusdt_identity *who)
 {
     for (const struct pyusdt_target *target = *chain_of(session, who); target;
          target = target->next_known) {
         const struct pyusdt_identity *other = &target->who;
-        if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
-            other->instance == who->instance)
+        if (target->rundir == rundir && other->pid == who->pid &&
+            other->starttime == who->starttime && other->instance == who->instance)
             return true;
     }
     return false;
 }
 
-void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target)
+void pyusdt_session_remove_target(struct pyusdt_session *session,
+                                  const struct pyusdt_target *target)
 {
     struct pyusdt_target **at = chain_of(session, &target->who);
 
@@ -55,6 +57,6 @@ int pyusdt_session_add_target(struct pyusdt_session *session, struct pyusdt_targ
     session->targets[n] = target;
     session->living[session->nliving++] = n;
     session->ntargets++;
-    target->base->nliving++;
+    target->rundir->nliving++;
     return 0;
 }

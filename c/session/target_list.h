@@ -6,12 +6,13 @@
 
 #pragma GCC visibility push(hidden)
 
-bool pyusdt_session_knows(struct pyusdt_session *session, const struct pyusdt_base *base,
-                          const struct pyusdt_identity *who);
+bool pyusdt_session_has_target(struct pyusdt_session *session,
+                               const struct pyusdt_session_dir *rundir,
+                               const struct pyusdt_identity *who);
 int pyusdt_session_add_target(struct pyusdt_session *session,
                               struct pyusdt_target *target); /* 0 or -ENOMEM */
-void pyusdt_session_forget(struct pyusdt_session *session,
-                           const struct pyusdt_target *target); /* one that is dead */
+void pyusdt_session_remove_target(struct pyusdt_session *session,
+                                  const struct pyusdt_target *target); /* one that is dead */
 
 #pragma GCC visibility pop
 

@@ -42,7 +42,7 @@
 static void find_pid(struct pyusdt_target *target, uint64_t pidns)
 {
     if (target->pid == 0)
-        target->pid = pyusdt_pid_here(pidns, &target->who, &target->base->lookups);
+        target->pid = pyusdt_find_local_pid(pidns, &target->who, &target->rundir->lookups);
     target->visible = target->pid != 0;
     if (!target->visible)
         target->pid = target->who.pid;
@@ -55,7 +55,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     struct stat st;
     char what[32];
     uint64_t size;
-    int r, fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
+    int r, fd = pyusdt_file_open(target->rundir->in.dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return fd;
@@ -70,11 +70,12 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     close(fd);
     if (r != 0)
         return r;
-    r = pyusdt_ctl_copy(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL,
-                        &header, &target->table);
+    r = pyusdt_control_copy(target,
+                            session->ntargets ? session->targets[session->ntargets - 1] : NULL,
+                            &header, &target->table);
     if (r == -EPROTONOSUPPORT) {
         snprintf(what, sizeof what, "process %u", target->pid ? target->pid : target->who.pid);
-        return pyusdt_build_differs(what, &header, error);
+        return pyusdt_build_set_error(what, &header, error);
     }
     if (r != 0)
         return r;
@@ -83,7 +84,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     memcpy(target->comm, header.comm, sizeof target->comm);
     target->comm[sizeof target->comm - 1] = '\0';
     target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) +
-                   target->base->header.slot;
+                   target->rundir->header.slot;
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
@@ -95,7 +96,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
 }
 
 struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
-                                         struct pyusdt_base *base, const char *text,
+                                         struct pyusdt_session_dir *rundir, const char *text,
                                          const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error)
 {
@@ -103,7 +104,7 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
     int r = target ? 0 : -ENOMEM;
 
     if (r == 0) {
-        target->base = base;
+        target->rundir = rundir;
         target->who = *who;
         target->pid = host;
         target->index = session->ntargets;
@@ -119,13 +120,13 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
 
 /* ---- area and rings ---- */
 
-static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind, uint32_t ring,
-                      char *text)
+static void format_file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
+                             uint32_t ring, char *text)
 {
     struct pyusdt_name name = {.kind = kind,
                                .process = target->who,
-                               .slot = target->base->header.slot,
-                               .generation = target->base->header.generation,
+                               .slot = target->rundir->header.slot,
+                               .generation = target->rundir->header.generation,
                                .ring = ring};
     pyusdt_name_format(&name, text);
 }
@@ -143,8 +144,8 @@ static int map_area(struct pyusdt_target *target)
     uint64_t size;
     int r, fd;
 
-    file_name(target, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
+    format_file_name(target, PYUSDT_FILE_AREA, 0, text);
+    fd = pyusdt_file_open(target->rundir->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = is_area_size(size) ? pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd) : NULL;
@@ -153,8 +154,9 @@ static int map_area(struct pyusdt_target *target)
     if (r != 0)
         return r;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
-        area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->base->header.generation ||
-        area->ring_size != target->base->header.bufsize) {
+        area->nprobes != PYUSDT_MAX_PROBES ||
+        area->generation != target->rundir->header.generation ||
+        area->ring_size != target->rundir->header.bufsize) {
         pyusdt_guard_unmap(area, size);
         return -EINVAL;
     }
@@ -164,15 +166,15 @@ static int map_area(struct pyusdt_target *target)
 }
 
 /* What the tracer lacks for the moment is told of, and the look is repeated; else what is there is given up. Whether it is to be repeated. */
-static bool is_to_be_repeated(struct pyusdt_session *session, const struct pyusdt_target *target,
-                              const char *what, int r)
+static bool is_retryable(struct pyusdt_session *session, const struct pyusdt_target *target,
+                         const char *what, int r)
 {
     if (!pyusdt_is_shortage(r)) {
         session->corrupt++;
         return false;
     }
-    pyusdt_session_failed(session, "process %u: its %s can not be read: %s", target->pid, what,
-                          strerror(-r));
+    pyusdt_session_warn_failure(session, "process %u: its %s can not be read: %s", target->pid,
+                                what, strerror(-r));
     return true;
 }
 
@@ -183,13 +185,13 @@ static int map_ring_file(const struct pyusdt_target *target, uint32_t k,
     uint64_t size;
     int r, fd;
 
-    file_name(target, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_open(target->base->in.dir, text, O_RDONLY, &size);
+    format_file_name(target, PYUSDT_FILE_RING, k, text);
+    fd = pyusdt_file_open(target->rundir->in.dir, text, O_RDONLY, &size);
     if (fd < 0)
         return fd;
-    if (size == target->base->header.bufsize)
+    if (size == target->rundir->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
-    r = source->data ? 0 : size == target->base->header.bufsize ? -errno : -EINVAL;
+    r = source->data ? 0 : size == target->rundir->header.bufsize ? -errno : -EINVAL;
     close(fd);
     source->size = size;
     source->mapped = 2 * size;
@@ -202,7 +204,7 @@ static bool map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     struct pyusdt_source *source = calloc(1, sizeof *source);
     int r = source ? map_ring_file(target, k, source) : -ENOMEM;
 
-    if (r != 0 && is_to_be_repeated(session, target, "ring", r)) {
+    if (r != 0 && is_retryable(session, target, "ring", r)) {
         free(source);
         return false;
     }
@@ -214,48 +216,48 @@ static bool map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->line = &target->area->line[k];
     source->position = source->limit =
         atomic_load(&source->line->tail); /* of a session that was left */
-    source->told = source->done = source->position;
-    source->kept = target->base->header.keep_ns != 0;
+    source->published = source->done = source->position;
+    source->kept = target->rundir->header.keep_ns != 0;
     source->shown = source->kept ? atomic_load(&source->line->read) : 0;
-    source->safe = session->looked;
+    source->safe = session->refreshed_at;
     return true;
 }
 
-void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_map_new(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint32_t rings;
     int r = 0;
 
-    pyusdt_target_grow(session, target);
-    pyusdt_target_take_remarks(session, target);
+    pyusdt_target_read_new_probes(session, target);
+    pyusdt_target_read_remarks(session, target);
     if (!target->area && !target->area_refused &&
-        atomic_load(&target->slot->ready) == target->base->header.generation)
+        atomic_load(&target->slot->ready) == target->rundir->header.generation)
         r = map_area(target);
     if (r != 0)
-        target->area_refused = !is_to_be_repeated(session, target, "list of rings", r);
+        target->area_refused = !is_retryable(session, target, "list of rings", r);
     if (!target->area) {
-        pyusdt_base_failed(session, target);
+        pyusdt_target_warn_no_buffers(session, target);
         return;
     }
     rings = atomic_load(&target->area->rings);
-    if (rings > target->base->header.max_rings)
-        rings = target->base->header.max_rings;
+    if (rings > target->rundir->header.max_rings)
+        rings = target->rundir->header.max_rings;
     target->rings_refused = false;
     while (target->rings < rings && !target->rings_refused) {
         target->rings_refused = !map_ring(session, target, target->rings);
         target->rings += !target->rings_refused;
     }
     if (atomic_load_explicit(&target->area->error, memory_order_relaxed) != 0)
-        pyusdt_base_failed(session, target);
+        pyusdt_target_warn_no_buffers(session, target);
 }
 
 void pyusdt_target_add_work(struct pyusdt_target *target)
 {
-    target->base->work +=
+    target->rundir->work +=
         PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k]) {
-            target->base->work += target->source[k]->work;
+            target->rundir->work += target->source[k]->work;
             target->source[k]->work = 0;
         }
 }
@@ -278,14 +280,14 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target)
 }
 
 /* Does a session besides ours still have something to read of the dead? */
-static bool others_read(const struct pyusdt_target *target)
+static bool is_read_by_others(const struct pyusdt_target *target)
 {
-    const struct pyusdt_ctl_slot *slots = target->slot - target->base->header.slot;
+    const struct pyusdt_ctl_slot *slots = target->slot - target->rundir->header.slot;
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != target->base->header.slot && wanted != 0 &&
-            pyusdt_session_is_alive(target->base->in.dir, i, wanted))
+        if (i != target->rundir->header.slot && wanted != 0 &&
+            pyusdt_session_is_alive(target->rundir->in.dir, i, wanted))
             return true;
     }
     return false;
@@ -295,17 +297,17 @@ static void remove_files(struct pyusdt_target *target)
 {
     char text[PYUSDT_NAME_SIZE];
 
-    for (uint32_t k = 0; k < target->base->header.max_rings;
+    for (uint32_t k = 0; k < target->rundir->header.max_rings;
          k++) { /* one may be there that was never told */
-        file_name(target, PYUSDT_FILE_RING, k, text);
-        pyusdt_file_discard(target->base->in.dir, text, target->life == PYUSDT_ALIVE);
+        format_file_name(target, PYUSDT_FILE_RING, k, text);
+        pyusdt_discard_file(target->rundir->in.dir, text, target->life == PYUSDT_ALIVE);
     }
     PYUSDT_HOOK(34);
-    file_name(target, PYUSDT_FILE_AREA, 0, text);
-    pyusdt_file_discard(target->base->in.dir, text, false);
-    if (target->life == PYUSDT_DEAD && !others_read(target)) {
-        file_name(target, PYUSDT_FILE_CTL, 0, text);
-        pyusdt_file_discard(target->base->in.dir, text, false);
+    format_file_name(target, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_discard_file(target->rundir->in.dir, text, false);
+    if (target->life == PYUSDT_DEAD && !is_read_by_others(target)) {
+        format_file_name(target, PYUSDT_FILE_CTL, 0, text);
+        pyusdt_discard_file(target->rundir->in.dir, text, false);
     }
 }
 
@@ -350,9 +352,9 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
         return;
     begun = pyusdt_thread_ns();
     pyusdt_target_add_work(target);
-    pyusdt_target_keep_drops(session, target);
-    target->base->nliving--;
-    pyusdt_session_forget(session, target);
+    pyusdt_target_copy_drops(session, target);
+    target->rundir->nliving--;
+    pyusdt_session_remove_target(session, target);
     orphans = has_orphans(session, target);
     session->norphaned += orphans;
     if (!orphans)
@@ -360,20 +362,20 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
     remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
-            pyusdt_source_forget(target->source[k]);
+            pyusdt_source_leave_heap(target->source[k]);
     if (orphans)
         unmap_buffers(target);
     else
         unmap(target);
     target->life = PYUSDT_FINISHED;
-    target->base->ns += pyusdt_thread_ns() - begun;
+    target->rundir->ns += pyusdt_thread_ns() - begun;
 }
 
-void pyusdt_target_leave(struct pyusdt_target *target)
+void pyusdt_target_unmap(struct pyusdt_target *target)
 {
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
-            pyusdt_source_leave(target->source[k]);
+            pyusdt_source_close(target->source[k]);
     unmap(target);
     target->life = PYUSDT_FINISHED;
 }
@@ -383,7 +385,7 @@ void pyusdt_target_free(struct pyusdt_target *target)
     if (!target)
         return;
     unmap(target);
-    pyusdt_ctl_drop(target->table);
+    pyusdt_table_copy_release(target->table);
     pyusdt_places_free(&target->known_places);
     free(target->drops);
     free(target);

@@ -8,16 +8,16 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session,
-                                         struct pyusdt_base *base, const char *text,
+                                         struct pyusdt_session_dir *rundir, const char *text,
                                          const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error);
-void pyusdt_target_update(struct pyusdt_session *session,
-                          struct pyusdt_target *target);   /* maps what is new */
+void pyusdt_target_map_new(struct pyusdt_session *session,
+                           struct pyusdt_target *target);  /* maps what is new */
 void pyusdt_target_add_work(struct pyusdt_target *target); /* of its rings, to its base */
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 void pyusdt_target_finish(struct pyusdt_session *session,
                           struct pyusdt_target *target); /* nothing more to read */
-void pyusdt_target_leave(struct pyusdt_target *target);  /* unmapped; it goes on */
+void pyusdt_target_unmap(struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);
 void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
 

@@ -27,7 +27,7 @@ static bool has_name(const char *names, const char *name)
     return false;
 }
 
-static int is_of(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+static int is_remark_about(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     struct search *search = arg;
     const char *name = search->table->strings + desc->name;
@@ -49,13 +49,13 @@ static bool is_wanted(const struct pyusdt_session *session, const struct pyusdt_
 
     table.pid = target->pid;
     for (uint32_t i = 0; i < session->nwants && !search.found; i++)
-        pyusdt_probe_table_match(&table, &session->wants[i], is_of, &search);
+        pyusdt_probe_table_match(&table, &session->wants[i], is_remark_about, &search);
     return search.found;
 }
 
 /* Once each, as messages are. */
-static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target *target,
-                      enum pyusdt_remark kind, const char *hint)
+static void add_hint(struct pyusdt_session *session, const struct pyusdt_target *target,
+                     enum pyusdt_remark kind, const char *hint)
 {
     char text[PYUSDT_PLACE_FILE + 32];
 
@@ -63,12 +63,12 @@ static void keep_hint(struct pyusdt_session *session, const struct pyusdt_target
     for (uint32_t i = 0; i < session->nhints; i++)
         if (strcmp(session->hint[i].text, text) == 0)
             return;
-    if (session->nhints < PYUSDT_TROUBLES_MAX &&
+    if (session->nhints < PYUSDT_WARNINGS_MAX &&
         (session->hint[session->nhints].text = strdup(text)) != NULL)
         session->hint[session->nhints++].kind = kind;
 }
 
-void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_read_remarks(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_place_info remark;
 
@@ -77,14 +77,14 @@ void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_ta
         if (number == target->remarks[i])
             continue;
         target->remarks[i] = number;
-        if (number == 0 || pyusdt_target_learn_places(session, target, number) != 0 ||
+        if (number == 0 || pyusdt_target_read_places(session, target, number) != 0 ||
             !pyusdt_places_get(&target->known_places, number, &remark) ||
             !is_wanted(session, target, &remark))
             continue;
         if (remark.line == PYUSDT_REMARK_LINE(PYUSDT_REMARK_LACK))
-            pyusdt_session_trouble(session, "process %u: %s", target->pid, remark.file);
+            pyusdt_session_warn(session, "process %u: %s", target->pid, remark.file);
         else if (PYUSDT_IS_REMARK(remark.line))
-            keep_hint(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
+            add_hint(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
     }
 }
 

@@ -16,7 +16,7 @@ struct pyusdt_target;
 
 #pragma GCC visibility push(hidden)
 
-void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_read_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
 
 /* The n-th hint, and its kind; NULL: there are no more. */
 const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n,

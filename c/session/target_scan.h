@@ -4,15 +4,15 @@
 
 #include <stdbool.h>
 
-struct pyusdt_base;
+struct pyusdt_session_dir;
 struct pyusdt_session;
 
 #pragma GCC visibility push(hidden)
 
 /* In all directories that have changed since the last scan; always: in all. */
 void pyusdt_session_scan(struct pyusdt_session *session, bool always);
-void pyusdt_base_scan(struct pyusdt_session *session,
-                      struct pyusdt_base *base); /* in one directory, at once */
+void pyusdt_session_dir_scan(struct pyusdt_session *session,
+                             struct pyusdt_session_dir *rundir); /* in one directory, at once */
 
 #pragma GCC visibility pop
 

@@ -12,14 +12,15 @@
 #include "session/target_scan.h"
 #include "shared/os.h"
 
-int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
-                        struct pyusdt_user_work *work)
+int pyusdt_session_user_work(const struct pyusdt_session *session, uint32_t n,
+                             struct pyusdt_user_work *work)
 {
-    const struct pyusdt_base *base = n < session->nbases ? session->base[n] : NULL;
+    const struct pyusdt_session_dir *rundir = n < session->nrundirs ? session->rundir[n] : NULL;
 
-    if (!base)
+    if (!rundir)
         return -ENOENT;
-    *work = (struct pyusdt_user_work){.uid = base->in.uid, .work = base->work, .ns = base->ns};
+    *work =
+        (struct pyusdt_user_work){.uid = rundir->in.uid, .work = rundir->work, .ns = rundir->ns};
     return 0;
 }
 
@@ -31,13 +32,13 @@ static void drop_target(struct pyusdt_session *session, struct pyusdt_target *ta
     uint32_t nprobes;
     uint64_t *by_probe, lost = 0;
 
-    pyusdt_target_update(session, target); /* rings that came since the last look */
+    pyusdt_target_map_new(session, target); /* rings that came since the last look */
     nprobes = target->table->table.nprobes;
     by_probe = calloc(nprobes ? nprobes : 1,
                       sizeof *by_probe); /* without memory for it only the sum is known */
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
-            lost += pyusdt_source_drop(session, target->source[k], by_probe);
+            lost += pyusdt_source_drop_events(session, target->source[k], by_probe);
     pyusdt_target_finish(session, target);
     target->dropped += lost;
     if (!target->drops) {
@@ -50,33 +51,33 @@ static void drop_target(struct pyusdt_session *session, struct pyusdt_target *ta
 }
 
 /* Nobody joins there any more. Those who have joined since the last look are found, so that their probes are switched off, too. */
-static void close_base(struct pyusdt_session *session, struct pyusdt_base *base)
+static void close_rundir(struct pyusdt_session *session, struct pyusdt_session_dir *rundir)
 {
-    base->cut_off = true;
-    base->header.state = PYUSDT_SESSION_MAKING;
-    if (base->fd >= 0 && base->started)
-        pyusdt_base_write(base);
-    if (base->started)
-        pyusdt_base_scan(session, base);
+    rundir->cut_off = true;
+    rundir->header.state = PYUSDT_SESSION_MAKING;
+    if (rundir->fd >= 0 && rundir->started)
+        pyusdt_session_dir_write_header(rundir);
+    if (rundir->started)
+        pyusdt_session_dir_scan(session, rundir);
 }
 
-void pyusdt_session_cut_off(struct pyusdt_session *session, uint32_t uid)
+void pyusdt_session_stop_user(struct pyusdt_session *session, uint32_t uid)
 {
     uint32_t left = 0;
 
     if (!session->started || session->stopped || session->forked)
         return;
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->in.uid == uid && !session->base[i]->cut_off)
-            close_base(session, session->base[i]);
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (session->rundir[i]->in.uid == uid && !session->rundir[i]->cut_off)
+            close_rundir(session, session->rundir[i]);
     for (uint32_t i = 0; i < session->nliving; i++)
-        if (session->targets[session->living[i]]->base->cut_off)
+        if (session->targets[session->living[i]]->rundir->cut_off)
             pyusdt_target_detach(session->targets[session->living[i]]);
     if (session->header.flags & PYUSDT_SESSION_BARRIER)
         pyusdt_os_barrier();
     for (uint32_t i = 0; i < session->nliving; i++) {
         struct pyusdt_target *target = session->targets[session->living[i]];
-        if (target->base->cut_off)
+        if (target->rundir->cut_off)
             drop_target(session, target);
         else
             session->living[left++] = session->living[i];

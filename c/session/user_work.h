@@ -21,11 +21,11 @@ struct pyusdt_user_work {
 };
 
 /* -ENOENT: no such directory. Not while several threads deliver. */
-int pyusdt_session_user(const struct pyusdt_session *session, uint32_t n,
-                        struct pyusdt_user_work *work);
+int pyusdt_session_user_work(const struct pyusdt_session *session, uint32_t n,
+                             struct pyusdt_user_work *work);
 
 /* Ends the tracing of all processes of a user, for good. What they have fired and was not delivered is dropped, and counted. */
-void pyusdt_session_cut_off(struct pyusdt_session *session, uint32_t uid);
+void pyusdt_session_stop_user(struct pyusdt_session *session, uint32_t uid);
 
 #pragma GCC visibility pop
 

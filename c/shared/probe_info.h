@@ -38,7 +38,7 @@ struct pyusdt_probe_info {
     uint32_t nargs;
     uint32_t strings;
     uint32_t places;   /* PYUSDT_PLACES_… */
-    uint32_t sessions; /* of pyusdt_list(): how many listen to it */
+    uint32_t sessions; /* of pyusdt_list_probes(): how many listen to it */
     char provider[64]; /* with the pid */
     char module[PYUSDT_PLACE_MODULE + 1];
     char function[PYUSDT_PLACE_FUNCTION + 1];

@@ -4,31 +4,31 @@ cdef extern from "kernel/ringbuf.h" nogil:
     ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
         pass
 
-    ctypedef struct pyusdt_kernel_cut "struct pyusdt_kernel_cut":
+    ctypedef struct pyusdt_trimmed_string "struct pyusdt_trimmed_string":
         uint32_t clause, whole, offset, size
 
-    ctypedef struct pyusdt_kernel_cuts "struct pyusdt_kernel_cuts":
-        const pyusdt_kernel_cut *each
+    ctypedef struct pyusdt_trimmed_strings "struct pyusdt_trimmed_strings":
+        const pyusdt_trimmed_string *each
         size_t count
 
-    int pyusdt_kernel_ring_open(int fd, uint64_t size, const pyusdt_kernel_cuts *cuts, pyusdt_kernel_ring **out,
+    int pyusdt_kernel_ring_open(int fd, uint64_t size, const pyusdt_trimmed_strings *cuts, pyusdt_kernel_ring **out,
                                 pyusdt_error *err)
     void pyusdt_kernel_ring_close(pyusdt_kernel_ring *ring)
-    const uint8_t *pyusdt_kernel_ring_take(pyusdt_kernel_ring *ring, size_t *size)
+    const uint8_t *pyusdt_kernel_ring_read(pyusdt_kernel_ring *ring, size_t *size)
 
 
 cdef extern from "kernel/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     int64_t pyusdt_btf_find(const uint8_t *btf, size_t size, uint32_t kind, const char *name)
-    int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
+    int64_t pyusdt_btf_type_offsets(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
     int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
     int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
     int pyusdt_btf_enumerator(const uint8_t *btf, size_t size, const char *name, int64_t *value)
 
 
 cdef extern from "kernel/uprobe_trial.h" nogil:
-    int pyusdt_kernel_trial(int fd, size_t size, int *child)
-    int pyusdt_kernel_trial_ended(int child)
+    int pyusdt_uprobe_trial(int fd, size_t size, int *child)
+    int pyusdt_uprobe_trial_is_over(int child)
 
 
 cdef class KernelRing:
@@ -40,8 +40,8 @@ cdef class KernelRing:
     def __cinit__(self, int fd, uint64_t size, cuts=()):
         cdef pyusdt_error err
         cdef bytes packed = struct.pack(f"={4 * len(cuts)}I", *[number for cut in cuts for number in cut])
-        cdef pyusdt_kernel_cuts given
-        given.each, given.count = <const pyusdt_kernel_cut *><const char *>packed, len(cuts)
+        cdef pyusdt_trimmed_strings given
+        given.each, given.count = <const pyusdt_trimmed_string *><const char *>packed, len(cuts)
         cdef int code = pyusdt_kernel_ring_open(fd, size, &given, &self.ring, &err)
         if code < 0:
             raise failure(code, &err)
@@ -54,7 +54,7 @@ cdef class KernelRing:
         cdef size_t size
         cdef const uint8_t *records
         with nogil:
-            records = pyusdt_kernel_ring_take(self.ring, &size)
+            records = pyusdt_kernel_ring_read(self.ring, &size)
         return (<const char *>records)[:size] if size else b""
 
 
@@ -75,11 +75,11 @@ def btf_find(bytes btf, uint32_t kind, str name):
 def btf_places(bytes btf):
     """Where in BTF its types are, by their ids from 1 on: bytes, 4 for each; None where it is none that is understood."""
     cdef const uint8_t *data = btf
-    cdef int64_t count = pyusdt_btf_places(data, len(btf), NULL, 0)
+    cdef int64_t count = pyusdt_btf_type_offsets(data, len(btf), NULL, 0)
     if count < 0:
         return None
     cdef bytes places = bytes(4 * count)
-    pyusdt_btf_places(data, len(btf), <uint32_t *><char *>places, count)
+    pyusdt_btf_type_offsets(data, len(btf), <uint32_t *><char *>places, count)
     return places
 
 
@@ -110,13 +110,13 @@ def kernel_trial(int fd, size_t size):
     nowhere; a process for kernel_trial_ended()).  The descriptors that keep uprobes on the file are to be closed in between."""
     cdef int found, child
     with nogil:
-        found = pyusdt_kernel_trial(fd, size, &child)
+        found = pyusdt_uprobe_trial(fd, size, &child)
     return max(found, 0), child
 
 
 def kernel_trial_ended(int child):
     """Whether that process has ended; asked until it has, so that it does not stay."""
-    return bool(pyusdt_kernel_trial_ended(child))
+    return bool(pyusdt_uprobe_trial_is_over(child))
 
 
 cdef extern from "kernel/instructions.h" nogil:
@@ -125,10 +125,10 @@ cdef extern from "kernel/instructions.h" nogil:
     ctypedef struct pyusdt_range "struct pyusdt_range":
         uint64_t address, size
 
-    int pyusdt_takes_uprobe(int machine, const uint8_t *code, size_t left)
-    size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
+    int pyusdt_can_take_uprobe(int machine, const uint8_t *code, size_t left)
+    size_t pyusdt_find_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
 
-    size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address, const pyusdt_range *functions, size_t count,
+    size_t pyusdt_find_entered_functions(int machine, const uint8_t *code, size_t size, uint64_t address, const pyusdt_range *functions, size_t count,
                           pyusdt_range *found, size_t room)
 
 
@@ -141,7 +141,7 @@ cdef extern from "kernel/function_exits.h" nogil:
         int depth
         uint8_t kind, condition, entry
 
-    int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int depth, int whole, pyusdt_exit *exits,
+    int64_t pyusdt_find_function_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int depth, int whole, pyusdt_exit *exits,
                          size_t room)
 
 
@@ -157,13 +157,13 @@ def instruction_offsets(bytes code, int machine):
     cdef bytes offsets = bytes(4 * size)
     cdef uint32_t *found = <uint32_t *><char *>offsets
     with nogil:
-        count = pyusdt_instructions(machine, data, size, found, size)
+        count = pyusdt_find_instructions(machine, data, size, found, size)
     return offsets[: 4 * count]
 
 
 def takes_uprobe(bytes code, int machine):
     """Whether a uprobe can be on the first instruction of the code, and leaves what it does as it is; True where that is not known."""
-    return bool(pyusdt_takes_uprobe(machine, code, len(code)))
+    return bool(pyusdt_can_take_uprobe(machine, code, len(code)))
 
 
 def function_exits(bytes code, int machine, uint64_t address, int depth=0, bint whole=True):
@@ -177,7 +177,7 @@ def function_exits(bytes code, int machine, uint64_t address, int depth=0, bint 
     cdef bytes more = b""
     while True:
         with nogil:
-            count = pyusdt_exits(machine, data, size, address, depth, whole, exits, room)
+            count = pyusdt_find_function_exits(machine, data, size, address, depth, whole, exits, room)
         if count == -12:
             raise MemoryError
         if count < 0:
@@ -201,7 +201,7 @@ def entered_functions(bytes code, int machine, uint64_t address, bytes functions
         places = bytes(room * sizeof(pyusdt_range))
         into = <pyusdt_range *><char *>places
         with nogil:
-            found = pyusdt_entered(machine, data, size, address, ranges, count, into, room)
+            found = pyusdt_find_entered_functions(machine, data, size, address, ranges, count, into, room)
         if found <= room:
             return [(into[i].address, into[i].size) for i in range(found)]
         room = found

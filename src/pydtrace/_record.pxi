@@ -45,7 +45,7 @@ cdef class Replay(Feed):
         cdef int code = pyusdt_replay_open(fd, &self.replay, &err)
         if code < 0:
             raise failure(code, &err)
-        self.feed = pyusdt_feed(&pyusdt_replay_feed, self.replay)
+        self.feed = pyusdt_event_source(&pyusdt_replay_source_ops, self.replay)
 
     def __dealloc__(self):
         pyusdt_replay_close(self.replay)
@@ -65,8 +65,8 @@ cdef class Replay(Feed):
 
     def read_drops(self):
         """(events dropped, events out of order) so far."""
-        cdef pyusdt_loss_block loss
-        pyusdt_replay_loss(self.replay, &loss)
+        cdef pyusdt_drops_block loss
+        pyusdt_replay_drops(self.replay, &loss)
         return loss.dropped, loss.out_of_order
 
     def next_time(self):
@@ -77,7 +77,7 @@ cdef class Replay(Feed):
     @property
     def is_over(self):
         """All events have been delivered."""
-        return bool(pyusdt_replay_over(self.replay))
+        return bool(pyusdt_replay_is_over(self.replay))
 
     @property
     def damage(self):
@@ -93,17 +93,17 @@ cdef class MergedReplay(Feed):
     """Recordings of many hosts, each of which comes in portions (c/recording/merged_replay.h); a Consumer takes events of the one that was chosen.
     share: how many processes of one host have names for their frames."""
 
-    cdef pyusdt_many *many
+    cdef pyusdt_merged *many
     cdef uint32_t sources
 
     def __cinit__(self, uint32_t share):
-        cdef int code = pyusdt_many_new(share, &self.many)
+        cdef int code = pyusdt_merged_new(share, &self.many)
         if code < 0:
             raise failure(code, NULL)
-        self.feed = pyusdt_feed(&pyusdt_many_feed, self.many)
+        self.feed = pyusdt_event_source(&pyusdt_merged_source_ops, self.many)
 
     def __dealloc__(self):
-        pyusdt_many_free(self.many)
+        pyusdt_merged_free(self.many)
 
     cdef uint32_t check_source(self, uint32_t source) except? 0xFFFFFFFF:
         if source >= self.sources:
@@ -112,11 +112,11 @@ cdef class MergedReplay(Feed):
 
     def place(self, uint32_t target, uint32_t place):
         """target: the number that it has in words of frames."""
-        return Feed.place(self, pyusdt_many_target(self.many, target), place)
+        return Feed.place(self, pyusdt_merged_target(self.many, target), place)
 
     def add(self, uint32_t host):
         """One more recording, of host 1, 2, …; its number."""
-        cdef int code = pyusdt_many_add(self.many, host)
+        cdef int code = pyusdt_merged_add(self.many, host)
         if code < 0:
             raise failure(code, NULL)
         self.sources += 1
@@ -124,39 +124,39 @@ cdef class MergedReplay(Feed):
 
     def put(self, uint32_t source, bytes data, int64_t shift):
         """The next portion; shift: ns to be added to its times from now on."""
-        cdef int code = pyusdt_many_put(self.many, self.check_source(source), <const char *>data, len(data), shift)
+        cdef int code = pyusdt_merged_put(self.many, self.check_source(source), <const char *>data, len(data), shift)
         if code < 0:
             raise failure(code, NULL)
 
     def unread_bytes(self, uint32_t source):
         """Bytes that were not read yet."""
-        return pyusdt_many_waits(self.many, self.check_source(source))
+        return pyusdt_merged_unread(self.many, self.check_source(source))
 
     def retained_bytes(self, uint32_t source):
         """Bytes of memory, about, that stay as long as this object: what it has told of probes and places."""
-        return pyusdt_many_kept(self.many, self.check_source(source))
+        return pyusdt_merged_memory(self.many, self.check_source(source))
 
     def finish(self, uint32_t source):
         """No portion comes any more; what was not read is dropped."""
-        pyusdt_many_finish(self.many, self.check_source(source))
+        pyusdt_merged_finish(self.many, self.check_source(source))
 
     def target(self, uint32_t source):
         """The $target of there, or 0."""
-        return pyusdt_many_home(self.many, self.check_source(source))
+        return pyusdt_merged_main_target(self.many, self.check_source(source))
 
     def next_time(self, uint32_t source):
         """The time (ns, by our clock) of the next event that has come, or None."""
         cdef uint64_t time
-        return time if pyusdt_many_next(self.many, self.check_source(source), &time) else None
+        return time if pyusdt_merged_next(self.many, self.check_source(source), &time) else None
 
     def last_time(self, uint32_t source):
         """The time of the event that was taken last."""
-        return pyusdt_many_last(self.many, self.check_source(source))
+        return pyusdt_merged_last(self.many, self.check_source(source))
 
     def choose(self, uint32_t source):
-        pyusdt_many_choose(self.many, self.check_source(source))
+        pyusdt_merged_select(self.many, self.check_source(source))
 
     def damage(self, uint32_t source):
         """Why the rest of it is not read, or None."""
-        cdef const char *why = pyusdt_many_damage(self.many, self.check_source(source))
+        cdef const char *why = pyusdt_merged_damage(self.many, self.check_source(source))
         return None if why is NULL else why.decode()

@@ -9,7 +9,7 @@ cdef extern from "pystack/remote_memory.h" nogil:
 
     int pyusdt_memory_open(pid_t pid, pyusdt_memory *memory)
     void pyusdt_memory_close(pyusdt_memory *memory)
-    bint pyusdt_memory_is_its(const pyusdt_memory *memory)
+    bint pyusdt_memory_is_same_process(const pyusdt_memory *memory)
     int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
     int pyusdt_memory_write(const pyusdt_memory *memory, uint64_t address, const void *source, size_t size)
 
@@ -49,15 +49,15 @@ cdef extern from "pystack/python_walk.h" nogil:
 cdef extern from "pystack/ptrace_stop.h" nogil:
     enum:
         PYUSDT_STOP_REGISTERS
-        PYUSDT_STOP_MOST
+        PYUSDT_STOP_MAX
 
     ctypedef struct pyusdt_stopped "struct pyusdt_stopped":
         pid_t tid
         int result
         uint64_t registers[PYUSDT_STOP_REGISTERS]
 
-    int pyusdt_stop(const pyusdt_memory *memory, bint is_child, pyusdt_stopped *threads, size_t n)
-    void pyusdt_go_on(pyusdt_stopped *threads, size_t n)
+    int pyusdt_stop_threads(const pyusdt_memory *memory, bint is_child, pyusdt_stopped *threads, size_t n)
+    void pyusdt_resume_threads(pyusdt_stopped *threads, size_t n)
     pid_t pyusdt_stop_holder()
 
 
@@ -71,7 +71,7 @@ cdef extern from "pystack/ptrace_holder.h" nogil:
 STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
 STACK_CUT, STACK_LOST, STACK_RAN = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST, PYUSDT_STACK_RAN
 FRAME_FIRST = PYUSDT_FRAME_FIRST
-MOST_STOPPED = PYUSDT_STOP_MOST
+MOST_STOPPED = PYUSDT_STOP_MAX
 HOLD_LIMIT = PYUSDT_HOLDER_LIMIT / 1000.0  # seconds
 LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
 
@@ -120,7 +120,7 @@ cdef class Memory:
 
     def is_same_process(self):
         """Whether the process lives still, so that all that was read is its memory."""
-        return bool(pyusdt_memory_is_its(&self.memory))
+        return bool(pyusdt_memory_is_same_process(&self.memory))
 
     def read(self, address, size_t size):
         """Bytes, all of them; OSError where they are not there, or may not be read.  An address may be the sum of what strangers say."""
@@ -156,7 +156,7 @@ def stop_threads(Memory memory, tids, is_child):
     cdef int code
     try:
         with nogil:
-            code = pyusdt_stop(&memory.memory, child, threads, n)
+            code = pyusdt_stop_threads(&memory.memory, child, threads, n)
         if code < 0:
             raise failure(code, NULL)
         found = [(threads[i].tid, threads[i].result, [threads[i].registers[k] for k in range(threads[i].result)]) for i in range(n)]
@@ -171,7 +171,7 @@ def continue_threads(tids):
     cdef pyusdt_stopped *threads = stopped_of(tids)
     try:
         with nogil:
-            pyusdt_go_on(threads, n)
+            pyusdt_resume_threads(threads, n)
         return {threads[i].tid for i in range(n) if threads[i].result}
     finally:
         free(threads)

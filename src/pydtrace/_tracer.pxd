@@ -103,7 +103,7 @@ cdef extern from "session/session.h" nogil:
     int pyusdt_session_start(pyusdt_session *session, pyusdt_error *error)
     int pyusdt_session_target(const pyusdt_session *session, uint32_t target, pyusdt_target_info *info)
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
-    bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
+    bint pyusdt_session_has_process(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)
@@ -114,18 +114,18 @@ cdef extern from "session/user_work.h" nogil:
     struct pyusdt_user_work:
         uint32_t uid
         uint64_t work, ns
-    int pyusdt_session_user(const pyusdt_session *session, uint32_t n, pyusdt_user_work *work)
-    void pyusdt_session_cut_off(pyusdt_session *session, uint32_t uid)
+    int pyusdt_session_user_work(const pyusdt_session *session, uint32_t n, pyusdt_user_work *work)
+    void pyusdt_session_stop_user(pyusdt_session *session, uint32_t uid)
 
 
 cdef extern from "session/kept_session.h" nogil:
-    int pyusdt_session_resumed(const pyusdt_session *session)
-    void pyusdt_session_shown(pyusdt_session *session)
+    int pyusdt_session_is_resumed(const pyusdt_session *session)
+    void pyusdt_session_mark_shown(pyusdt_session *session)
 
 
 cdef extern from "session/session_warnings.h" nogil:
-    const char *pyusdt_session_told(const pyusdt_session *session, uint32_t n)
-    const char *pyusdt_session_stranger_told(const pyusdt_session *session, uint32_t n, uint32_t *count)
+    const char *pyusdt_session_warning(const pyusdt_session *session, uint32_t n)
+    const char *pyusdt_session_untrusted_warning(const pyusdt_session *session, uint32_t n, uint32_t *count)
 
 
 cdef extern from "session/target_remarks.h" nogil:
@@ -133,20 +133,20 @@ cdef extern from "session/target_remarks.h" nogil:
 
 
 cdef extern from "session/list_probes.h" nogil:
-    int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
+    int pyusdt_list_probes(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     ctypedef void pyusdt_other_fn(void *arg, uint32_t pid, const char *sentence)
-    int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, pyusdt_error *error)
+    int pyusdt_list_other_builds(pyusdt_other_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_session_list_dead(pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
 
 
 cdef extern from "discovery/ring_usage.h" nogil:
-    struct pyusdt_looked:
+    struct pyusdt_ring_usage:
         uint32_t pid, tracer, rings
         int visible
         char comm[16]
         uint64_t published, unread, room, lost
-    ctypedef int pyusdt_look_fn(void *arg, const pyusdt_looked *looked) noexcept
-    int pyusdt_look(pyusdt_look_fn *fn, void *arg, pyusdt_error *error)
+    ctypedef int pyusdt_ring_usage_fn(void *arg, const pyusdt_ring_usage *looked) noexcept
+    int pyusdt_read_ring_usage(pyusdt_ring_usage_fn *fn, void *arg, pyusdt_error *error)
 
 
 cdef extern from "discovery/find_process.h" nogil:
@@ -154,16 +154,16 @@ cdef extern from "discovery/find_process.h" nogil:
 
 
 cdef extern from "events/event_source.h" nogil:
-    struct pyusdt_feed_kind:
+    struct pyusdt_event_source_ops:
         int (*place)(const void *of, uint32_t target, uint32_t place, pyusdt_place_info *info)
-    struct pyusdt_feed:
-        const pyusdt_feed_kind *kind
+    struct pyusdt_event_source:
+        const pyusdt_event_source_ops *kind
         void *of
     int PYUSDT_FRAME_TARGETS
 
 
 cdef extern from "session/session_source.h" nogil:
-    const pyusdt_feed_kind pyusdt_session_feed
+    const pyusdt_event_source_ops pyusdt_session_source_ops
 
 
 cdef extern from "recording/recording.h" nogil:
@@ -171,7 +171,7 @@ cdef extern from "recording/recording.h" nogil:
         uint64_t begun, wall
         uint32_t target, pid, uid, gid
         char host[64]
-    struct pyusdt_loss_block:
+    struct pyusdt_drops_block:
         uint64_t dropped, out_of_order
 
 
@@ -191,29 +191,29 @@ cdef extern from "recording/recording_reader.h" nogil:
     uint64_t pyusdt_replay_end(const pyusdt_replay *replay)
     const char *pyusdt_replay_damage(const pyusdt_replay *replay)
     bint pyusdt_replay_next(pyusdt_replay *replay, uint64_t *time)
-    bint pyusdt_replay_over(const pyusdt_replay *replay)
-    void pyusdt_replay_loss(const pyusdt_replay *replay, pyusdt_loss_block *loss)
+    bint pyusdt_replay_is_over(const pyusdt_replay *replay)
+    void pyusdt_replay_drops(const pyusdt_replay *replay, pyusdt_drops_block *loss)
     int pyusdt_replay_list(const pyusdt_replay *replay, pyusdt_list_fn *fn, void *arg)
-    const pyusdt_feed_kind pyusdt_replay_feed
+    const pyusdt_event_source_ops pyusdt_replay_source_ops
 
 
 cdef extern from "recording/merged_replay.h" nogil:
-    struct pyusdt_many:
+    struct pyusdt_merged:
         pass
-    int pyusdt_many_new(uint32_t share, pyusdt_many **out)
-    void pyusdt_many_free(pyusdt_many *many)
-    int pyusdt_many_add(pyusdt_many *many, uint32_t host)
-    int pyusdt_many_put(pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift)
-    size_t pyusdt_many_waits(const pyusdt_many *many, uint32_t source)
-    uint64_t pyusdt_many_kept(const pyusdt_many *many, uint32_t source)
-    void pyusdt_many_finish(pyusdt_many *many, uint32_t source)
-    bint pyusdt_many_next(pyusdt_many *many, uint32_t source, uint64_t *time)
-    const char *pyusdt_many_damage(const pyusdt_many *many, uint32_t source)
-    void pyusdt_many_choose(pyusdt_many *many, uint32_t source)
-    uint32_t pyusdt_many_home(const pyusdt_many *many, uint32_t source)
-    uint32_t pyusdt_many_target(const pyusdt_many *many, uint32_t named)
-    uint64_t pyusdt_many_last(const pyusdt_many *many, uint32_t source)
-    const pyusdt_feed_kind pyusdt_many_feed
+    int pyusdt_merged_new(uint32_t share, pyusdt_merged **out)
+    void pyusdt_merged_free(pyusdt_merged *many)
+    int pyusdt_merged_add(pyusdt_merged *many, uint32_t host)
+    int pyusdt_merged_put(pyusdt_merged *many, uint32_t source, const void *data, size_t size, int64_t shift)
+    size_t pyusdt_merged_unread(const pyusdt_merged *many, uint32_t source)
+    uint64_t pyusdt_merged_memory(const pyusdt_merged *many, uint32_t source)
+    void pyusdt_merged_finish(pyusdt_merged *many, uint32_t source)
+    bint pyusdt_merged_next(pyusdt_merged *many, uint32_t source, uint64_t *time)
+    const char *pyusdt_merged_damage(const pyusdt_merged *many, uint32_t source)
+    void pyusdt_merged_select(pyusdt_merged *many, uint32_t source)
+    uint32_t pyusdt_merged_main_target(const pyusdt_merged *many, uint32_t source)
+    uint32_t pyusdt_merged_target(const pyusdt_merged *many, uint32_t named)
+    uint64_t pyusdt_merged_last(const pyusdt_merged *many, uint32_t source)
+    const pyusdt_event_source_ops pyusdt_merged_source_ops
 
 
 cdef extern from "consumer/probe_registry.h" nogil:
@@ -263,46 +263,46 @@ cdef extern from "consumer/consumer.h" nogil:
     int pyusdt_consumer_new(pyusdt_vm *vm, const pyusdt_consumer_config *config, pyusdt_consumer **out,
                             pyusdt_error *err)
     void pyusdt_consumer_free(pyusdt_consumer *c)
-    int pyusdt_consumer_clause(pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
+    int pyusdt_consumer_set_clause(pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
     pyusdt_registry *pyusdt_consumer_registry(pyusdt_consumer *c)
-    int pyusdt_consumer_add_targets(pyusdt_consumer *c, const pyusdt_feed *feed)
-    void pyusdt_consumer_record(pyusdt_consumer *c, pyusdt_recorder *recorder)
+    int pyusdt_consumer_add_targets(pyusdt_consumer *c, const pyusdt_event_source *feed)
+    void pyusdt_consumer_set_recorder(pyusdt_consumer *c, pyusdt_recorder *recorder)
     void pyusdt_consumer_set_wall(pyusdt_consumer *c, uint64_t offset)
     void pyusdt_consumer_fire(pyusdt_consumer *c, uint32_t id, const pyusdt_process *who, const pyusdt_event *event)
-    int pyusdt_consumer_counting(pyusdt_consumer *c, uint32_t index, int program)
-    void pyusdt_consumer_counts(pyusdt_consumer *c, const pyusdt_feed *feed)
-    int pyusdt_consumer_poll(pyusdt_consumer *c, const pyusdt_feed *feed, uint64_t until, int max)
-    void pyusdt_consumer_print(pyusdt_consumer *c, pyusdt_formatter *formatter)
+    int pyusdt_consumer_set_counting(pyusdt_consumer *c, uint32_t index, int program)
+    void pyusdt_consumer_run_counts(pyusdt_consumer *c, const pyusdt_event_source *feed)
+    int pyusdt_consumer_poll(pyusdt_consumer *c, const pyusdt_event_source *feed, uint64_t until, int max)
+    void pyusdt_consumer_set_formatter(pyusdt_consumer *c, pyusdt_formatter *formatter)
     const uint8_t *pyusdt_consumer_records(pyusdt_consumer *c, size_t *size)
     void pyusdt_consumer_clear(pyusdt_consumer *c)
-    bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
-    void pyusdt_consumer_stack(pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
-    uint64_t pyusdt_consumer_cut(const pyusdt_consumer *c)
-    uint64_t pyusdt_consumer_lost(const pyusdt_consumer *c)
-    uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
+    bint pyusdt_consumer_is_exiting(const pyusdt_consumer *c)
+    void pyusdt_consumer_set_stack(pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
+    uint64_t pyusdt_consumer_truncated_stacks(const pyusdt_consumer *c)
+    uint64_t pyusdt_consumer_dropped(const pyusdt_consumer *c)
+    uint64_t pyusdt_consumer_faults(const pyusdt_consumer *c, pyusdt_error *what)
 
 
 cdef extern from "consumer/parallel_consumers.h" nogil:
-    struct pyusdt_crew:
+    struct pyusdt_parallel:
         pass
-    enum: PYUSDT_CREW_MOST
+    enum: PYUSDT_PARALLEL_MAX
 
-    int pyusdt_crew_new(pyusdt_session *session, pyusdt_consumer **consumers, uint32_t n, pyusdt_crew **out, pyusdt_error *err)
-    void pyusdt_crew_free(pyusdt_crew *crew)
+    int pyusdt_parallel_new(pyusdt_session *session, pyusdt_consumer **consumers, uint32_t n, pyusdt_parallel **out, pyusdt_error *err)
+    void pyusdt_parallel_free(pyusdt_parallel *crew)
 
 
 cdef extern from "consumer/poll_pacing.h" nogil:
     enum:
-        PYUSDT_PACE_SHORTEST
-        PYUSDT_PACE_LONGEST
-        PYUSDT_LOOK_AGAIN
-        PYUSDT_LOOK_DUE
-    struct pyusdt_pace:
+        PYUSDT_POLL_SHORTEST
+        PYUSDT_POLL_LONGEST
+        PYUSDT_POLL_AGAIN
+        PYUSDT_POLL_DUE
+    struct pyusdt_poll_pacing:
         uint64_t sleep, looked
         bint idle
-    const pyusdt_pace PYUSDT_PACE_BEGIN
-    uint64_t pyusdt_pace_next(pyusdt_pace *pace, int n, uint64_t now, bint crowded)
-    int pyusdt_consumer_look(pyusdt_consumer *c, pyusdt_session *session, pyusdt_pace *pace, uint64_t until, int max,
+    const pyusdt_poll_pacing PYUSDT_POLL_BEGIN
+    uint64_t pyusdt_poll_next_sleep(pyusdt_poll_pacing *pace, int n, uint64_t now, bint crowded)
+    int pyusdt_consumer_poll_paced(pyusdt_consumer *c, pyusdt_session *session, pyusdt_poll_pacing *pace, uint64_t until, int max,
                              uint64_t deadline)
 
 
@@ -315,4 +315,4 @@ cdef extern from "session/gated_child.h" nogil:
 
 
 cdef extern from "session/build_version.h" nogil:
-    const char *pyusdt_build()
+    const char *pyusdt_build_text()

@@ -16,8 +16,8 @@ import os
 import struct
 
 
-BUILD = (<bytes>pyusdt_build()).decode()  # which one of pyusdt this is, for people
-SHORTEST_SLEEP, LONGEST_SLEEP = PYUSDT_PACE_SHORTEST, PYUSDT_PACE_LONGEST  # ns, between two looks at the rings
+BUILD = (<bytes>pyusdt_build_text()).decode()  # which one of pyusdt this is, for people
+SHORTEST_SLEEP, LONGEST_SLEEP = PYUSDT_POLL_SHORTEST, PYUSDT_POLL_LONGEST  # ns, between two looks at the rings
 HAS_PLACES, AT_PLACE = PYUSDT_PLACES_OPEN, PYUSDT_PLACES_KNOWN  # of the rows of list_probes()
 
 
@@ -133,7 +133,7 @@ cdef int add_probe_row(void *arg, const pyusdt_target_info *target, const pyusdt
 cdef class Feed:
     """What a Consumer takes events from: a Session, a Replay, a MergedReplay."""
 
-    cdef pyusdt_feed feed
+    cdef pyusdt_event_source feed
 
     def place(self, uint32_t target, uint32_t place):
         """(module, function, file, line) of a place in a target's code; LookupError where there is none."""
@@ -169,7 +169,7 @@ cdef class Session(Feed):
         cdef int code = pyusdt_session_open(where, &config, &self.session, &err)
         if code < 0:
             raise failure(code, &err)
-        self.feed = pyusdt_feed(&pyusdt_session_feed, self.session)
+        self.feed = pyusdt_event_source(&pyusdt_session_source_ops, self.session)
 
     def __dealloc__(self):
         self.close()
@@ -230,7 +230,7 @@ cdef class Session(Feed):
 
     def has_process(self, uint32_t pid):
         """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
-        return pyusdt_session_has(self.session, pid)
+        return pyusdt_session_has_process(self.session, pid)
 
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
@@ -246,7 +246,7 @@ cdef class Session(Feed):
         cdef pyusdt_user_work user
         cdef uint32_t n = 0
         found = {}
-        while pyusdt_session_user(self.session, n, &user) == 0:
+        while pyusdt_session_user_work(self.session, n, &user) == 0:
             work, seconds = found.get(user.uid, (0, 0.0))
             found[user.uid] = work + user.work, seconds + user.ns / 1e9
             n += 1
@@ -254,7 +254,7 @@ cdef class Session(Feed):
 
     def drop_user(self, uint32_t uid):
         """End the tracing of all processes of a user; what they have fired and was not read is counted as dropped."""
-        pyusdt_session_cut_off(self.session, uid)
+        pyusdt_session_stop_user(self.session, uid)
 
     def stop(self):
         """Probes off; what was fired before stays readable."""
@@ -271,12 +271,12 @@ cdef class Session(Feed):
 
     def mark_shown(self):
         """What was delivered so far has been shown to the user: for sessions with `keep`."""
-        pyusdt_session_shown(self.session)
+        pyusdt_session_mark_shown(self.session)
 
     def read_warnings(self):
         """What the user is to be told of processes that are not traced: texts, all that there were."""
         texts, n = [], 0
-        while (text := pyusdt_session_told(self.session, n)) != NULL:
+        while (text := pyusdt_session_warning(self.session, n)) != NULL:
             texts.append(text.decode("utf-8", "replace"))
             n += 1
         return texts
@@ -285,7 +285,7 @@ cdef class Session(Feed):
         """(texts about other users' processes, and those of containers, that are not traced: the first few, how many there were)."""
         cdef uint32_t count = 0
         texts = []
-        while (text := pyusdt_session_stranger_told(self.session, len(texts), &count)) != NULL:
+        while (text := pyusdt_session_untrusted_warning(self.session, len(texts), &count)) != NULL:
             texts.append(text.decode("utf-8", "replace"))
         return texts, count
 
@@ -303,7 +303,7 @@ cdef class Session(Feed):
     @property
     def resumed(self):
         """It is one that was left."""
-        return bool(pyusdt_session_resumed(self.session))
+        return bool(pyusdt_session_is_resumed(self.session))
 
     def list_dead_probes(self):
         """The probes of processes that joined a session that was left, and have ended; as list_probes() has them."""
@@ -317,14 +317,14 @@ cdef class Session(Feed):
 cdef class Pace:
     """How long a session's consumer sleeps between two looks at its rings."""
 
-    cdef pyusdt_pace pace
+    cdef pyusdt_poll_pacing pace
 
     def __cinit__(self):
-        self.pace = PYUSDT_PACE_BEGIN
+        self.pace = PYUSDT_POLL_BEGIN
 
     def next(self, int n, uint64_t now, bint crowded):
         """The sleep (ns) after a look at `now` (ns) that found n events; crowded: and a ring that was more than half full."""
-        return pyusdt_pace_next(&self.pace, n, now, crowded)
+        return pyusdt_poll_next_sleep(&self.pace, n, now, crowded)
 
 
 cdef class Formatter
@@ -367,13 +367,13 @@ cdef class Consumer:
         """Clause `index` is this program of the vm; exits: it calls exit(); pauses: its records are to be
         seen before the next event."""
         cdef uint32_t flags = (PYUSDT_CLAUSE_EXITS if exits else 0) | (PYUSDT_CLAUSE_PAUSES if pauses else 0)
-        cdef int code = pyusdt_consumer_clause(self.consumer, index, program, flags)
+        cdef int code = pyusdt_consumer_set_clause(self.consumer, index, program, flags)
         if code < 0:
             raise failure(code, NULL)
 
     def set_count_program(self, uint32_t index, int program):
         """Clause `index` can be counted: this program does for arg0 firings what its own does for each."""
-        cdef int code = pyusdt_consumer_counting(self.consumer, index, program)
+        cdef int code = pyusdt_consumer_set_counting(self.consumer, index, program)
         if code < 0:
             raise failure(code, NULL)
 
@@ -435,7 +435,7 @@ cdef class Consumer:
             else:
                 event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
         frames = struct.pack(f"={len(stack)}Q", *stack)
-        pyusdt_consumer_stack(self.consumer, <const uint64_t *><const char *>frames, <uint32_t>len(stack))
+        pyusdt_consumer_set_stack(self.consumer, <const uint64_t *><const char *>frames, <uint32_t>len(stack))
         pyusdt_consumer_fire(self.consumer, probe, &who, &event)
 
     def poll(self, Feed feed, uint64_t until, int max_events):
@@ -450,23 +450,23 @@ cdef class Consumer:
 
     def run_counts(self, Feed feed):
         """Run the clauses on what the traced processes have counted by themselves."""
-        pyusdt_consumer_counts(self.consumer, &feed.feed)
+        pyusdt_consumer_run_counts(self.consumer, &feed.feed)
 
     def watch(self, Session session, Pace pace, uint64_t until, int max_events, uint64_t deadline):
         """Look at a session's rings, each look as poll() is, until there are records, a clause calls exit(), or it is `deadline`:
         False.  Or until it is `until` and all events before that were seen: True.  (All ns, of the events' clock.)"""
-        cdef int code = PYUSDT_LOOK_AGAIN
-        while code == PYUSDT_LOOK_AGAIN:
+        cdef int code = PYUSDT_POLL_AGAIN
+        while code == PYUSDT_POLL_AGAIN:
             PyErr_CheckSignals()
             with nogil:
-                code = pyusdt_consumer_look(self.consumer, session.session, &pace.pace, until, max_events, deadline)
+                code = pyusdt_consumer_poll_paced(self.consumer, session.session, &pace.pace, until, max_events, deadline)
         if code < 0:
             raise failure(code, NULL)
-        return code == PYUSDT_LOOK_DUE
+        return code == PYUSDT_POLL_DUE
 
     def record(self, Recorder recorder):
         """From now on every event goes to the recorder, too; None: to none."""
-        pyusdt_consumer_record(self.consumer, NULL if recorder is None else recorder.recorder)
+        pyusdt_consumer_set_recorder(self.consumer, NULL if recorder is None else recorder.recorder)
 
     def set_wall(self, uint64_t offset):
         """Wall-clock time is the time of events and this (ns), whatever it is now."""
@@ -475,7 +475,7 @@ cdef class Consumer:
     def set_formatter(self, Formatter formatter):
         """From now on records come printed where this formatter can do that at once (c/consumer/record_buffer.h)."""
         self.formatter = formatter
-        pyusdt_consumer_print(self.consumer, formatter.formatter)
+        pyusdt_consumer_set_formatter(self.consumer, formatter.formatter)
 
     def take_records(self):
         """The records since the last call, as bytes."""
@@ -488,22 +488,22 @@ cdef class Consumer:
     @property
     def exiting(self):
         """A clause called exit()."""
-        return bool(pyusdt_consumer_exiting(self.consumer))
+        return bool(pyusdt_consumer_is_exiting(self.consumer))
 
     @property
     def truncated_stacks(self):
         """Events whose stack had more frames than were wanted."""
-        return pyusdt_consumer_cut(self.consumer)
+        return pyusdt_consumer_truncated_stacks(self.consumer)
 
     @property
     def dropped_records(self):
         """Records that found no room."""
-        return pyusdt_consumer_lost(self.consumer)
+        return pyusdt_consumer_dropped(self.consumer)
 
     def stopped(self):
         """(n, why): programs that the interpreter had to stop, which is a bug of the compiler."""
         cdef pyusdt_error err
-        cdef uint64_t n = pyusdt_consumer_stopped(self.consumer, &err)
+        cdef uint64_t n = pyusdt_consumer_faults(self.consumer, &err)
         return n, err.message.decode("utf-8", "replace") if n else ""
 
 
@@ -513,27 +513,27 @@ cdef class ParallelConsumers:
 
     consumers: the first has the descriptions and probes, the others have only their clauses; the session is not started yet."""
 
-    cdef pyusdt_crew *crew
+    cdef pyusdt_parallel *crew
     cdef object references
 
     def __cinit__(self, Session session, consumers):
-        cdef pyusdt_consumer *each[PYUSDT_CREW_MOST]
+        cdef pyusdt_consumer *each[PYUSDT_PARALLEL_MAX]
         cdef pyusdt_error err
-        cdef int n = min(len(consumers), PYUSDT_CREW_MOST + 1)
-        for i, consumer in enumerate(consumers[:PYUSDT_CREW_MOST]):
+        cdef int n = min(len(consumers), PYUSDT_PARALLEL_MAX + 1)
+        for i, consumer in enumerate(consumers[:PYUSDT_PARALLEL_MAX]):
             each[<int>i] = (<Consumer?>consumer).consumer
         self.references = session, consumers
-        cdef int code = pyusdt_crew_new(session.session, each, n, &self.crew, &err)
+        cdef int code = pyusdt_parallel_new(session.session, each, n, &self.crew, &err)
         if code < 0:
             raise failure(code, &err)
 
     def close(self):
         """The threads end; the first consumer polls by itself."""
-        pyusdt_crew_free(self.crew)
+        pyusdt_parallel_free(self.crew)
         self.crew = NULL
 
     def __dealloc__(self):
-        pyusdt_crew_free(self.crew)
+        pyusdt_parallel_free(self.crew)
 
 
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
@@ -545,7 +545,7 @@ def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     out = []
     path = os.fsencode(rundir) if rundir is not None else None
     cdef const char *where = NULL if path is None else <const char *>path
-    cdef int code = pyusdt_list(where, pid, beside, add_probe_row, <void *>out, &err)
+    cdef int code = pyusdt_list_probes(where, pid, beside, add_probe_row, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out
@@ -560,13 +560,13 @@ def other_builds():
     so)."""
     cdef pyusdt_error err
     out = []
-    cdef int code = pyusdt_list_others(add_other_build, <void *>out, &err)
+    cdef int code = pyusdt_list_other_builds(add_other_build, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out
 
 
-cdef int add_usage(void *arg, const pyusdt_looked *l) noexcept with gil:
+cdef int add_usage(void *arg, const pyusdt_ring_usage *l) noexcept with gil:
     (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost, foreign_name(l.visible, l.comm)))
     return 0
 
@@ -576,7 +576,7 @@ def list_ring_usage():
     yet, bytes of its rings, events lost, as the last of list_probes())."""
     cdef pyusdt_error err
     out = []
-    cdef int code = pyusdt_look(add_usage, <void *>out, &err)
+    cdef int code = pyusdt_read_ring_usage(add_usage, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out

@@ -74,8 +74,8 @@ static void read_program(const char *path)
         if (program < 0 || (counting && at_once < 0))
             exit(2);
         for (unsigned i = 0; i < consumers; i++)
-            if (pyusdt_consumer_clause(consumer[i], clause, program, 0) != 0 ||
-                (counting && pyusdt_consumer_counting(consumer[i], clause, at_once) != 0))
+            if (pyusdt_consumer_set_clause(consumer[i], clause, program, 0) != 0 ||
+                (counting && pyusdt_consumer_set_counting(consumer[i], clause, at_once) != 0))
                 exit(2);
     }
     fclose(file);
@@ -118,14 +118,14 @@ static void report(const struct pyusdt_session_stats *stats)
     puts("]}");
 }
 
-static void forked(struct pyusdt_crew *crew, struct pyusdt_session *session)
+static void forked(struct pyusdt_parallel *crew, struct pyusdt_session *session)
 {
     int status;
     pid_t child = fork();
 
     if (child == 0) {
-        int n = pyusdt_crew_poll(crew, session, UINT64_MAX, 0);
-        pyusdt_crew_free(crew);
+        int n = pyusdt_parallel_poll(crew, session, UINT64_MAX, 0);
+        pyusdt_parallel_free(crew);
         _exit(n != 0);
     }
     if (waitpid(child, &status, 0) != child || status != 0)
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     struct pyusdt_session_stats stats;
     struct pyusdt_session *session;
     struct pyusdt_error error = {0};
-    struct pyusdt_crew *crew;
+    struct pyusdt_parallel *crew;
 
     if (argc != 4 || (consumers = (unsigned)atoi(argv[2])) > MAX)
         return 2;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
         pyusdt_registry_describe(pyusdt_consumer_registry(consumer[0]), clause, &every);
     if (pyusdt_session_open(NULL, &config, &session, &error) != 0 ||
         pyusdt_session_want(session, &want) != 0 ||
-        pyusdt_crew_new(session, consumer, consumers, &crew, &error) != 0 ||
+        pyusdt_parallel_new(session, consumer, consumers, &crew, &error) != 0 ||
         pyusdt_session_attach_pid(session, atoi(argv[3]), &error) != 0 ||
         pyusdt_session_start(session, &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
@@ -159,12 +159,12 @@ int main(int argc, char **argv)
     if (getenv("CREW_FORK")) /* not with TSan, which can not fork with threads */
         forked(crew, session);
     do {
-        if (pyusdt_crew_poll(crew, session, UINT64_MAX, 0) == 0)
+        if (pyusdt_parallel_poll(crew, session, UINT64_MAX, 0) == 0)
             usleep(20000); /* so that there is something for each */
         pyusdt_session_stats(session, &stats);
     } while (stats.alive > 0);
     report(&stats);
-    pyusdt_crew_free(crew);
+    pyusdt_parallel_free(crew);
     pyusdt_session_close(session);
     for (unsigned i = consumers; i-- > 0;) {
         pyusdt_consumer_free(consumer[i]);

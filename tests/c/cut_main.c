@@ -10,7 +10,7 @@
 
 enum { CLAUSE = 5, STRINGS = 4 };
 
-static struct pyusdt_kernel_cut strings[STRINGS];
+static struct pyusdt_trimmed_string strings[STRINGS];
 
 /* Strings at random places; returns how many. */
 static size_t lay_out(void)
@@ -20,7 +20,7 @@ static size_t lay_out(void)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t size = 8 * (1 + (uint32_t)rand() % 33);
         at += 8 * ((uint32_t)rand() % 4);
-        strings[i] = (struct pyusdt_kernel_cut){CLAUSE, 0, at, size};
+        strings[i] = (struct pyusdt_trimmed_string){CLAUSE, 0, at, size};
         at += size;
     }
     at += 8 * ((uint32_t)rand() % 4);
@@ -68,20 +68,20 @@ static uint8_t *cut(const uint8_t *record, size_t count, size_t *length)
 static int round_trip(void)
 {
     size_t count = lay_out(), length;
-    struct pyusdt_kernel_cuts cuts = {strings, count};
+    struct pyusdt_trimmed_strings cuts = {strings, count};
     uint8_t *record = fill(count), *small = cut(record, count, &length),
             *whole = malloc(strings[0].whole);
-    const struct pyusdt_kernel_cut *found = pyusdt_kernel_cut_find(&cuts, small);
+    const struct pyusdt_trimmed_string *found = pyusdt_find_trimmed(&cuts, small);
     int failed = found != strings;
 
     if (!failed) {
-        pyusdt_kernel_cut_undo(&cuts, found, small, length, whole);
+        pyusdt_untrim_record(&cuts, found, small, length, whole);
         failed = memcmp(whole, record, strings[0].whole);
         for (size_t i = PYUSDT_RECORD_DATA; i < length; i++)
             small[i] = (uint8_t)(rand() % 3);
         size_t kept = PYUSDT_RECORD_DATA + (size_t)rand() % (length - PYUSDT_RECORD_DATA + 1);
         small = realloc(small, kept);
-        pyusdt_kernel_cut_undo(&cuts, found, small, kept, whole);
+        pyusdt_untrim_record(&cuts, found, small, kept, whole);
     }
     free(record);
     free(small);
@@ -94,12 +94,12 @@ static int others(void)
 {
     static const uint32_t clauses[] = {CLAUSE - 1, CLAUSE + 1, CLAUSE | PYUSDT_RECORD_FAULT,
                                        CLAUSE | PYUSDT_RECORD_SETTLED};
-    struct pyusdt_kernel_cuts cuts = {strings, lay_out()};
+    struct pyusdt_trimmed_strings cuts = {strings, lay_out()};
     uint8_t record[PYUSDT_RECORD_DATA] = {0};
 
     for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++) {
         memcpy(record + PYUSDT_RECORD_CLAUSE, &clauses[i], sizeof *clauses);
-        if (pyusdt_kernel_cut_find(&cuts, record))
+        if (pyusdt_find_trimmed(&cuts, record))
             return 1;
     }
     return 0;

@@ -43,19 +43,19 @@ static uint32_t word_at(const uint8_t *at)
 
 static void output(const uint8_t *records, size_t size)
 {
-    struct pyusdt_output output = {.formatter = formatter};
+    struct pyusdt_record_buffer output = {.formatter = formatter};
     uint32_t length;
 
     for (size_t at = 0; at < size; at += length) {
         length = word_at(records + at);
-        if (pyusdt_output_add(&output, records + at, length) != 0)
+        if (pyusdt_record_buffer_add(&output, records + at, length) != 0)
             exit(3);
     }
-    records = pyusdt_output_records(&output, &size);
+    records = pyusdt_record_buffer_records(&output, &size);
     bool printed = size && word_at(records + PYUSDT_RECORD_CLAUSE) == PYUSDT_RECORD_TEXT;
     fprintf(stderr, "printed %u\n", printed ? word_at(records) - PYUSDT_TEXT_DATA : 0);
     format(records, size);
-    pyusdt_output_free(&output);
+    pyusdt_record_buffer_free(&output);
 }
 
 static void take(uint32_t kind, uint8_t *data, uint32_t size)

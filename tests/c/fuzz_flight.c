@@ -119,12 +119,12 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     struct pyusdt_place_info place;
     struct pyusdt_target_info target;
 
-    fuzz_require(pyusdt_replay_feed.target(replay, event->target, &target) == 0,
+    fuzz_require(pyusdt_replay_source_ops.target(replay, event->target, &target) == 0,
                  "an event of no target");
-    fuzz_require(pyusdt_replay_feed.probe(replay, event->target, event->probe, &probe) == 0,
+    fuzz_require(pyusdt_replay_source_ops.probe(replay, event->target, event->probe, &probe) == 0,
                  "an event of no probe");
-    fuzz_require(event->place == 0 ||
-                     pyusdt_replay_feed.place(replay, event->target, event->place, &place) == 0,
+    fuzz_require(event->place == 0 || pyusdt_replay_source_ops.place(replay, event->target,
+                                                                     event->place, &place) == 0,
                  "an event of no place");
     fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS,
                  "too many arguments");
@@ -152,7 +152,7 @@ static int replay(int fd)
 {
     struct pyusdt_replay *replay;
     struct pyusdt_target_info target;
-    struct pyusdt_loss_block loss;
+    struct pyusdt_drops_block loss;
     struct pyusdt_error error;
     uint64_t next = 0;
     int events = 0, probes = 0;
@@ -161,14 +161,14 @@ static int replay(int fd)
         return -1;
     pyusdt_replay_list(replay, on_probe, &probes);
     pyusdt_replay_damage(replay);
-    pyusdt_replay_loss(replay, &loss);
+    pyusdt_replay_drops(replay, &loss);
     fuzz_require(pyusdt_replay_end(replay) >= pyusdt_replay_header(replay)->begun,
                  "an end before the beginning");
     for (int i = 0; i < STEPS_MAX && pyusdt_replay_next(replay, &next); i++)
-        events += pyusdt_replay_feed.poll(replay, next, 3, on_event, replay);
-    fuzz_require(pyusdt_replay_over(replay), "a replay that does not end");
-    fuzz_require(pyusdt_replay_feed.target(replay, pyusdt_replay_feed.targets(replay), &target) ==
-                     -ENOENT,
+        events += pyusdt_replay_source_ops.poll(replay, next, 3, on_event, replay);
+    fuzz_require(pyusdt_replay_is_over(replay), "a replay that does not end");
+    fuzz_require(pyusdt_replay_source_ops.target(replay, pyusdt_replay_source_ops.targets(replay),
+                                                 &target) == -ENOENT,
                  "one target more than there are");
     pyusdt_replay_close(replay);
     return events;

@@ -84,7 +84,7 @@ static void come(const struct operation *op)
     }
     world.kept = config.keep != NULL;
     world.spoilt |= !world.kept;
-    fuzz_require(world.spoilt || pyusdt_session_resumed(world.session) == world.left,
+    fuzz_require(world.spoilt || pyusdt_session_is_resumed(world.session) == world.left,
                  "another session than was left");
 }
 
@@ -113,9 +113,9 @@ static void kill_tracer(void)
     struct pyusdt_session *session = world.session;
 
     note_again();
-    for (uint32_t i = 0; i < session->nbases; i++)
-        if (session->base[i]->fd >= 0)
-            close(session->base[i]->fd);
+    for (uint32_t i = 0; i < session->nrundirs; i++)
+        if (session->rundir[i]->fd >= 0)
+            close(session->rundir[i]->fd);
     pyusdt_session_free(session);
     world.session = NULL;
     world.left = true;
@@ -229,7 +229,7 @@ static void run(const struct operation *op)
         break;
     case 8:
         if (world.session)
-            pyusdt_session_shown(world.session);
+            pyusdt_session_mark_shown(world.session);
         break;
     case 9:
         spoil_session(op);

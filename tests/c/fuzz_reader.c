@@ -208,13 +208,14 @@ static void ask(const struct operation *op)
                  "a watermark of the future");
     fuzz_require(pyusdt_session_want(world.session, &want) == -EBUSY, "a want after the start");
     if (op->flags & 1)
-        pyusdt_list(fuzz_rundir, 0, false, on_probe, &seen, &error);
+        pyusdt_list_probes(fuzz_rundir, 0, false, on_probe, &seen, &error);
     if (op->flags & 2)
         pyusdt_session_expect_pid(world.session, (pid_t)op->value, &error);
     if (op->flags & 4)
         pyusdt_session_attach_pid(world.session,
                                   op->field & 1 ? getpid() : (pid_t)(op->value % 70000), &error);
-    pyusdt_sweep(world.session->base[0]->in.dir, world.session->base[0]->header.slot);
+    pyusdt_remove_stale_files(world.session->rundir[0]->in.dir,
+                              world.session->rundir[0]->header.slot);
 }
 
 /* What is not a file of ours, or has no reader any more, under a name of ours. */
@@ -234,7 +235,7 @@ static void plant(const struct operation *op)
                  op->field, op->which);
     else
         pyusdt_name_format(&name, text);
-    fd = openat(world.session->base[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL,
+    fd = openat(world.session->rundir[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL,
                 op->flags & 0x40 ? 0644 : 0600);
     if (fd < 0)
         return;
@@ -293,7 +294,7 @@ static void poll(const struct operation *op)
     uint64_t until = op->flags & 1 ? pyusdt_now() - op->at : UINT64_MAX;
     pyusdt_session_poll(world.session, until, op->which, on_event, world.session);
     if (op->flags & 2)
-        pyusdt_session_counts(world.session, on_count, world.session);
+        pyusdt_session_deliver_counts(world.session, on_count, world.session);
 }
 
 static void stop(const struct operation *op)
@@ -306,7 +307,7 @@ static void stop(const struct operation *op)
 static void run(const struct operation *op)
 {
     struct forged *forged = &world.forged[op->which % FORGED];
-    uint64_t generation = world.session->base[0]->header.generation;
+    uint64_t generation = world.session->rundir[0]->header.generation;
 
     fuzz_pause(op->code % OPERATIONS >= SPOIL && op->code % OPERATIONS < FAIL);
     switch (op->code % OPERATIONS) {
@@ -341,7 +342,7 @@ static void run(const struct operation *op)
         fuzz_fail(op->which, op->field);
         break;
     case FORGE:
-        fuzz_forge(forged, op, world.session->base[0]->in.dir, generation);
+        fuzz_forge(forged, op, world.session->rundir[0]->in.dir, generation);
         break;
     case EVENT:
         fuzz_forge_event(forged, op);

@@ -15,11 +15,11 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     struct pyusdt_probe_info probe;
     struct pyusdt_place_info place;
 
-    if (pyusdt_replay_feed.target(arg, event->target, &target) != 0 ||
-        pyusdt_replay_feed.probe(arg, event->target, event->probe, &probe) != 0)
+    if (pyusdt_replay_source_ops.target(arg, event->target, &target) != 0 ||
+        pyusdt_replay_source_ops.probe(arg, event->target, event->probe, &probe) != 0)
         return 1;
     if (event->place != 0 &&
-        pyusdt_replay_feed.place(arg, event->target, event->place, &place) != 0)
+        pyusdt_replay_source_ops.place(arg, event->target, event->place, &place) != 0)
         return 1;
     printf("%" PRIu64 " %u %s %s:%s:%s:%s %u", event->time, target.pid, target.comm, probe.provider,
            event->place ? place.module : probe.module,
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 
     if (argc != 2 || pyusdt_replay_open(open(argv[1], O_RDONLY), &replay, &error) != 0)
         return 1;
-    pyusdt_replay_feed.poll(replay, UINT64_MAX, 0, on_event, replay);
+    pyusdt_replay_source_ops.poll(replay, UINT64_MAX, 0, on_event, replay);
     printf("%" PRIu64 "\n", pyusdt_replay_end(replay));
     pyusdt_replay_close(replay);
     return 0;

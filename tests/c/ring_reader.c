@@ -107,7 +107,7 @@ static void tell(int n)
     size = snprintf(text, sizeof text, "%d %" PRIu64 "\n", n, stats.again);
     if (write(STDOUT_FILENO, text, (size_t)size) != size || (mute && --mute == 0))
         raise(SIGKILL);
-    pyusdt_session_shown(session);
+    pyusdt_session_mark_shown(session);
 }
 
 static void trace(pid_t child)
@@ -244,7 +244,7 @@ static pid_t fork_child(void)
         pyusdt_session_attach_pid(session, getppid(), &error) == 0)
         abort();
     pyusdt_session_stop(session);
-    pyusdt_session_shown(session);
+    pyusdt_session_mark_shown(session);
     if (keep)
         pyusdt_session_leave(session);
     else

@@ -116,7 +116,7 @@ PLANTED = [
     (
         "fuzz_flight",
         "recording/flight_reader.c",
-        "pyusdt_event_header_ok(event, available)",
+        "pyusdt_event_is_header_valid(event, available)",
         "event->size <= available",
         1,
         "ERROR: AddressSanitizer",
@@ -124,8 +124,8 @@ PLANTED = [
     (
         "fuzz_keep",
         "session/ring_source.c",
-        "else if (source->told > source->shown)",
-        "else if (source->told < source->shown)",
+        "else if (source->published > source->shown)",
+        "else if (source->published < source->shown)",
         1,
         "the account does not hold",
     ),

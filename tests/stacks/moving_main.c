@@ -87,7 +87,7 @@ int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, voi
     return pyusdt_memory_read_parts(memory, &part, 1) == (int64_t)size ? 0 : -EFAULT;
 }
 
-bool pyusdt_memory_is_its(const struct pyusdt_memory *memory)
+bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory)
 {
     (void)memory;
     return true;
