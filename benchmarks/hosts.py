@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src"))
 
-from pydtrace.aggregation.int64 import unpacked
+from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.action_runner import Actions
 from pydtrace.driver.sink import Info
@@ -126,9 +126,9 @@ class Coordinator:
         return time.process_time() - begun
 
     def check(self, keys, words):
-        read = unpacked(dense(self.definition, words))
+        read = unpack_words(dense(self.definition, words))
         found = [
-            aggregation_values.unpack(self.definition, value).words
+            aggregation_values.unpack_value(self.definition, value).words
             for _, value in self.engine.items(self.definition.map)
         ]
         assert len(found) == keys

@@ -79,7 +79,7 @@ def as_json(item) -> str | None:
     if isinstance(item, Total):
         return json.dumps({"keys": item.keys, "value": item.value})
     if isinstance(item, Distribution):
-        bounds = dict(aggregation_values.bounds(AGGREGATIONS["quantize"], ()))
+        bounds = dict(aggregation_values.bucket_bounds(AGGREGATIONS["quantize"], ()))
         return json.dumps(
             {
                 "keys": item.keys,

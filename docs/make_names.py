@@ -92,11 +92,11 @@ FIRES = {
 
 def rows():
     """(probe, its arguments) of both tables."""
-    from pyusdt.framework_probes import ERLANG, TABLE
+    from pyusdt.framework_probes import ERLANG_PROBES, FRAMEWORK_PROBES
 
     return [
         (f"{provider}:::{name}", arguments)
-        for provider, probes in (TABLE | ERLANG).items()
+        for provider, probes in (FRAMEWORK_PROBES | ERLANG_PROBES).items()
         for name, arguments in probes.items()
     ]
 

@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-def nearest(name: str, known: Collection[str]) -> str | None:
+def closest_match(name: str, known: Collection[str]) -> str | None:
     """The one of the known names that is most like it, or None.  Capitals, and _ for -, make the least difference."""
     from difflib import get_close_matches  # which nobody needs who makes no mistake
 
-    plain = {_plain(each): each for each in known}
-    found = get_close_matches(_plain(name), list(plain), 1, 0.7)
+    plain = {_normalize_name(each): each for each in known}
+    found = get_close_matches(_normalize_name(name), list(plain), 1, 0.7)
     return plain[found[0]] if found else None
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def meant(name: str, known: Collection[str]) -> str | None:
+def did_you_mean(name: str, known: Collection[str]) -> str | None:
     """The same, asked as a question; None for a name that is right."""
-    found = None if name in known else nearest(name, known)
+    found = None if name in known else closest_match(name, known)
     return f"did you mean {found}?" if found else None
 
 
-def behind(message: str, hint: str | None) -> str:
+def append_hint(message: str, hint: str | None) -> str:
     """A message of dtrace's and our hint, if there is one, in a line behind it."""
     return f"{message}\nhint: {hint}" if hint else message

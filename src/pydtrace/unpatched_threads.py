@@ -42,7 +42,7 @@ def is_patched() -> bool:
 
 
 @cache
-def _fresh(name: str) -> ModuleType:
+def _load_fresh(name: str) -> ModuleType:
     """A builtin module as it was before somebody patched it.  It is the caller's alone: sys.modules keeps the patched one."""
     spec = importlib.machinery.BuiltinImporter.find_spec(name)
     assert spec and spec.loader, name
@@ -51,29 +51,29 @@ def _fresh(name: str) -> ModuleType:
     return module
 
 
-def _unpatched(name: str, module: ModuleType) -> Any:
-    return _fresh(name) if is_patched() else module
+def _unpatched_module(name: str, module: ModuleType) -> Any:
+    return _load_fresh(name) if is_patched() else module
 
 
 def start_thread(function: Callable[[], Any]) -> None:
     """Start function() in a thread that does not keep the interpreter from ending.  Raises RuntimeError where no thread can be started."""
-    _unpatched("_thread", _thread).start_new_thread(function, ())
+    _unpatched_module("_thread", _thread).start_new_thread(function, ())
 
 
 def make_lock() -> Any:
     """A lock that threads may hold for moments only, since all greenlets of a thread wait for it."""
-    return _unpatched("_thread", _thread).allocate_lock()
+    return _unpatched_module("_thread", _thread).allocate_lock()
 
 
 def thread_id() -> int:
     """Of the thread of the operating system, as threading.get_ident() is where nothing is patched."""
-    found: int = _unpatched("_thread", _thread).get_ident()
+    found: int = _unpatched_module("_thread", _thread).get_ident()
     return found
 
 
 def sleep_really(seconds: float) -> None:
     """Sleep in a thread that start_thread() has started."""
-    _unpatched("time", time).sleep(seconds)
+    _unpatched_module("time", time).sleep(seconds)
 
 
 def get_item(items: SimpleQueue[Any], seconds: float) -> Any:

@@ -8,7 +8,7 @@ is "", a number that is not known -1.
 
 from __future__ import annotations
 
-TABLE: dict[str, dict[str, dict[str, type]]] = {
+FRAMEWORK_PROBES: dict[str, dict[str, dict[str, type]]] = {
     "http": {  # requests that the program answers
         "request-start": {"method": str, "route": str, "path": str, "traceparent": str},
         "request-done": {
@@ -79,7 +79,7 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
     },
 }
 # Probes that fire in Erlang alone; a term is anything.
-ERLANG: dict[str, dict[str, dict[str, type | str]]] = {
+ERLANG_PROBES: dict[str, dict[str, dict[str, type | str]]] = {
     "telemetry": {
         "event": {"name": str, "measurements": "term", "metadata": "term"},
     },

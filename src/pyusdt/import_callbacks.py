@@ -30,7 +30,7 @@ def call_when_imported(
         sys.meta_path.insert(0, _finder)
 
 
-def _observe(spec: Any) -> None:
+def _observe_loader(spec: Any) -> None:
     """Its loader calls back after it has run the module.  A loader is an object for one module; a class is left unchanged."""
     loader, run = spec.loader, spec.loader.exec_module
 
@@ -57,7 +57,7 @@ class _Finder:
         ]:
             if (spec := finder.find_spec(name, path, target)) is not None:
                 try:
-                    _observe(spec)
+                    _observe_loader(spec)
                 except Exception as error:  # noqa: BLE001 - the program's import goes on
                     _waiting[name][1](error)
                 return spec

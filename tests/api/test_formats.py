@@ -189,5 +189,5 @@ def test_odd_values_are_parquet(tmp_path):
 
 def test_names_that_are_not_utf8_are_text_in_parquet():
     """As those of stacks may be: files are called by bytes."""
-    assert arrow_tables.text("lib\udcff.so`f") == r"lib\udcff.so`f"
-    assert arrow_tables.text(("lib\udcff.so`f", b"\xff")) == r'["lib\udcff.so`f", {"hex": "ff"}]'
+    assert arrow_tables.to_text("lib\udcff.so`f") == r"lib\udcff.so`f"
+    assert arrow_tables.to_text(("lib\udcff.so`f", b"\xff")) == r'["lib\udcff.so`f", {"hex": "ff"}]'

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pydtrace.aggregation.int64 import wrap
+from pydtrace.aggregation.int64 import wrap_int64
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import ROWS
 from pydtrace.program import d_types
-from pydtrace.program.float_values import bits_of
+from pydtrace.program.float_values import float_to_bits
 from pydtrace.program.program import AggDef, Data
 from pydtrace.results import aggregation_values
 from pydtrace.results.aggregations import Aggregation
@@ -40,7 +40,7 @@ INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
 
 def feed(function, params, data):
     """The words that an engine keeps, from their definition."""
-    n, total = len(data), wrap(sum(data))
+    n, total = len(data), wrap_int64(sum(data))
     if function == "count":
         return [n]
     if function in ("sum", "avg"):
@@ -49,14 +49,14 @@ def feed(function, params, data):
         return [n, (min if function == "min" else max)(data, default=0)]
     if function == "stddev":
         squares = sum(x * x for x in data) % 2**128
-        return [n, total, wrap(squares), wrap(squares >> 64)]
-    counts = [0] * len(aggregation_values.bounds(AGGREGATIONS[function], params))
+        return [n, total, wrap_int64(squares), wrap_int64(squares >> 64)]
+    counts = [0] * len(aggregation_values.bucket_bounds(AGGREGATIONS[function], params))
     for x in data:
         counts[
             next(
                 i
                 for i, (low, high) in enumerate(
-                    aggregation_values.bounds(AGGREGATIONS[function], params)
+                    aggregation_values.bucket_bounds(AGGREGATIONS[function], params)
                 )
                 if (low is None or low <= x) and (high is None or x <= high)
             )
@@ -85,8 +85,9 @@ def test_merging_is_exact(function, params, x0, x1):
 def test_packing_and_pickling_keep_everything(function, params, data):
     value = make(function, params, data)
     for again in (
-        aggregation_values.unpack(
-            AggDef("a", 1, AGGREGATIONS[function], params, [], 3), aggregation_values.pack(value)
+        aggregation_values.unpack_value(
+            AggDef("a", 1, AGGREGATIONS[function], params, [], 3),
+            aggregation_values.pack_value(value),
         ),
         pickle.loads(pickle.dumps(value)),
     ):
@@ -127,7 +128,7 @@ def test_percentiles_at_the_ends():
     "function, params", [item for item in FUNCTIONS if AGGREGATIONS[item[0]].is_distribution]
 )
 def test_buckets_cover_every_number_once(function, params):
-    bounds = aggregation_values.bounds(AGGREGATIONS[function], params)
+    bounds = aggregation_values.bucket_bounds(AGGREGATIONS[function], params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
     assert (bounds[0][0], bounds[-1][1]) in (
@@ -180,7 +181,7 @@ def test_what_came_between_two_looks():
 
 
 def test_the_rows_of_a_picture():
-    edges = aggregation_values.edges(AGGREGATIONS["percentiles"], ())
+    edges = aggregation_values.display_edges(AGGREGATIONS["percentiles"], ())
     assert edges[0][0] == -1 << 63 and (0, 0) in edges and edges[-1][1] == (1 << 63) - 1
     assert all(low == high + 1 for (_, high), (low, _) in pairwise(edges))
     assert (
@@ -214,7 +215,7 @@ def test_only_what_is_alike_merges():
         make("lquantize", (0, 10, 1), []).merge(make("lquantize", (0, 10, 2), []))
     integers, floats = (
         make("sum", (), [1]),
-        aggregation_values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)]),
+        aggregation_values.FloatNumber(ROWS["sum"], [1, float_to_bits(1.0)]),
     )
     for one, other in ((integers, floats), (floats, integers)):
         with pytest.raises(aggregation_values.MergeError, match="of different kinds"):
@@ -308,6 +309,7 @@ def test_html_of_floats_is_not_cut():
     assert (
         "<td>2.5</td>"
         in Aggregation(
-            definition("avg"), {(): aggregation_values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])}
+            definition("avg"),
+            {(): aggregation_values.FloatNumber(ROWS["avg"], [2, float_to_bits(5.0)])},
         )._repr_html_()
     )

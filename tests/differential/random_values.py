@@ -126,7 +126,7 @@ def typed(value):
 def basic(type):
     """The name of a type without typedefs, "" for None."""
     return (
-        next((own.name for own in TYPES if t.compatible(own, type)), type.name)
+        next((own.name for own in TYPES if t.are_compatible(own, type)), type.name)
         if type is not None
         else ""
     )
@@ -233,7 +233,7 @@ class Values:
         left, right = self.of_type(depth, type), self.integer(depth)
         if self.random.random() < 0.6:
             right = self.of_type(depth, type), type
-        return (left, right[0], t.promote(type, right[1]))
+        return (left, right[0], t.promote_types(type, right[1]))
 
     def arithmetic(self, depth):
         left, right, type = self.pair(depth)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from glob import glob
 
-from pydtrace.aggregation.split_values import Halves
+from pydtrace.aggregation.split_values import SplitValueMaps
 from pydtrace.bpf.insn import encode
 from pydtrace.bpf.map_kinds import KINDS
 from pydtrace.dtrace_text import aggregation_text as consumer_aggregations
@@ -250,7 +250,7 @@ class Machine:
     def printed(self):
         """(standard output, lines of the standard error) for what was emitted and aggregated so far."""
         lib, names = self.lib, lambda _: ("dtrace", "", "", "BEGIN")
-        table, formatter = consumer_table.build(self.program), ctypes.c_void_p()
+        table, formatter = consumer_table.build_table(self.program), ctypes.c_void_p()
         error = ctypes.create_string_buffer(4096)
         flags = 1 if self.program.options.get("quiet") else 0
         assert (
@@ -265,12 +265,14 @@ class Machine:
             )
             assert stop in (0, 3, 4)  # done, an action of the caller, a fault
             if stop == 4:
-                faults.append(consumer_faults.fault_line(records[place.offset :], names))
+                faults.append(consumer_faults.format_error(records[place.offset :], names))
         out = ctypes.string_at(text.data, text.size)
         lib.pyusdt_formatter_free(formatter)
         lib.pyusdt_text_free(ctypes.byref(text))
         found = [(a, self.items(a)) for a in self.program.aggregations]
-        return out + b"\n" + consumer_aggregations.render(found, self.program.strsize), faults
+        return out + b"\n" + consumer_aggregations.render_aggregations(
+            found, self.program.strsize
+        ), faults
 
     def drops(self):
         """(records, aggregations, dynamic variables) that were lost."""
@@ -285,7 +287,9 @@ class Machine:
             address = self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0)
             value = ctypes.string_at(address, map.value_size)
             return [(b"", value)] if any(value[:8]) else []
-        return Halves(self.program).items(definition.map, self._elements(definition.map))
+        return SplitValueMaps(self.program).join_items(
+            definition.map, self._elements(definition.map)
+        )
 
     def _elements(self, index):
         """[(key, value)] of a hash map."""

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import pyusdt
-from pydtrace.aggregation.int64 import packed
+from pydtrace.aggregation.int64 import pack_words
 from pydtrace.bpf.insn import R0, R1, mov_imm, store
 from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
 from pydtrace.dlang.builtins import actions as actions_table
@@ -18,11 +18,11 @@ from pydtrace.dlang.builtins.aggregation_base import Aggregating, count
 from pydtrace.dlang.builtins.stack_actions import Symbol
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.address_symbolizer import Symbols
-from pydtrace.dtrace_text.aggregation_text import render
+from pydtrace.dtrace_text.aggregation_text import render_aggregations
 from pydtrace.engine.dtrace import framing
 from pydtrace.engine.kernel import kernel_maps
 from pydtrace.program import d_types as t
-from pydtrace.results.aggregation_values import MergeError, unpack
+from pydtrace.results.aggregation_values import MergeError, unpack_value
 from pydtrace.sinks.erlang_terms_sink import rows, since
 from pydtrace.sinks.json_sink import shown
 
@@ -120,7 +120,7 @@ def test_an_action_is_its_row_alone(answer):
 @pytest.mark.parametrize(
     "naming, text, one_key",
     [
-        (t.Naming(whole=True), "{module}`PyLong_FromLong", True),
+        (t.Naming(by_symbol=True), "{module}`PyLong_FromLong", True),
         (t.Naming(module=True), "{module}", True),
         (t.Naming(distance=True), "{module}`PyLong_FromLong+0x3", False),
     ],
@@ -137,7 +137,7 @@ def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
     pid, address = os.getpid(), ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
     symbols = Symbols()
     record = bytes(data.offset) + struct.pack("=QQ", pid, address + 3)
-    assert symbols.show(data, record).decode().split() == [
+    assert symbols.format_value(data, record).decode().split() == [
         text.format(module=symbols.find(pid, address)[0])
     ]
     group = symbols.grouping([key])
@@ -184,17 +184,17 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     program = compile_program("BEGIN { @a[1] = spread(7); @a[2] = spread(8); }")
     (definition,) = program.aggregations
     assert definition.row is spread and program.maps[definition.map].value_size == 8 * 3
-    one, other = packed([2, 4, 11]), packed([1, -3, 5])
-    assert render(
-        [(definition, [(packed([1]), one), (packed([2]), other)])]
+    one, other = pack_words([2, 4, 11]), pack_words([1, -3, 5])
+    assert render_aggregations(
+        [(definition, [(pack_words([1]), one), (pack_words([2]), other)])]
     ) == b"%9d%17d\n%9d%17d\n" % (1, 7, 2, 8)
-    value = unpack(definition, one).merge(unpack(definition, other))
+    value = unpack_value(definition, one).merge(unpack_value(definition, other))
     assert (value, value.function, value.words) == (14, "spread", (3, -3, 11))
     assert shown(value) == {"function": "spread", "n": 3, "value": 14}
     assert since(spread, other, one) == one
-    assert rows(definition, [(packed([1]), one)], None) == [("spread", [1], 7)]
+    assert rows(definition, [(pack_words([1]), one)], None) == [("spread", [1], 7)]
     cpus = kernel_maps._merge_of(program, definition.map)
-    assert cpus(one + bytes(24) + other, 24, 24) == packed([3, -3, 11])
+    assert cpus(one + bytes(24) + other, 24, 24) == pack_words([3, -3, 11])
     assert framing._value_words(definition, b"9") == [-1, 0, 9]
     with pytest.raises(MergeError):
-        unpack(definition, packed(framing._value_words(definition, b"9"))).merge(value)
+        unpack_value(definition, pack_words(framing._value_words(definition, b"9"))).merge(value)

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from machine import Machine
 
 from pydtrace.aggregation import merge_values
-from pydtrace.aggregation.int64 import unpacked
+from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.builtins import float_aggregations
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.aggregation_deltas import Deltas
 from pydtrace.driver.aggregation_state import Aggregates
-from pydtrace.dtrace_text.address_text import Addresses
+from pydtrace.dtrace_text.address_text import AddressFormatter
 from pydtrace.hosts import host_protocol
 from pydtrace.hosts.merged_aggregations import value_merger
 from pydtrace.options import Options
@@ -87,7 +87,7 @@ class Host:
     def __init__(self, program, stands_still):
         self.program, self.changes_only_when_polled = program, stands_still
         self.machine = Machine(program)
-        self.deltas = Deltas(Aggregates(program, self, {}, Addresses({})))
+        self.deltas = Deltas(Aggregates(program, self, {}, AddressFormatter({})))
 
     def fire(self, value, number, text):
         self.machine.fire(
@@ -113,7 +113,7 @@ def sent(host):
             each,
             json.dumps(
                 [
-                    [host_protocol.said(key), merge_values.said(each.row, words)]
+                    [host_protocol.said(key), merge_values.encode_words(each.row, words)]
                     for key, words in host.deltas.take(each).items()
                 ]
             ),
@@ -129,10 +129,10 @@ def merged(lines):
         key_of, of_lines = host_protocol.reader(each.keys), value_merger(each.row, each.params)
         for key, words in json.loads(text):
             several.setdefault((each, key_of(key)), []).append(
-                unpacked(of_lines.encode_words(of_lines.check_words(words)))
+                unpack_words(of_lines.encode_words(of_lines.check_words(words)))
             )
     return {
-        (each.name, key): merge_values.together(each.row, words)
+        (each.name, key): merge_values.merge_words(each.row, words)
         for (each, key), words in several.items()
     }
 
@@ -238,7 +238,7 @@ def test_keys_of_arrays_stay_apart():
     from pydtrace.results import aggregations
 
     fields = compile_program("char a[5]; BEGIN { @[a, 3] = count(); }").aggregations[0].keys
-    read = aggregations.key_reader(fields, None)
+    read = aggregations.make_key_reader(fields, None)
     for begin, value in (
         (b"ab\0\0\0", "ab"),
         (b"ab\0\0c", b"ab\0\0c"),

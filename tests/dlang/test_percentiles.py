@@ -36,7 +36,7 @@ def counted():
         (item,) = (
             machine.items(program.aggregations[0]) if data else [(b"", bytes(8 * ROW.words(())))]
         )
-        return aggregation_values.unpack(program.aggregations[0], item[1])
+        return aggregation_values.unpack_value(program.aggregations[0], item[1])
 
     return count
 
@@ -84,7 +84,7 @@ def _counted(value):
 def test_every_edge_is_in_its_bucket(counted):
     edges = [
         edge
-        for low, high in aggregation_values.bounds(ROW, ())
+        for low, high in aggregation_values.bucket_bounds(ROW, ())
         for edge in (low, high)
         if edge is not None
     ]
@@ -100,7 +100,7 @@ def test_who_has_none_below_zero_has_no_half_for_them():
         machine.fire(args=[0, 0, value % 2**64, key])
     assert len(machine._elements(program.aggregations[0].map)) == 4
     found = {
-        key[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
+        key[0]: aggregation_values.unpack_value(program.aggregations[0], words).buckets
         for key, words in machine.items(program.aggregations[0])
     }
     assert sorted(found.values()) == [[(-7, -7, 1), (0, 0, 1)], [(5, 5, 1), (9, 9, 1)], [(8, 8, 1)]]
@@ -126,7 +126,7 @@ def test_an_increment_weighs():
     machine = Machine(program := compiled(f"{N1} {{ @ = percentiles(arg2, arg3); }}", pyusdt=True))
     for value, weight in ((10, 97), (5000, 3)):
         machine.fire(args=[0, 0, value, weight])
-    found = aggregation_values.unpack(
+    found = aggregation_values.unpack_value(
         program.aggregations[0], machine.items(program.aggregations[0])[0][1]
     )
     assert (found.n, found.total, found.percentile(97), found.percentile(98)) == (2, 100, 10, 5000)
@@ -141,7 +141,7 @@ def test_beside_other_keys():
     for value, name in ((5, b"a"), (7, b"b"), (9, b"a")):
         machine.fire(args=[0, 0, value, 0, 0, 0, name])
     found = {
-        key.split(b"\0")[0]: aggregation_values.unpack(program.aggregations[0], words).buckets
+        key.split(b"\0")[0]: aggregation_values.unpack_value(program.aggregations[0], words).buckets
         for key, words in machine.items(program.aggregations[0])
     }
     assert found == {b"a": [(5, 5, 1), (9, 9, 1)], b"b": [(7, 7, 1)]}

@@ -35,7 +35,7 @@ def binary(op, left, right):
         if left.type.is_string
         else left.type
         if op in ("<<", ">>")
-        else t.promote(left.type, right.type)
+        else t.promote_types(left.type, right.type)
     )
     node.type = node.common if op in ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>") else t.INT
     return node

@@ -17,8 +17,8 @@ from pydtrace.engine.dtrace.script_rewriter import rewrite_script
 from pydtrace.process.identity import is_alive
 from pydtrace.results.aggregation_values import MergeError
 from pydtrace.results.aggregations import Aggregation
-from pydtrace.results.records import Decoder, arguments
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.results.records import Decoder, split_arguments
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 
@@ -249,12 +249,12 @@ def test_providers_stand_for_the_processes_asked_for():
 
 
 def test_arguments_of_calls():
-    assert arguments('printf("a,b(%d)", f(x, "),\\""), y[1, 2])') == [
+    assert split_arguments('printf("a,b(%d)", f(x, "),\\""), y[1, 2])') == [
         '"a,b(%d)"',
         'f(x, "),\\"")',
         "y[1, 2]",
     ]
-    assert arguments("trace(a)") == ["a"]
+    assert split_arguments("trace(a)") == ["a"]
 
 
 def test_actions_on_aggregations_are_ours_too():
@@ -458,7 +458,7 @@ def test_no_name_can_forge_a_record():
             Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         ).decode(records)
         assert [record.values for record in found] == [
-            (("a`main+0x1", harmless(forged.decode())), 7)
+            (("a`main+0x1", escape_for_terminal(forged.decode())), 7)
         ]
         assert frames.text == b"after"
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pydtrace.aggregation.int64 import unpacked, wrap
+from pydtrace.aggregation.int64 import unpack_words, wrap_int64
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import ROWS
 from pydtrace.erltrace_port import etf
 from pydtrace.erltrace_port.port_session import Failure, Session
-from pydtrace.program.float_values import bits_of
+from pydtrace.program.float_values import float_to_bits
 from pydtrace.results import aggregation_values
 from pydtrace.sinks.erlang_terms_sink import since
 
@@ -29,7 +29,7 @@ def integers(function, data):
         AGGREGATIONS[function],
         {
             "count": [len(data)],
-            "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)],
+            "stddev": [len(data), sum(data), wrap_int64(squares), wrap_int64(squares >> 64)],
         }.get(function, [len(data), sum(data)]),
     )
 
@@ -37,7 +37,7 @@ def integers(function, data):
 def reals(function, data):
     mean = sum(data) / len(data)
     words = [mean, sum((x - mean) ** 2 for x in data)] if function == "stddev" else [sum(data)]
-    return aggregation_values.FloatNumber(ROWS[function], [len(data), *map(bits_of, words)])
+    return aggregation_values.FloatNumber(ROWS[function], [len(data), *map(float_to_bits, words)])
 
 
 @pytest.mark.parametrize("function", ["count", "sum", "avg", "stddev"])
@@ -47,7 +47,10 @@ def test_of_integers(function, before, came):
     old, now = integers(function, before), integers(function, before + came)
     row = AGGREGATIONS[function]
     found = row.value(
-        (), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now)))
+        (),
+        unpack_words(
+            since(row, aggregation_values.pack_value(old), aggregation_values.pack_value(now))
+        ),
     )
     assert found.words == integers(function, came).words
     assert old.merge(found).words == now.words
@@ -60,7 +63,10 @@ def test_of_floats(function, before, came):
     old, now = reals(function, before), reals(function, before + came)
     row = ROWS[function]
     found = row.value(
-        (), unpacked(since(row, aggregation_values.pack(old), aggregation_values.pack(now)))
+        (),
+        unpack_words(
+            since(row, aggregation_values.pack_value(old), aggregation_values.pack_value(now))
+        ),
     )
     assert found.n == len(came)
     assert math.isclose(
@@ -71,15 +77,18 @@ def test_of_floats(function, before, came):
 @given(INTS, INTS)
 def test_what_was_cleared_is_new(before, came):
     assume(len(came) < len(before))
-    now = aggregation_values.pack(integers("sum", came))
-    assert since(AGGREGATIONS["sum"], aggregation_values.pack(integers("sum", before)), now) == now
+    now = aggregation_values.pack_value(integers("sum", came))
+    assert (
+        since(AGGREGATIONS["sum"], aggregation_values.pack_value(integers("sum", before)), now)
+        == now
+    )
 
 
 def test_what_is_known_of_all_only():
     """Extremes; and what dtrace tells of an avg or stddev, whatever came."""
     for row, before, now in (
         (AGGREGATIONS["min"], [3, 5], [4, 2]),
-        (ROWS["max"], [3, bits_of(1.0)], [4, bits_of(2.0)]),
+        (ROWS["max"], [3, float_to_bits(1.0)], [4, float_to_bits(2.0)]),
         (AGGREGATIONS["avg"], [-1, -5], [-1, -7]),
         (AGGREGATIONS["stddev"], [1, 0, 4, 0], [1, 0, 9, 0]),
     ):

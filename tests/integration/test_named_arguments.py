@@ -187,7 +187,7 @@ def test_what_is_said_of_the_provider_python_is_so():
             if row[1] == f"python{process.pid}" and row[7] != _tracer.AT_PLACE
         ]
         process.stdin.close()
-    known = builtin_probe_args.of_python()
+    known = builtin_probe_args.python_arguments()
     assert len(rows) > 10
     for _, _, _, _, name, nargs, strings, *_ in rows:
         assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (
@@ -229,9 +229,9 @@ for i in range(3):
 def test_what_is_said_of_the_probes_of_frameworks_is_so():
     """As processes tell it that have them."""
     say = """import pyusdt, sys
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 from pyusdt.instrument import probes as names
-for provider in TABLE: names.probes(provider)
+for provider in FRAMEWORK_PROBES: names.probes(provider)
 print("there", flush=True)
 sys.stdin.read()"""
     with harness.running([sys.executable, "-c", say], stdin=subprocess.PIPE) as process:
@@ -240,7 +240,7 @@ sys.stdin.read()"""
             (row[1].removesuffix(str(process.pid)), row[4]): row
             for row in _tracer.list_probes(None, process.pid)
         }
-    for provider, probes in framework_probes.TABLE.items():
+    for provider, probes in framework_probes.FRAMEWORK_PROBES.items():
         for name in probes:
             description = ProbeDesc(None, provider + "*", "", "", name)
             assert probe_signatures.default_signatures()(description) == [

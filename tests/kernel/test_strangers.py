@@ -306,7 +306,7 @@ def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypa
         monkeypatch.setattr(
             finder._symbols,
             "room",
-            lambda owner, finder=finder: 2 * size - finder._symbols.taken.total(),
+            lambda owner, finder=finder: 2 * size - finder._symbols.used.total(),
         )
         files = [finder.add(str(path)) for path in copies]
         finder.add_functions(wanted_of, pids)

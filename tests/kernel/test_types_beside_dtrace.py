@@ -60,7 +60,7 @@ def test_sizes_and_places_of_members(tag):
     names = [
         name
         for name, field in KernelTypes(Structs()).tagged("struct", tag).body.fields.items()
-        if field.width is None and t.extent(field.type)
+        if field.width is None and t.embedded_size(field.type)
     ]
     assert len(names) > 15
     for at in range(0, len(names), AT_ONCE):

@@ -21,7 +21,7 @@ from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import Codes
 from pydtrace.remote_python.remote_python import Python
 from pydtrace.remote_python.thread_names import ThreadNames
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
 THREADS = 20
 
@@ -277,7 +277,7 @@ def test_the_name_of_a_thread_stays():
         )
         before = [names.name(raw.home, raw.ident, None) for raw in found]
         assert "indexer" in before
-        names._time = Allowance(-1.0, 1000)
+        names._time = CpuTimeBudget(-1.0, 1000)
         names._known = {thread: (name, -1000.0) for thread, (name, _) in names._known.items()}
-        assert not names._time.left
+        assert not names._time.is_available
         assert [names.name(raw.home, raw.ident, None) for raw in found] == before

@@ -48,8 +48,8 @@ class Printf:
 
     def action(self, layout):
         data = [layout.add(*argument) for argument in self.arguments]
-        fmt = f.parse(self.fmt)
-        f.check(fmt, [d.type for d in data])
+        fmt = f.parse_format(self.fmt)
+        f.check_format(fmt, [d.type for d in data])
         return p.Action(ACTIONS["printf"], data, fmt, [], None)
 
 

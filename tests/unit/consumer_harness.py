@@ -73,15 +73,19 @@ def flags_of(options):
 def print_case(harness, case, names):
     """All that our code prints for a case, to compare with the oracle's standard output."""
     program, records = case.program_and_records()
-    result = run(harness, formatter_table.build(program), records, names, flags_of(case.options))
+    result = run(
+        harness, formatter_table.build_table(program), records, names, flags_of(case.options)
+    )
     assert result.returncode == 0, result.errors
     assert result.stops[-1][0] == DONE, result.errors
     position = [int(o.partition("=")[2]) for o in case.options if o.startswith("-xaggsortkeypos")]
-    order = aggregation_text.Order(
+    order = aggregation_text.SortOrder(
         "-xaggsortkey" in case.options,
         "-xaggsortrev" in case.options,
         position[0] if position else 0,
     )
     return (
-        result.text + b"\n" + aggregation_text.render(case.aggregations(), program.strsize, order)
+        result.text
+        + b"\n"
+        + aggregation_text.render_aggregations(case.aggregations(), program.strsize, order)
     )

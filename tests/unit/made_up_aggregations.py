@@ -2,12 +2,12 @@
 
 from types import SimpleNamespace
 
-from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.aggregation.int64 import pack_words, unpack_words
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.driver.aggregation_state import Aggregates
 from pydtrace.program import d_types as t
 from pydtrace.program.program import AggDef, Data
-from pydtrace.results.aggregation_values import bounds
+from pydtrace.results.aggregation_values import bucket_bounds
 
 KEY = 32  # bytes of a string key
 
@@ -53,7 +53,7 @@ class World:
                 *[value] * (row.head - 1),
                 *[
                     times * (low is None or low <= value) * (high is None or value <= high)
-                    for low, high in bounds(row, params)
+                    for low, high in bucket_bounds(row, params)
                 ],
             ]
         elif row.metric == "counter":
@@ -68,9 +68,9 @@ class World:
                 *((part & (1 << 64) - 1 ^ 1 << 63) - (1 << 63) for part in (square, square >> 64)),
             ]
         held = self.maps[definition.map].get(packed_key)
-        if held is not None and unpacked(held)[0]:
-            words = row.merged(unpacked(held), words)
-        self.maps[definition.map][packed_key] = packed(words)
+        if held is not None and unpack_words(held)[0]:
+            words = row.merged(unpack_words(held), words)
+        self.maps[definition.map][packed_key] = pack_words(words)
 
     def clear(self, name):
         self.aggregates.clear(self.of_name[name])

@@ -46,7 +46,7 @@ def test_members_have_the_bits_that_c_gives_them(tmp_path):
             f"{base} {name}{'' if bits is None else f': {bits}'}; " for name, base, bits in fields
         )
         for name, base, bits in fields:
-            record.add(name, t.TYPEDEFS[base], bits)
+            record.add_member(name, t.TYPEDEFS[base], bits)
             text += f"{{ struct {{ {members}}} s; memset(&s, 0, sizeof s); s.{name} = -1; show(&s, sizeof s); }}\n"
         cases += [
             (members, record, name, 8 * t.TYPEDEFS[base].size if bits is None else bits)

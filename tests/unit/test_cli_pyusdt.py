@@ -148,11 +148,11 @@ def test_names_of_arguments():
             .split("*/", 1)[0]
             .split("\nprovider", 1)[0]
         )
-    assert builtin_probe_args.of("pyusdt", "user_trace-n7") == tuple(
+    assert builtin_probe_args.argument_names("pyusdt", "user_trace-n7") == tuple(
         re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " "))
     )
-    assert builtin_probe_args.of("erlang", "user_trace-s1") == ("message",)
-    assert builtin_probe_args.of("shop", "user_trace-n7") == ()
+    assert builtin_probe_args.argument_names("erlang", "user_trace-s1") == ("message",)
+    assert builtin_probe_args.argument_names("shop", "user_trace-n7") == ()
     with open(os.path.join(top, "docs", "guide", "python-vm.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| 3\.", file.read(), re.MULTILINE)
     assert len(rows) > 10
@@ -162,7 +162,7 @@ def test_names_of_arguments():
             .replace(" and function called, line of the call", ", function, line")
             .split(", ")
         )
-        assert len(builtin_probe_args.of("python", name)) == len(arguments), name
+        assert len(builtin_probe_args.argument_names("python", name)) == len(arguments), name
     shown = [
         each.arguments
         for each in list_command.in_process(os.getpid())

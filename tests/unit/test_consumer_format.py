@@ -18,8 +18,8 @@ STAR_MISMATCH = (
 
 def refusal(source, *types, **more):
     with pytest.raises(f.FormatError) as caught:
-        f.check(
-            f.parse(source),
+        f.check_format(
+            f.parse_format(source),
             [type_of(name) if isinstance(name, str) else name for name in types],
             **more,
         )
@@ -27,13 +27,13 @@ def refusal(source, *types, **more):
 
 
 def test_a_format_is_conversions_with_the_text_between():
-    parsed = f.parse(b"a%-5.3d b%%c%*.*s\n")
+    parsed = f.parse_format(b"a%-5.3d b%%c%*.*s\n")
     assert [(c.prefix, c.row.name) for c in parsed.conversions] == [
         (b"a", "d"),
         (b" b", "%"),
         (b"c", "s"),
     ]
-    assert (parsed.tail, parsed.arguments) == (b"\n", 4)
+    assert (parsed.tail, parsed.argument_count) == (b"\n", 4)
     first, _, last = parsed.conversions
     assert (first.flags, first.width, first.precision) == (f.LEFT, 5, 3)
     assert (last.star_width, last.star_precision, last.width, last.precision) == (True, True, 0, 0)
@@ -53,7 +53,7 @@ def test_a_format_is_conversions_with_the_text_between():
     ],
 )
 def test_flags_and_sizes_are_read_as_dtrace_reads_them(source, flags, width, precision):
-    (conversion,) = f.parse(source).conversions
+    (conversion,) = f.parse_format(source).conversions
     assert (conversion.flags, conversion.width, conversion.precision) == (flags, width, precision)
 
 
@@ -117,7 +117,9 @@ def test_what_does_not_fit_has_dtrace_s_tag_and_words(source, types, tag, messag
 )  # fmt: skip
 def test_what_fits(source, type):
     value_types = [t.INT64] if b"@" in source else None
-    f.check(f.parse(source), [] if value_types else [type_of(type)], value_types=value_types)
+    f.check_format(
+        f.parse_format(source), [] if value_types else [type_of(type)], value_types=value_types
+    )
 
 
 def test_the_action_and_the_argument_s_number_are_named():
@@ -127,5 +129,5 @@ def test_the_action_and_the_argument_s_number_are_named():
 
 def test_the_index_tells_which_argument_is_wrong():
     with pytest.raises(f.FormatError) as caught:
-        f.check(f.parse(b"%d %*d"), [t.INT, t.INT, t.STRING])
+        f.check_format(f.parse_format(b"%d %*d"), [t.INT, t.INT, t.STRING])
     assert caught.value.index == 2

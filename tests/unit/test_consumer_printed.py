@@ -15,7 +15,7 @@ pytestmark = pytest.mark.own_processes
 
 def both(formatter, program, records, names=NAMES, flags=0):
     """What is printed of records that wait, and of those that come one by one."""
-    built = formatter_table.build(program)
+    built = formatter_table.build_table(program)
     return [harness.run(formatter, built, records, names, flags, kind) for kind in (b"r", b"o")]
 
 

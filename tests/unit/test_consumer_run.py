@@ -334,17 +334,17 @@ def test_close_closes_all_whatever_fails(error):
 
 def test_drops_with_tags():
     assert (
-        runtime_errors.drop_line("aggregation", 5, tags=True)
+        runtime_errors.format_drops("aggregation", 5, tags=True)
         == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
     )
-    assert runtime_errors.drop_line("dynamic", 1) == "1 dynamic variable drop"
+    assert runtime_errors.format_drops("dynamic", 1) == "1 dynamic variable drop"
 
 
 def test_division_by_zero_is_dtrace_s_line():
     record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack(
         "=IIQ", p.FAULT_DIVZERO, 216, 0
     )
-    line = runtime_errors.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
+    line = runtime_errors.format_error(record, lambda ident: ("dtrace", "", "", "BEGIN"))
     assert (
         line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
     )
@@ -353,13 +353,13 @@ def test_division_by_zero_is_dtrace_s_line():
 def told(records, places=True):
     """What a Teller says of faults of a program with an absent string: [(text, count)]."""
     said, program = [], compile_program("BEGIN { trace(copyinstr(arg1)); trace(1 / arg2); }")
-    teller = runtime_errors.Teller(
+    teller = runtime_errors.ErrorReporter(
         program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places
     )
     for record in records:
-        teller.tell(record)
-    teller.finish()
-    teller.finish()
+        teller.report_error(record)
+    teller.report_counts()
+    teller.report_counts()
     return said
 
 
@@ -423,7 +423,7 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     drive(engine, Text(pipe[0], Said(), formatter))
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
-    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.fault_line(
+    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.format_error(
         record, lambda ident: names
     )
 

@@ -35,23 +35,26 @@ ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
 def test_an_address_has_its_file_its_function_and_the_distance():
     module, symbol, distance = Symbols().find(ME, ADDRESS + 3)
     assert (symbol, distance) == ("PyLong_FromLong", 3)
-    assert Symbols().name(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
-    assert Symbols().name(ME, ADDRESS + 3, t.Naming(whole=True)) == f"{module}`PyLong_FromLong"
-    assert Symbols().name(ME, ADDRESS + 3, t.Naming(module=True)) == module
-    assert Symbols({"noresolve": True}).name(ME, ADDRESS).startswith(f"{module}:0x")
+    assert Symbols().name_address(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
+    assert (
+        Symbols().name_address(ME, ADDRESS + 3, t.Naming(by_symbol=True))
+        == f"{module}`PyLong_FromLong"
+    )
+    assert Symbols().name_address(ME, ADDRESS + 3, t.Naming(module=True)) == module
+    assert Symbols({"noresolve": True}).name_address(ME, ADDRESS).startswith(f"{module}:0x")
 
 
 def test_what_is_unknown_is_shown_as_a_number():
-    assert Symbols().name(ME, 0x10) == "0x10"
-    assert Symbols().name(2**22 + 5, ADDRESS) == hex(ADDRESS)
+    assert Symbols().name_address(ME, 0x10) == "0x10"
+    assert Symbols().name_address(2**22 + 5, ADDRESS) == hex(ADDRESS)
 
 
 def test_addresses_of_one_function_are_one_key():
     symbols = Symbols()
     for naming, same in (
-        (t.Naming(whole=True), True),
+        (t.Naming(by_symbol=True), True),
         (t.Naming(module=True), True),
-        (t.PLACE, False),
+        (t.SYMBOL_AND_OFFSET, False),
     ):
         assert (
             symbols.group(naming, ME, ADDRESS + 1) == symbols.group(naming, ME, ADDRESS + 2)
@@ -80,7 +83,7 @@ def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
         "pydtrace.driver.address_symbolizer.FRAME_RESOLVERS",
         [lambda: lambda pid, address: f"py::{address & ~0xF:x}"],
     )
-    stack, symbol = t.Stack(2), t.Symbol(True, t.PLACE)
+    stack, symbol = t.Stack(2), t.Symbol(True, t.SYMBOL_AND_OFFSET)
     symbols = Symbols()
 
     def key(pid, *frames):
@@ -99,7 +102,7 @@ def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
 
 def test_a_stack_is_a_line_for_each_frame_that_there_is():
     storage = struct.pack("=IIII4Q", 2, 1, ME, 0, ADDRESS, 0x10, 0, 0)
-    lines = Symbols({"stackindent": 3}).stack(storage).decode().split("\n")
+    lines = Symbols({"stackindent": 3}).format_stack(storage).decode().split("\n")
     assert lines[0] == lines[3] == ""
     assert lines[1].startswith("   ") and lines[1].endswith("`PyLong_FromLong")
     assert lines[2] == "   0x10"
@@ -128,7 +131,10 @@ def perf_map():
     """The path of a process's perf-PID.map, and what the process's addresses 0x1010 and 0x2010 are called."""
     process = subprocess.Popen(["sleep", "60"])
     path = f"/tmp/perf-{process.pid}.map"
-    yield path, lambda: [Symbols().name(process.pid, address) for address in (0x1010, 0x2010)]
+    yield (
+        path,
+        lambda: [Symbols().name_address(process.pid, address) for address in (0x1010, 0x2010)],
+    )
     process.kill()
     process.wait()
     if os.path.lexists(path):
@@ -269,7 +275,7 @@ def test_names_are_of_the_file_that_is_mapped(tmp_path):
     path, other = library(tmp_path / "lib.so", "first"), library(tmp_path / "other.so", "second")
     with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
         os.rename(other, path)
-        shown = Symbols().name(pid, address)
+        shown = Symbols().name_address(pid, address)
     assert re.fullmatch("lib.so`first" if os.geteuid() == 0 else "lib.so`0x[0-9a-f]+", shown)
 
 
@@ -294,7 +300,7 @@ def test_a_container_s_file_names_nobody_else_s_functions(tmp_path):
         holding("second", *inside) as (hostile, second),
         holding("first", sys.executable, "-c", LOADING, path) as (pid, first),
     ):
-        assert [symbols.name(hostile, second), symbols.name(pid, first)] == [
+        assert [symbols.name_address(hostile, second), symbols.name_address(pid, first)] == [
             "lib.so`second",
             "lib.so`first",
         ]
@@ -305,7 +311,7 @@ def told(path, offset, pid=2**22 + 5):
     status = os.stat(path)
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
     where = maps.Mapping("", "", "0", device, str(status.st_ino), str(path)), offset
-    return Symbols(code_of=lambda address: where).name(pid, 0x1010)
+    return Symbols(code_of=lambda address: where).name_address(pid, 0x1010)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
@@ -348,7 +354,7 @@ def test_a_file_of_no_folder_is_nowhere(tmp_path, monkeypatch):
 def test_tables_of_symbols_have_room_together(tmp_path, monkeypatch):
     """What was not asked for longest goes, and is read again."""
     monkeypatch.setattr(file_symbols, "_CACHE_LIMIT", 1 << 20)
-    files, time = file_symbols.SymbolCache(), cpu_time_budget.Allowance(100.0, 1)
+    files, time = file_symbols.SymbolCache(), cpu_time_budget.CpuTimeBudget(100.0, 1)
     paths = [elf_file(tmp_path / f"x{i}.so", b"\0.symtab\0f\0", 10_000) for i in range(10)]
     for path in [*paths, *paths]:
         assert files.find_or_read(path, os.stat(path), time).table.find(4096) == (4096, "f")
@@ -378,7 +384,7 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
     monkeypatch.setattr("pydtrace.driver.address_symbolizer.user_of", lambda pid: 4711)
     symbols = Symbols()
     for _ in range(1000):
-        assert symbols.name(7, 0x5000) == "0x5000"
+        assert symbols.name_address(7, 0x5000) == "0x5000"
         clock[0] += 0.1
     assert 7 <= len(readings) <= 20, readings
     assert symbols.warnings() == [
@@ -395,7 +401,7 @@ def test_maps_of_many_processes_have_room_together(monkeypatch):
     monkeypatch.setattr(maps, "read_maps", lambda pid: text.splitlines(keepends=True))
     symbols = Symbols()
     for pid in range(100):
-        assert symbols.name(pid + 1, 0x1010) == "nowhere`0x1010"
+        assert symbols.name_address(pid + 1, 0x1010) == "nowhere`0x1010"
     assert 1 <= len(symbols._processes) <= (1 << 20) // len(text)
     assert symbols._mapped == len(symbols._processes) * (1024 + len(text))
 
@@ -465,7 +471,7 @@ def test_names_that_stand_for_others_do_not_grow_for_ever(monkeypatch):
     for pid in range(1000):
         symbols.forget()
         for address in (0x1010, 0x1020, 0x1010):
-            assert symbols.group(t.PLACE, 2**22 + pid, address) == address
+            assert symbols.group(t.SYMBOL_AND_OFFSET, 2**22 + pid, address) == address
     assert len(symbols._alike) <= 102
 
 
@@ -476,5 +482,5 @@ def test_a_name_is_no_line_of_its_own(tmp_path):
         folder.mkdir()
         path = library(folder / "lib.so", "first")
         with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
-            shown = Symbols().name(pid, address), Symbols().name(pid, 0x1010)
+            shown = Symbols().name_address(pid, address), Symbols().name_address(pid, 0x1010)
         assert shown == ("lib.so`first", "0x1010")

@@ -31,7 +31,11 @@ def records_of(case):
 def test_stops_at_the_caller_s_actions_and_goes_on_behind_them(formatter):
     program, (first, second, exits) = records_of(CASE)
     result = harness.run(
-        formatter, formatter_table.build(program), first + exits + second, NAMES, harness.QUIET
+        formatter,
+        formatter_table.build_table(program),
+        first + exits + second,
+        NAMES,
+        harness.QUIET,
     )
     assert result.text == b"5<abc>"
     assert result.stops == [(ACTION, len(first), 0), (DONE, len(first + exits + second), 0)]
@@ -39,7 +43,7 @@ def test_stops_at_the_caller_s_actions_and_goes_on_behind_them(formatter):
 
 def test_a_record_with_an_action_of_the_caller_s_has_one_line(formatter):
     program, (first, _, exits) = records_of(CASE)
-    result = harness.run(formatter, formatter_table.build(program), exits + first, NAMES)
+    result = harness.run(formatter, formatter_table.build_table(program), exits + first, NAMES)
     assert result.text.splitlines()[1:] == [
         b"  0      1                           :BEGIN ",
         b"  0      1                           :BEGIN           5",
@@ -49,7 +53,7 @@ def test_a_record_with_an_action_of_the_caller_s_has_one_line(formatter):
 def test_stops_at_a_probe_it_does_not_know_before_it_prints_anything(formatter):
     program, (first, *_) = records_of(CASE)
     result = harness.run(
-        formatter, formatter_table.build(program), first, {7: ("", "", "", "other")}
+        formatter, formatter_table.build_table(program), first, {7: ("", "", "", "other")}
     )
     assert (result.text, result.stops) == (b"", [(PROBE, 0, 0)])
 
@@ -57,7 +61,7 @@ def test_stops_at_a_probe_it_does_not_know_before_it_prints_anything(formatter):
 def test_quiet_needs_no_names(formatter):
     program, (first, *_) = records_of(CASE)
     assert (
-        harness.run(formatter, formatter_table.build(program), first, {}, harness.QUIET).text
+        harness.run(formatter, formatter_table.build_table(program), first, {}, harness.QUIET).text
         == b"5"
     )
 
@@ -66,7 +70,7 @@ def test_stops_at_faults(formatter):
     program, (first, *_) = records_of(CASE)
     fault = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + bytes(16)
     result = harness.run(
-        formatter, formatter_table.build(program), first + fault + first, NAMES, harness.QUIET
+        formatter, formatter_table.build_table(program), first + fault + first, NAMES, harness.QUIET
     )
     assert (result.text, result.stops[0]) == (b"55", (FAULT, len(first), 0))
 
@@ -74,7 +78,7 @@ def test_stops_at_faults(formatter):
 def test_stops_when_the_text_is_long(formatter):
     program, (first, *_) = records_of(Case("wide", [[Printf(b"%60000d", ("int", 1))]]))
     result = harness.run(
-        formatter, formatter_table.build(program), first * 10, NAMES, harness.QUIET
+        formatter, formatter_table.build_table(program), first * 10, NAMES, harness.QUIET
     )
     assert len(result.text) == 600000
     assert [stop for stop, _, _ in result.stops] == [FULL, DONE]
@@ -83,9 +87,9 @@ def test_stops_when_the_text_is_long(formatter):
 def test_the_heading_is_printed_once_over_several_buffers(formatter):
     program, (first, *_) = records_of(CASE)
     assert (
-        harness.run(formatter, formatter_table.build(program), [first, first], NAMES).text.count(
-            b"FUNCTION:NAME"
-        )
+        harness.run(
+            formatter, formatter_table.build_table(program), [first, first], NAMES
+        ).text.count(b"FUNCTION:NAME")
         == 1
     )
 
@@ -93,7 +97,7 @@ def test_the_heading_is_printed_once_over_several_buffers(formatter):
 def test_testing_mode_has_no_columns_that_change(formatter):
     program, (first, *_) = records_of(CASE)
     text = harness.run(
-        formatter, formatter_table.build(program), first, NAMES, harness.TESTING
+        formatter, formatter_table.build_table(program), first, NAMES, harness.TESTING
     ).text
     assert text == b"%32s\n%32s           5\n" % (b"FUNCTION:NAME", b":BEGIN")
 
@@ -116,7 +120,7 @@ def test_a_damaged_record_is_refused(formatter, fields):
     program, (first, *_) = records_of(CASE)
     result = harness.run(
         formatter,
-        formatter_table.build(program),
+        formatter_table.build_table(program),
         first + damaged(first, **fields),
         NAMES,
         harness.QUIET,
@@ -128,7 +132,7 @@ def test_a_record_cut_short_is_refused(formatter):
     program, (first, *_) = records_of(CASE)
     for size in range(1, len(first)):
         assert harness.run(
-            formatter, formatter_table.build(program), first[:size], NAMES
+            formatter, formatter_table.build_table(program), first[:size], NAMES
         ).stops == [(EINVAL, 0, 0)]
 
 
@@ -138,7 +142,9 @@ def test_a_string_without_its_nul_ends_with_its_storage(formatter):
     )
     filled = record[: p.RECORD_DATA] + b"x" * (len(record) - p.RECORD_DATA)
     size = program.clauses[0].actions[0].data[0].size
-    result = harness.run(formatter, formatter_table.build(program), filled, NAMES, harness.QUIET)
+    result = harness.run(
+        formatter, formatter_table.build_table(program), filled, NAMES, harness.QUIET
+    )
     assert result.text == b"[" + b"x" * size + b"|" + b"x" * size + b"]"
 
 
@@ -146,7 +152,9 @@ def test_widths_from_records_are_bounded(formatter):
     case = Case("stars", [[Printf(b"%*.*d", ("int", 2**31 - 1), ("int", 2**31 - 1), ("int", 1)),
                            Printf(b"%*d", ("int", -(2**31)), ("int", 1))]])  # fmt: skip
     program, (record, *_) = records_of(case)
-    result = harness.run(formatter, formatter_table.build(program), record, NAMES, harness.QUIET)
+    result = harness.run(
+        formatter, formatter_table.build_table(program), record, NAMES, harness.QUIET
+    )
     assert result.text == b"0" * 65534 + b"1" + b"1" + b" " * 65534
 
 
@@ -167,7 +175,7 @@ def test_random_damage_to_records_is_never_followed(formatter):
             buffers.append(bytes(changed[: rng.randrange(1, len(changed) + 1)]))
         result = harness.run(
             formatter,
-            formatter_table.build(program),
+            formatter_table.build_table(program),
             buffers,
             NAMES,
             harness.flags_of(case.options),
@@ -179,7 +187,7 @@ def test_random_damage_to_tables_is_refused_or_harmless(formatter):
     rng = random.Random(21)
     refused = 0
     program, data = CASES[6].program_and_records()
-    good = formatter_table.build(program)
+    good = formatter_table.build_table(program)
     for _ in range(150):
         changed = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
@@ -193,7 +201,7 @@ def test_random_damage_to_tables_is_refused_or_harmless(formatter):
 @pytest.mark.parametrize("size", [0, 31, 32, 100])
 def test_a_table_cut_short_is_refused(formatter, size):
     program, _ = CASE.program_and_records()
-    result = harness.run(formatter, formatter_table.build(program)[:size], b"", NAMES)
+    result = harness.run(formatter, formatter_table.build_table(program)[:size], b"", NAMES)
     assert result.returncode == 1
     assert result.errors.startswith("table: format table:")
 
@@ -214,7 +222,7 @@ def flow(formatter, steps, flags=0):
         records.append(bytes(record))
     result = harness.run(
         formatter,
-        formatter_table.build(program),
+        formatter_table.build_table(program),
         b"".join(records),
         FLOW_NAMES,
         harness.FLOW | flags,

@@ -347,10 +347,10 @@ def test_parts_that_are_none():
         instrument.enable("djnago")
 
 
-@pytest.mark.parametrize("provider", probes.TABLE)
+@pytest.mark.parametrize("provider", probes.FRAMEWORK_PROBES)
 def test_the_table(provider):
     made = probes.probes(provider)
-    assert [each.name for each in made] == list(probes.TABLE[provider]) and not any(made)
+    assert [each.name for each in made] == list(probes.FRAMEWORK_PROBES[provider]) and not any(made)
 
 
 def test_arguments_of_tasks():

@@ -83,10 +83,10 @@ class World:
     def rows(self, clause=0):
         """(host, n, number, timestamp, whether it is uncertain) of the records that come now; of another clause: what it records."""
         from pydtrace.hosts.host_protocol import data_of
-        from pydtrace.results.aggregations import key_reader
-        from pydtrace.results.records import split
+        from pydtrace.results.aggregations import make_key_reader
+        from pydtrace.results.records import iter_records
 
-        read = key_reader(data_of(self.program.clauses[clause]), None)
+        read = make_key_reader(data_of(self.program.clauses[clause]), None)
         place = slice(p.RECORD_CLAUSE, p.RECORD_CLAUSE + 4)
         mark = (
             (lambda _: ())
@@ -96,7 +96,8 @@ class World:
             )
         )
         return [
-            (*read(record), *mark(record)) for record, *_ in split(self.engine._run_events(1 << 62))
+            (*read(record), *mark(record))
+            for record, *_ in iter_records(self.engine._run_events(1 << 62))
         ]
 
 
@@ -267,7 +268,7 @@ STACKS = """made*:::fired { @[host, jstack()] = count(); }"""
 
 def frames_of(world):
     """{(host, texts of the frames): count} of the only aggregation."""
-    from pydtrace.aggregation.int64 import unpacked
+    from pydtrace.aggregation.int64 import unpack_words
     from pydtrace.driver.address_symbolizer import Symbols
 
     (aggregation,) = world.program.aggregations
@@ -276,8 +277,8 @@ def frames_of(world):
     return {
         (
             key[host.offset : host.offset + host.size].split(b"\0")[0].decode(),
-            *symbols.frames(key[stack.offset : stack.offset + stack.size]),
-        ): unpacked(value)[0]
+            *symbols.name_frames(key[stack.offset : stack.offset + stack.size]),
+        ): unpack_words(value)[0]
         for key, value in world.engine.items(aggregation.map)
     }
 

@@ -9,7 +9,7 @@ import pytest
 from pydtrace.driver import unwind_table_loader
 from pydtrace.symbols import elf
 from pydtrace.untrusted import io_worker
-from pydtrace.untrusted.user_quota import Shares, one
+from pydtrace.untrusted.user_quota import UserQuota, canonical_uid
 from pydtrace.unwind import unwind_rows, unwind_table
 
 pytestmark = pytest.mark.own_processes
@@ -171,17 +171,21 @@ def test_files_that_are_slow(world, made, monkeypatch):
 
 def test_what_is_bounded_is_shared():
     """A user has half of what the others have left, root all."""
-    shares = Shares(1000)
-    shares.taken[BAD] += shares.room(BAD)
-    assert shares.taken[BAD] == 500 and shares.room(BAD) == 0
-    shares.taken[GOOD] += shares.room(GOOD)
-    assert shares.taken[GOOD] == 250 and shares.room(1002) == 125 and shares.room(ROOT) == 250
-    shares.taken[BAD] -= 300
-    assert shares.room(GOOD) > 0
+    shares = UserQuota(1000)
+    shares.used[BAD] += shares.find_available(BAD)
+    assert shares.used[BAD] == 500 and shares.find_available(BAD) == 0
+    shares.used[GOOD] += shares.find_available(GOOD)
+    assert (
+        shares.used[GOOD] == 250
+        and shares.find_available(1002) == 125
+        and shares.find_available(ROOT) == 250
+    )
+    shares.used[BAD] -= 300
+    assert shares.find_available(GOOD) > 0
 
 
 def test_ids_that_a_user_has_for_others_are_one():
-    assert [one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [
+    assert [canonical_uid(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [
         0,
         1000,
         65535,

@@ -14,7 +14,7 @@ import pyusdt
 from pydtrace.consumer import cluster
 from pydtrace.process.identity import start_ticks
 from pydtrace.sinks.alerts.alert_receivers import Dump
-from pydtrace.untrusted.isolated_python import own_python
+from pydtrace.untrusted.isolated_python import isolated_command
 from pyusdt.vm import target_python
 
 SOURCES = Path(pyusdt.__file__).parents[1]
@@ -65,7 +65,7 @@ def test_nothing_of_the_folder_or_the_environment(stranger, environment, monkeyp
     monkeypatch.setenv("PYTHONPATH", path.replace("named", str(stranger / "named")))
     program = f"import sys, pyusdt, {', '.join(MODULES[:-1]).replace('sitecustomize, ', '')}; print(pyusdt.__file__, *sys.argv[1:])"
     done = subprocess.run(
-        own_python(program, "-q", "two words"),
+        isolated_command(program, "-q", "two words"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -82,7 +82,7 @@ def test_what_this_process_could_import(stranger, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", ["", ".", os.getcwd(), *sys.path, str(tmp_path / "more")])
     for module, status in (("further", 0), ("other", 1)):
         done = subprocess.run(
-            own_python(f"import {module}"), capture_output=True, text=True, check=False
+            isolated_command(f"import {module}"), capture_output=True, text=True, check=False
         )
         assert done.returncode == status, done
 
@@ -122,7 +122,7 @@ def commands(path: Path):
 
 
 def test_every_interpreter_is_isolated():
-    """Of all sources; a command line that is made in another way is not found: own_python() is there to make them."""
+    """Of all sources; a command line that is made in another way is not found: isolated_command() is there to make them."""
     found = {
         where: option
         for package in ("pyusdt", "pydtrace")

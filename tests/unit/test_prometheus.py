@@ -21,7 +21,7 @@ from pydtrace.driver.cumulative_totals import LIMIT
 from pydtrace.driver.sink import Info
 from pydtrace.engine import EngineError
 from pydtrace.options import Options
-from pydtrace.results.aggregation_values import bounds
+from pydtrace.results.aggregation_values import bucket_bounds
 from pydtrace.sinks.metrics import metrics_sink, prometheus_model
 from pydtrace.sinks.metrics.metrics_http import Scrapes
 from pydtrace.sinks.output_file import Output
@@ -85,7 +85,7 @@ def test_a_value_is_in_the_first_bucket_that_does_not_end_below_it(function):
         assert all(count == (value <= end) for end, count in ends), (value, ends)
         low, high = next(
             edge
-            for edge in bounds(AGGREGATIONS[function[0]], function[1:])
+            for edge in bucket_bounds(AGGREGATIONS[function[0]], function[1:])
             if (edge[0] is None or edge[0] <= value) and (edge[1] is None or value <= edge[1])
         )
         first = next(end for end, count in ends if count)

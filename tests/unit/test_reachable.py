@@ -126,7 +126,7 @@ def test_names_of_such_files_are_addresses(asks, tmp_path):
         mapping = maps.Mapping("", "r-xp", "0", "00:99", "7", f"{where}/lib.so")
         symbols = Symbols(code_of=lambda address: (mapping, 64))
         began = time.monotonic()
-        assert symbols.name(ME, 0x40) == "lib.so`0x40"
+        assert symbols.name_address(ME, 0x40) == "lib.so`0x40"
         assert time.monotonic() - began < 10
         assert [each.startswith(f"{where}/lib.so: ") for each in symbols.warnings()] == [True]
 
@@ -145,7 +145,7 @@ def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
     monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [PerfMaps])
     monkeypatch.setattr(maps, "read_maps", lambda pid: [])
     symbols = Symbols()
-    assert symbols.name(ME, 0x5000) == "0x5000"
+    assert symbols.name_address(ME, 0x5000) == "0x5000"
     [told] = symbols.warnings()
     assert told.startswith(
         f"names of functions of user {os.getuid()}'s processes were not all read"

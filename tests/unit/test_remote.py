@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import installed
 import pytest
 
-from pydtrace.aggregation.int64 import wrap
-from pydtrace.aggregation.merge_values import together
+from pydtrace.aggregation.int64 import wrap_int64
+from pydtrace.aggregation.merge_values import merge_words
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.hosts import engine as remote
 from pydtrace.hosts import merged_aggregations
@@ -214,7 +214,7 @@ def test_a_record_that_is_marked_is_of_its_clause():
         order.add_record(
             time, 5, host, struct.pack("=IIIIQII", 32, 3, 7, 0, time, 40 + host, 50), 0
         )
-    split = list(records.split(marked := order.release_records(1000, 0)))
+    split = list(records.iter_records(marked := order.release_records(1000, 0)))
     assert order.unsure == 1 and marked[36:40] == struct.pack("=I", 3 | program.RECORD_UNSURE)
     assert [found for _, *found in split] == [[3, 7, 40, 50], [3, 7, 41, 50]]
 
@@ -439,7 +439,7 @@ def test_rows_of_several_hosts_add_up(counts):
 
 @pytest.mark.parametrize(("name", "head"), [("quantize", 1), ("percentiles", 2)])
 def test_rows_of_distributions_add_up(name, head):
-    """As together() has it of all buckets, looks and all; one that a stranger names twice counts twice; counts wrap."""
+    """As merge_words() has it of all buckets, looks and all; one that a stranger names twice counts twice; counts wrap."""
     row, chosen = AGGREGATIONS[name], random.Random(7)
     size = row.words(())
     merged, whole = MergedAggregation(AggDef("a", 1, row, (), [], 3), 1), []
@@ -457,8 +457,8 @@ def test_rows_of_distributions_add_up(name, head):
         )
         dense = [*heads, *[0] * (size - head)]
         for bucket, count in pairs:
-            dense[head + bucket] = wrap(dense[head + bucket] + count)
-        whole = [together(row, [*whole, dense])]
+            dense[head + bucket] = wrap_int64(dense[head + bucket] + count)
+        whole = [merge_words(row, [*whole, dense])]
         if number % 97 == 0:
             assert merged.items() == [(b"", struct.pack(f"={size}q", *whole[0]))]
     assert merged.items() == [(b"", struct.pack(f"={size}q", *whole[0]))]

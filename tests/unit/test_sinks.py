@@ -14,7 +14,7 @@ from pydtrace.consumer.record_queue import Queue
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.driver.aggregation_state import Aggregates
 from pydtrace.driver.sink import Info, Sink
-from pydtrace.dtrace_text.address_text import Addresses
+from pydtrace.dtrace_text.address_text import AddressFormatter
 from pydtrace.options import Options
 from pydtrace.program import program as p
 from pydtrace.sinks.atomic_file import Aside
@@ -40,7 +40,7 @@ def program():
 class Acts:
     """What would do the actions: it says which came, as text."""
 
-    symbols = Addresses({})
+    symbols = AddressFormatter({})
 
     def __init__(self, sink):
         self.sink = sink

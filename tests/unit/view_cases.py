@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import Sum
-from pydtrace.program.float_values import bits_of
+from pydtrace.program.float_values import float_to_bits
 from pydtrace.results.aggregation_values import FloatNumber, Histogram, Number, Percentiles
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.sinks.live import live_model
@@ -27,7 +27,7 @@ def count(n):
 
 def real_sum(n, total):
     """A sum() of n doubles."""
-    return FloatNumber(Sum(), [n, bits_of(total)])
+    return FloatNumber(Sum(), [n, float_to_bits(total)])
 
 
 def quantize(**buckets):

@@ -77,9 +77,9 @@ def percentile_bounds() -> tuple[tuple[int, int], ...]:
 
 
 @cache
-def percentile_rows() -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+def percentile_display_rows() -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
     """percentiles as a picture has them, two rows from a number to twice that number: (bounds of the rows, the row of each bucket)."""
-    keys = [(low < 0, *_row_of(min(abs(low), abs(high)))) for low, high in percentile_bounds()]
+    keys = [(low < 0, *_display_row(min(abs(low), abs(high)))) for low, high in percentile_bounds()]
     rows = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     of_bucket = tuple(rows[key] for key in keys)
     lowest = {row: low for row, (low, _) in zip(reversed(of_bucket), reversed(percentile_bounds()))}
@@ -87,7 +87,7 @@ def percentile_rows() -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
     return tuple((lowest[row], highest[row]) for row in rows.values()), of_bucket
 
 
-def _row_of(low: int) -> tuple[int, bool]:
+def _display_row(low: int) -> tuple[int, bool]:
     """(power of two, upper half) of a value; 0 has its own."""
     shift, start = 0, low
     while 0 < low < PERCENTILE_STEPS:

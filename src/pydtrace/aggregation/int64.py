@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
-def wrap(value: int) -> int:
+def wrap_int64(value: int) -> int:
     """A 64-bit register's signed value."""
     return (value & 0xFFFFFFFFFFFFFFFF ^ 1 << 63) - (1 << 63)
 
 
-def unpacked(value: bytes) -> tuple[int, ...]:
+def unpack_words(value: bytes) -> tuple[int, ...]:
     """The words of a map's element."""
     return struct.unpack(f"={len(value) // 8}q", value)
 
 
-def packed(words: Sequence[int]) -> bytes:
+def pack_words(words: Sequence[int]) -> bytes:
     """A map's element with these words."""
     return struct.pack(f"={len(words)}q", *words)
 
 
-def added(*several: Sequence[int]) -> list[int]:
+def add_words(*several: Sequence[int]) -> list[int]:
     """The sums of the first words, of the second ones, and so on."""
-    return [wrap(sum(column)) for column in zip(*several)]
+    return [wrap_int64(sum(column)) for column in zip(*several)]
 
 
-def toward_zero(a: int, b: int) -> int:
+def divide_toward_zero(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def divided(number: int, normal: int) -> int:
+def divide_like_dtrace(number: int, normal: int) -> int:
     """number / normal as dtrace computes it: without sign, shown with it."""
-    return number if normal == 1 else wrap((number & 0xFFFFFFFFFFFFFFFF) // normal)
+    return number if normal == 1 else wrap_int64((number & 0xFFFFFFFFFFFFFFFF) // normal)

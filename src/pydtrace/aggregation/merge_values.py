@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Words = tuple[int, ...]
 
 
-def together(row: Any, several: Sequence[Sequence[int]]) -> Words:
+def merge_words(row: Any, several: Sequence[Sequence[int]]) -> Words:
     """The words of all that went into several values; those that clear() has left, or that nothing went into, are zeros.
     Raises MergeError."""
     filled = [words for words in several if any(words)]
@@ -30,7 +30,7 @@ def together(row: Any, several: Sequence[Sequence[int]]) -> Words:
     return tuple(row.merged(*filled))
 
 
-def said(row: Any, words: Sequence[int]) -> list[int]:
+def encode_words(row: Any, words: Sequence[int]) -> list[int]:
     """Words for JSON: of a distribution, behind its first ones, the number of each bucket that is not empty, and its count."""
     if not row.is_distribution:
         return list(words)

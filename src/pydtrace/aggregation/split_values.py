@@ -6,7 +6,7 @@ Always: such a map's key ends with a word, 0 or, of the half below 0, 1; a half 
 
 from __future__ import annotations
 
-from .int64 import packed, unpacked
+from .int64 import pack_words, unpack_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import Program
 
-_SIDES = packed((0,)), packed((1,))
+_SIDES = pack_words((0,)), pack_words((1,))
 _SIZE = len(_SIDES[0])
 
 
-class Halves:
+class SplitValueMaps:
     """Of the maps of a program."""
 
     def __init__(self, program: Program) -> None:
@@ -27,7 +27,9 @@ class Halves:
             each.map: each.row for each in program.aggregations if each.row.halved
         }
 
-    def items(self, index: int, elements: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    def join_items(
+        self, index: int, elements: list[tuple[bytes, bytes]]
+    ) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of the aggregation with this map, whose elements these are."""
         row = self._rows.get(index)
         if row is None:
@@ -35,14 +37,14 @@ class Halves:
         found: dict[bytes, dict[bytes, bytes]] = {}
         for key, value in elements:
             found.setdefault(key[:-_SIZE], {})[key[-_SIZE:]] = value
-        return [(key, self._whole(row, halves)) for key, halves in found.items()]
+        return [(key, self._join_halves(row, halves)) for key, halves in found.items()]
 
     @staticmethod
-    def _whole(row: Any, halves: dict[bytes, bytes]) -> bytes:
+    def _join_halves(row: Any, halves: dict[bytes, bytes]) -> bytes:
         absent = bytes(len(next(iter(halves.values()))))
-        above, below = (unpacked(halves.get(side, absent)) for side in _SIDES)
-        return packed(row.whole(below, above))
+        above, below = (unpack_words(halves.get(side, absent)) for side in _SIDES)
+        return pack_words(row.whole(below, above))
 
-    def keys(self, index: int, keys: Iterable[bytes]) -> Iterable[bytes]:
+    def split_keys(self, index: int, keys: Iterable[bytes]) -> Iterable[bytes]:
         """The keys of the map's elements that these of the aggregation have."""
         return (key + side for key in keys for side in _SIDES) if index in self._rows else keys

@@ -19,7 +19,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.untrusted.isolated_python import own_python
+from pydtrace.untrusted.isolated_python import isolated_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -243,7 +243,7 @@ async def start() -> str:
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith("PYUSDT_VM")
     }
-    command = own_python(
+    command = isolated_command(
         "from pydtrace.consumer.cluster import main; sys.exit(main(sys.argv[1:]))", folder
     )
     begun = subprocess.Popen(  # noqa: ASYNC220 - milliseconds
@@ -340,7 +340,7 @@ class _Tracer:
 
 
 async def _serve(folder: str) -> None:
-    command = own_python("from pydtrace.cli.pydtrace.main import main; main()", "--serve")
+    command = isolated_command("from pydtrace.cli.pydtrace.main import main; main()", "--serve")
     process = await asyncio.create_subprocess_exec(
         *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

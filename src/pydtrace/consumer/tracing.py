@@ -30,7 +30,7 @@ from pydtrace.engine import EngineError, Targets, no_such_process, probe_signatu
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.hosts import placement, request
 from pydtrace.process.identity import is_alive
-from pydtrace.program.builtin_probe_args import USER_TRACE
+from pydtrace.program.builtin_probe_args import USER_TRACE_NAMES
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import record_layout
 from pydtrace.unpatched_threads import is_patched
@@ -249,8 +249,10 @@ def _body(description: str) -> str:
         return 'printf("message=%s", arg0 ? copyinstr(arg0) : "");'
     if not name.startswith("user_trace-"):
         return "".join(f"trace(arg{i}); " for i in range(10))
-    strings = [i for i, label in enumerate(USER_TRACE) if not label.startswith("i")]
-    fmt = " ".join(f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(USER_TRACE))
+    strings = [i for i, label in enumerate(USER_TRACE_NAMES) if not label.startswith("i")]
+    fmt = " ".join(
+        f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(USER_TRACE_NAMES)
+    )
     values = [f'arg{i} ? copyinstr(arg{i}) : ""' if i in strings else f"arg{i}" for i in range(10)]
     return f'printf("{fmt}", {", ".join(values)});'
 
@@ -580,21 +582,21 @@ class Tracing(Block):
     def to_arrow(self) -> Any:
         """The records that are there now (available()) as a pyarrow.Table: time (in ns), cpu, pid, tid, the probe's names, and a column
         for each name of a value, of its type."""
-        from pydtrace.results.arrow_tables import of_records
+        from pydtrace.results.arrow_tables import make_records_table
 
-        return of_records(self._running.driver.program, self.available())
+        return make_records_table(self._running.driver.program, self.available())
 
     def to_pandas(self) -> Any:
         """The same as a pandas.DataFrame; units are in its attrs["units"]."""
-        from pydtrace.results.arrow_tables import pandas
+        from pydtrace.results.arrow_tables import to_pandas
 
-        return pandas(self.to_arrow())
+        return to_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
         """The same as a polars.DataFrame."""
-        from pydtrace.results.arrow_tables import polars
+        from pydtrace.results.arrow_tables import to_polars
 
-        return polars(self.to_arrow())
+        return to_polars(self.to_arrow())
 
     def live(self, interval: float = 1.0) -> Any:
         """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""

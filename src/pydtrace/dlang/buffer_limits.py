@@ -4,7 +4,7 @@
 In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
 """
 
-from pydtrace.program.dtrace_buffer_sizes import FAULT_RECORD, record_room, ring_size
+from pydtrace.program.dtrace_buffer_sizes import FAULT_RECORD, record_size, ring_size
 
 from .code.layout import KEYS, keys_end
 
@@ -54,7 +54,7 @@ def _records(program, options):
     if bufsize is None:
         return None
     records = [
-        record_room(clause, program.strsize) for clause in program.clauses if clause.record_size
+        record_size(clause, program.strsize) for clause in program.clauses if clause.record_size
     ]
     if "bufpolicy" not in options and max(records + [FAULT_RECORD]) > bufsize:
         return _NO_ROOM

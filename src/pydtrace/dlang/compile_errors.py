@@ -8,7 +8,7 @@ Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning
 
 from __future__ import annotations
 
-from pydtrace.untrusted.terminal_escape import printable
+from pydtrace.untrusted.terminal_escape import decode_source_text
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class CompileError(Exception):
             text += f"in {self.region}: "
         text += self.message
         if source.name is None:
-            return f"invalid {source.what} {printable(source.text)}: {text}"
+            return f"invalid {source.what} {decode_source_text(source.text)}: {text}"
         return f"failed to compile {source.what} {source.name}: {text}"
 
     def render(self, errtags: bool = False, program: str = "dtrace") -> str:
@@ -298,6 +298,9 @@ def underlined(text: str, column: int, length: int) -> list[str]:
         first = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
         text, column = text[first : first + _SHOWN], column - first
     length = max(1, min(length, len(text) - column))
-    before, marked = printable(text[:column]), printable(text[column : column + length])
+    before, marked = (
+        decode_source_text(text[:column]),
+        decode_source_text(text[column : column + length]),
+    )
     blank = "".join("\t" if c == "\t" else " " for c in before)
-    return [f"    {printable(text)}", f"    {blank}{'^' * max(1, len(marked))}"]
+    return [f"    {decode_source_text(text)}", f"    {blank}{'^' * max(1, len(marked))}"]

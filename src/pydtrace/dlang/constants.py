@@ -102,7 +102,7 @@ def binary(loc, op, left, right):
     check_division(loc, op, right)
     if type(left) is not ast.IntLit or type(right) is not ast.IntLit:
         return ast.Binary(loc, op, left, right)
-    a, b, common = left.value, right.value, t.promote(left.type, right.type)
+    a, b, common = left.value, right.value, t.promote_types(left.type, right.type)
     if op in _plain:
         return literal(loc, _plain[op](a, b), common)
     if op in _truth:

@@ -73,7 +73,7 @@ def report(clauses, program, names):
 
 def _extent(type, strsize):
     """Bytes of a variable."""
-    return 8 if type is None else strsize if type.is_string else t.extent(type)
+    return 8 if type is None else strsize if type.is_string else t.embedded_size(type)
 
 
 def _places(names, strsize):
@@ -99,7 +99,7 @@ def _align(type):
         return 8
     if type.is_string:
         return 1
-    return max(1, t.extent(type.to) if type.is_array else type.size)
+    return max(1, t.embedded_size(type.to) if type.is_array else type.size)
 
 
 def _table(clause, size, places, strsize):

@@ -13,7 +13,7 @@ import struct
 from pydtrace.options import OptionError
 from pydtrace.process.identity import send_signal
 from pydtrace.program import program as p
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .address_symbolizer import Symbols
 from .aggregation_state import Aggregates
@@ -92,7 +92,7 @@ class Actions:
         try:
             self.sink.reopen(path)
         except OSError as error:
-            name = harmless(os.fsdecode(path))
+            name = escape_for_terminal(os.fsdecode(path))
             self.complain(record, f'couldn\'t freopen "{name}": {error.strerror}')
 
     def signal(self, number: int, record: bytes) -> None:
@@ -113,14 +113,15 @@ class Actions:
         except OptionError as error:
             shown = "1" if value is None else value
             self.complain(
-                record, harmless(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n"
+                record,
+                escape_for_terminal(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n",
             )
         else:
             self.sink.option_changed(name)
 
     def complain(self, record: bytes, what: str) -> None:
         clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
-        names = harmless(":".join(self.engine.probe(probe)))
+        names = escape_for_terminal(":".join(self.engine.probe(probe)))
         self.sink.notice(
             f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}"
         )

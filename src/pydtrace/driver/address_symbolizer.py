@@ -14,19 +14,19 @@ import stat
 from bisect import bisect_right
 from collections import OrderedDict
 
-from pydtrace.dtrace_text.address_text import Addresses, grouped, stood_for
+from pydtrace.dtrace_text.address_text import AddressFormatter, replace_addresses, replace_storage
 from pydtrace.process import maps
-from pydtrace.program.d_types import PLACE
+from pydtrace.program.d_types import SYMBOL_AND_OFFSET
 from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
 from pydtrace.symbols.file_symbols import NO_SYMBOLS, SYMBOL_CACHE, FileSymbols
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.symbols.symbol_table import Table
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 from pydtrace.untrusted.io_worker import user_of
 from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
-from pydtrace.untrusted.terminal_escape import harmless
-from pydtrace.untrusted.user_quota import ROOT, one
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
+from pydtrace.untrusted.user_quota import ROOT, canonical_uid
 from pydtrace.unwind import python_frame_words
 from pydtrace.unwind.merge_frames import beside
 
@@ -86,7 +86,7 @@ class _Process:
 FRAME_RESOLVERS = [PerfMaps]
 
 
-class Symbols(Addresses):
+class Symbols(AddressFormatter):
     """options: noresolve, demangle, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
     Engine.code_of.
     Process ids are the traced ones', 0 the kernel's."""
@@ -104,7 +104,7 @@ class Symbols(Addresses):
         self._files: dict[tuple[bool, tuple[str, int, str]], FileSymbols] = {}
         self._processes: OrderedDict[int, _Process] = OrderedDict()
         self._mapped = 0  # bytes of all their maps
-        self._time: dict[int, Allowance] = {}  # by user
+        self._time: dict[int, CpuTimeBudget] = {}  # by user
         self._late: set[int] = set()  # users for whose names there was no time left
         self._kernel: Table | None = None
         self._alike: dict[
@@ -150,10 +150,10 @@ class Symbols(Addresses):
         told += RESPONSIVE_FS.drain_messages()
         return told
 
-    def _allowance(self, user: int) -> Allowance:
+    def _allowance(self, user: int) -> CpuTimeBudget:
         if user not in self._time:
-            self._time[user] = Allowance(
-                _OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE
+            self._time[user] = CpuTimeBudget(
+                _OWN if user in (ROOT, canonical_uid(os.getuid())) else _OTHERS, _SHARE
             )
         return self._time[user]
 
@@ -168,10 +168,10 @@ class Symbols(Addresses):
     def _find_anew(self, process: _Process, address: int) -> maps.Mapping | None:
         """By what its maps say now."""
         time = self._allowance(process.user)
-        if not time.left:
+        if not time.is_available:
             self._late.add(process.user)
             return None
-        with time.spent():
+        with time.charge_time():
             lines, before = self._lines(process.pid), process.size
             if lines:  # of one that has ended what was known stays
                 process.put(lines)
@@ -269,7 +269,7 @@ class Symbols(Addresses):
             )
             return self._one.setdefault((len(storage), naming, names), storage)
 
-        return lambda key: stood_for(grouped(key, named, one), named, stand)
+        return lambda key: replace_storage(replace_addresses(key, named, one), named, stand)
 
     def forget(self) -> None:
         """Which addresses stand for others, where these are many: keys that were grouped before are other keys then."""
@@ -285,20 +285,20 @@ class Symbols(Addresses):
         _, name, distance = self.find(pid, address)
         first = (
             address - distance
-            if name and naming.whole and self._code_of(address) is None
+            if name and naming.by_symbol and self._code_of(address) is None
             else address
         )
         return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
 
     # --- text -------------------------------------------------------------------------
-    def name(self, pid: int, address: int, naming: Naming = PLACE) -> str:
+    def name_address(self, pid: int, address: int, naming: Naming = SYMBOL_AND_OFFSET) -> str:
         """Text of one address."""
-        return harmless(self._name(pid, address, naming))
+        return escape_for_terminal(self._name(pid, address, naming))
 
-    def names(self, pid: int, frames: Sequence[int]) -> list[str]:
+    def name_addresses(self, pid: int, frames: Sequence[int]) -> list[str]:
         """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
         texts = [
-            harmless(self._name(pid, frame, PLACE, inner))
+            escape_for_terminal(self._name(pid, frame, SYMBOL_AND_OFFSET, inner))
             for frame, inner in zip(frames, (0, *frames))
         ]
         native = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from pydtrace.dtrace_text.aggpack_text import Style
+    from pydtrace.dtrace_text.aggpack_text import TableStyle
     from pydtrace.dtrace_text.aggregation_text import Joined
     from pydtrace.engine import Engine
     from pydtrace.program.program import AggDef, Program
@@ -78,14 +78,14 @@ class Aggregates:
 
     def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
         """The entries, those that print alike as one."""
-        from pydtrace.results.aggregation_values import pack, unpack
+        from pydtrace.results.aggregation_values import pack_value, unpack_value
 
         group = self.symbols.grouping(self._grouped[aggdef.ident])
         found: dict[bytes, Any] = {}
         for key, value in entries:
-            key, made = group(key), unpack(aggdef, value)
+            key, made = group(key), unpack_value(aggdef, value)
             found[key] = found[key].merge(made) if key in found else made
-        return [(key, pack(value)) for key, value in found.items()]
+        return [(key, pack_value(value)) for key, value in found.items()]
 
     def _remove(self, aggdef: AggDef, keys: list[bytes]) -> None:
         """Take entries() out of the engine's map: all that are printed as one of these keys."""
@@ -97,22 +97,22 @@ class Aggregates:
     def normal(self, aggdef: AggDef, key: bytes) -> int:
         return self._normals.get((aggdef.ident, key), 1)
 
-    def order(self) -> aggregation_text.Order:
+    def order(self) -> aggregation_text.SortOrder:
         options = self.options
-        return aggregation_text.Order(
+        return aggregation_text.SortOrder(
             bool(options.get("aggsortkey")),
             bool(options.get("aggsortrev")),
             options.get("aggsortkeypos", 0),
             options.get("aggsortpos", 0),
         )
 
-    def style(self) -> Style | None:
+    def style(self) -> TableStyle | None:
         """What the options say about tables; None where they say nothing."""
         if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
             return None
-        from pydtrace.dtrace_text.aggpack_text import Style
+        from pydtrace.dtrace_text.aggpack_text import TableStyle
 
-        return Style(self.options)
+        return TableStyle(self.options)
 
     def snapshot(self, aggdef: AggDef) -> Aggregation:
         """A snapshot.Aggregation of what one holds now."""
@@ -140,7 +140,7 @@ class Aggregates:
     def trunc(self, aggdef: AggDef, count: int) -> None:
         """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
         entries = self.entries(aggdef)
-        rows = aggregation_text.rows([(aggdef, entries)], aggregation_text.Order())
+        rows = aggregation_text.sort_rows([(aggdef, entries)], aggregation_text.SortOrder())
         if not aggdef.keys:
             rows = rows if count == 0 else []
             if rows:
@@ -190,7 +190,7 @@ class Aggregates:
     def rest(self) -> bytes:
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
-        return aggregation_text.render(
+        return aggregation_text.render_aggregations(
             found,
             self.program.strsize,
             self.order(),

@@ -8,7 +8,7 @@ given out never fall, unless the aggregating function's do.
 
 from __future__ import annotations
 
-from pydtrace.aggregation.merge_values import together
+from pydtrace.aggregation.merge_values import merge_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _merged(several: list[Any]) -> Any:
     """One value of several that are each of something."""
     first = several[0]
     return first.row.value(
-        getattr(first, "params", ()), together(first.row, [value.words for value in several])
+        getattr(first, "params", ()), merge_words(first.row, [value.words for value in several])
     )
 
 

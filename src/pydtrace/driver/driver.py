@@ -16,7 +16,11 @@ import time
 
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.front.probe_descriptions import OWN, unmatched
-from pydtrace.dtrace_text.runtime_errors import cut_line, drop_line, long_line
+from pydtrace.dtrace_text.runtime_errors import (
+    format_drops,
+    format_maybe_truncated,
+    format_truncated,
+)
 from pydtrace.engine import EngineError
 from pydtrace.engine.probe_hints import (
     explain_ifunc,
@@ -26,7 +30,7 @@ from pydtrace.engine.probe_hints import (
     widen_description,
 )
 from pydtrace.engine.provider_search import find_file_with_provider
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .action_runner import Actions
 from .cpu_limit import Cost
@@ -298,7 +302,7 @@ class Driver:
 
     def _tell_warnings(self) -> None:
         for text in self.engine.warnings():
-            self.sink.notice(harmless(text))
+            self.sink.notice(escape_for_terminal(text))
 
     def _feed(self, records: bytes) -> None:
         self.sink.records(self._held.sift(records) if self._held else records)
@@ -333,9 +337,9 @@ class Driver:
         if "_DTRACE_TESTING" in os.environ:
             return
         if cut:
-            self.sink.notice(cut_line(cut, self.program.strsize))
+            self.sink.notice(format_truncated(cut, self.program.strsize))
         if long:
-            self.sink.notice(long_line(long))
+            self.sink.notice(format_maybe_truncated(long))
 
     def _tell_drops(self) -> None:
         for kind, count in self.drops().items():
@@ -345,7 +349,7 @@ class Driver:
                 self.sink.drop(
                     kind,
                     new,
-                    drop_line(
+                    format_drops(
                         kind, new, bool(self.options.get("droptags")), self.engine.drop_cpu(kind)
                     ),
                 )

@@ -12,7 +12,7 @@ import struct
 import sys
 
 from pydtrace._tracer import Formatter
-from pydtrace.dtrace_text.aggregation_text import rows, show_value
+from pydtrace.dtrace_text.aggregation_text import format_value, sort_rows
 from pydtrace.program import d_types as t
 from pydtrace.program import formatter_table
 from pydtrace.program import printf_format as f
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from pydtrace.dtrace_text.aggregation_text import Joined, Normal, Order, Row
+    from pydtrace.dtrace_text.aggregation_text import FindDivisor, Joined, Row, SortOrder
 
     Split = tuple[list[p.Action], list[Any]]
 
@@ -45,7 +45,7 @@ class Texts:
                         else _plain_clause(action, clause)
                     )
         self._formatter = (
-            Formatter.text_only(formatter_table.build_clauses(self._clauses, program.strsize))
+            Formatter.text_only(formatter_table.build_clause_table(self._clauses, program.strsize))
             if self._clauses
             else None
         )
@@ -72,33 +72,37 @@ class Texts:
             conversion = _with_stars(conversion, stars, record)
         storage = record[data.offset : data.offset + data.size]
         if conversion.row.kind == f.STACK:
-            return bytes(self.symbols.stack(storage, conversion.width))
+            return bytes(self.symbols.format_stack(storage, conversion.width))
         if conversion.row.kind == f.FLOAT:
             from pydtrace.program import float_values
 
-            text = _float(float_values.of_storage(storage), conversion)
+            text = _float(float_values.float_from_bytes(storage), conversion)
         elif conversion.row.kind == f.CODE_POINT:
             text = _character(int.from_bytes(storage, sys.byteorder))
         elif data.type.is_record:
-            text = self.symbols.text(data.type, storage)
+            text = self.symbols.format_symbol(data.type, storage)
         else:
             user = conversion.row.kind == f.USER_ADDRESS
             address = int.from_bytes(storage, sys.byteorder)
-            text = self.symbols.name(pid if user else 0, address).encode("utf-8", "surrogateescape")
+            text = self.symbols.name_address(pid if user else 0, address).encode(
+                "utf-8", "surrogateescape"
+            )
             text = text[: conversion.precision or None]  # of 0: none, as everywhere in dtrace
         return _placed(text, conversion)
 
     def of_aggregations(
-        self, action: p.Action, joined: Joined, order: Order, normal: Normal
+        self, action: p.Action, joined: Joined, order: SortOrder, normal: FindDivisor
     ) -> bytes:
         """The text of printa(): joined: [(AggDef, entries)]."""
         number = self._numbers[id(action)]
         clause = self._clauses[number]
         return b"".join(
-            self._row(clause, number, joined, row, normal) for row in rows(joined, order)
+            self._row(clause, number, joined, row, normal) for row in sort_rows(joined, order)
         )
 
-    def _row(self, clause: Any, number: int, joined: Joined, row: Row, normal: Normal) -> bytes:
+    def _row(
+        self, clause: Any, number: int, joined: Joined, row: Row, normal: FindDivisor
+    ) -> bytes:
         body, tables = row.key, []
         for index, conversion in clause.values:
             if index.__class__ is list:
@@ -109,7 +113,7 @@ class Texts:
             if aggdef.row.is_float:
                 tables.append(_placed(_float(decoded / divisor, conversion), conversion))
             elif conversion is None:
-                tables.append(show_value(aggdef, decoded, divisor))
+                tables.append(format_value(aggdef, decoded, divisor))
             else:
                 signed = conversion.row.letter == "d"
                 body += struct.pack("=q", aggdef.row.printed(decoded, divisor, signed))
@@ -239,7 +243,7 @@ def _split(
         pending, data = [], []
 
     for conversion in action.fmt.conversions:
-        taken = [next(source) for _ in range(conversion.arguments)]
+        taken = [next(source) for _ in range(conversion.argument_count)]
         if conversion.row.kind in f.NAMED and not conversion.aggregate:
             insert(conversion.prefix, taken, conversion)
         elif not conversion.aggregate:

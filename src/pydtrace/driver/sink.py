@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import errno
 
-from pydtrace.dtrace_text.runtime_errors import Teller
+from pydtrace.dtrace_text.runtime_errors import ErrorReporter
 from pydtrace.process.identity import existed_at
 from pydtrace.program.trace_clock import Clock
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
-    from pydtrace.dtrace_text.address_text import Addresses
+    from pydtrace.dtrace_text.address_text import AddressFormatter
     from pydtrace.program.program import Action, Program
     from pydtrace.results.records import Decoder
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         for who shows them while tracing goes on."""
 
         @property
-        def symbols(self) -> Addresses: ...
+        def symbols(self) -> AddressFormatter: ...
 
         @property
         def aggregates(self) -> Aggregates: ...
@@ -83,16 +83,16 @@ class Info:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places
         self.clock, self.fired = clock or Clock(), fired
-        self._teller: Teller | None = None
+        self._teller: ErrorReporter | None = None
 
-    def teller(self, say: Callable[[str, int], None]) -> Teller:
+    def teller(self, say: Callable[[str, int], None]) -> ErrorReporter:
         """What tells faults (dtrace_text/runtime_errors.py), for a sink that finds them among the records: say is its fault()."""
         absent = None
         if self.engine == "kernel":
             from .absent_pages import AbsentPages
 
             absent = AbsentPages().bring
-        self._teller = Teller(self.program, self.probe, say, self.has_places, absent)
+        self._teller = ErrorReporter(self.program, self.probe, say, self.has_places, absent)
         return self._teller
 
     def decoder(self, report: Callable[[str, int], None] | None = None) -> Decoder:
@@ -105,7 +105,7 @@ class Info:
         return Decoder(
             self.program,
             self.probe,
-            self.teller(report).tell,
+            self.teller(report).report_error,
             self.actions.act,
             self.actions.symbols,
         )
@@ -118,7 +118,7 @@ class Info:
     def finish(self) -> None:
         """The records are over: faults that were counted are told."""
         if self._teller:
-            self._teller.finish()
+            self._teller.report_counts()
 
 
 def _ignore(*_: Any) -> None:

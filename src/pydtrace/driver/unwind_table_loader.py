@@ -21,7 +21,7 @@ from pydtrace.symbols import elf
 from pydtrace.symbols.perf_map import note
 from pydtrace.untrusted.io_worker import Looks, Reader, user_of
 from pydtrace.untrusted.safe_open import open_regular
-from pydtrace.untrusted.user_quota import ROOT, Shares, one
+from pydtrace.untrusted.user_quota import ROOT, UserQuota, canonical_uid
 from pydtrace.unwind import unwind_rows, unwind_table
 from pydtrace.unwind.native_unwinder import mapped_code
 
@@ -94,8 +94,8 @@ class Natives(Looks):
         self._waits: dict[_Key, set[int]] = {}
         self._heap: list[_File] = []
         self._order = 0
-        self._all_files, self._queued = Shares(_FILES), Shares(_WAITING)
-        self._rows, self._strangers_rows = 0, Shares(_ROWS // 2)
+        self._all_files, self._queued = UserQuota(_FILES), UserQuota(_WAITING)
+        self._rows, self._strangers_rows = 0, UserQuota(_ROWS // 2)
         self._reads: _File | None = None  # what is read
         self._failed: set[tuple[str, _Key]] = set()  # paths that led to no file
 
@@ -238,16 +238,16 @@ class Natives(Looks):
         key = _key(status)
         if key in self._files:
             return key
-        owner = one(status.st_uid)
+        owner = canonical_uid(status.st_uid)
         user = owner if owner != ROOT else user_of(pid) if pid else ROOT
         if (path, key) in self._failed or not self._may(user):
             return None
-        if self._queued.room(user) <= 0 or self._all_files.room(user) <= 0:
+        if self._queued.find_available(user) <= 0 or self._all_files.find_available(user) <= 0:
             self._tell(f"{name}: there are too many files")
             return None
         self._files[key], self._waits[key] = None, {pid}
-        self._queued.taken[user] += 1
-        self._all_files.taken[user] += 1
+        self._queued.used[user] += 1
+        self._all_files.used[user] += 1
         self._order += 1
         heapq.heappush(
             self._heap,
@@ -264,7 +264,7 @@ class Natives(Looks):
         if not self._heap:
             return
         file = heapq.heappop(self._heap)
-        self._queued.taken[file.user] -= 1
+        self._queued.used[file.user] -= 1
         if self._heap:
             self._put(0, self._next)
         self._reads = file
@@ -288,7 +288,7 @@ class Natives(Looks):
 
     def _forget(self, file: _File) -> None:
         del self._files[file.key]
-        self._all_files.taken[file.user] -= 1
+        self._all_files.used[file.user] -= 1
         self._mapped = {mapping: key for mapping, key in self._mapped.items() if key != file.key}
         if len(self._failed) >= _FILES:
             self._failed.clear()
@@ -305,7 +305,11 @@ class Natives(Looks):
         self._pays(ROOT)
 
     def _read(self, file: _File) -> _Known | None:
-        room = _ROWS - self._rows if file.owner == ROOT else self._strangers_rows.room(file.owner)
+        room = (
+            _ROWS - self._rows
+            if file.owner == ROOT
+            else self._strangers_rows.find_available(file.owner)
+        )
         try:
             found = _table(file, min(room, unwind_rows.ROWS), self._beat)
         except OSError:
@@ -322,7 +326,7 @@ class Natives(Looks):
             self._tell(f"{file.name}: {error}")
             return _Known()
         self._rows += len(found)
-        self._strangers_rows.taken[file.owner] += len(found) * (file.owner != ROOT)
+        self._strangers_rows.used[file.owner] += len(found) * (file.owner != ROOT)
         return _Known(number, found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 from pydtrace.program import d_types as t
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +23,20 @@ _COLUMN = 50
 _FRAMES = 16  # where the frames of a types.Stack begin
 
 
-def grouped(key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, int], int]) -> bytes:
+def replace_addresses(
+    key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, int], int]
+) -> bytes:
     """A key with what group(types.Naming, process, address) gives in the place of each address; named: its Data that are
     Stacks or Symbols."""
     made = bytearray(key)
     for data in named:
         if isinstance(data.type, t.Stack):
-            pid, frames = _frames_of(key[data.offset : data.offset + data.size])
+            pid, frames = _unpack_stack(key[data.offset : data.offset + data.size])
             struct.pack_into(
                 f"={len(frames)}Q",
                 made,
                 data.offset + _FRAMES,
-                *[group(t.PLACE, pid, frame) for frame in frames],
+                *[group(t.SYMBOL_AND_OFFSET, pid, frame) for frame in frames],
             )
         else:
             pid, address = struct.unpack_from("=QQ", key, data.offset)
@@ -42,7 +44,7 @@ def grouped(key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, i
     return bytes(made)
 
 
-def stood_for(
+def replace_storage(
     key: bytes,
     named: Iterable[Data],
     stand: Callable[[t.Naming, int, tuple[int, ...], bytes], bytes],
@@ -54,7 +56,7 @@ def stood_for(
         storage = key[data.offset : data.offset + data.size]
         if isinstance(data.type, t.Stack):
             made[data.offset : data.offset + data.size] = stand(
-                t.PLACE, *_frames_of(storage), storage
+                t.SYMBOL_AND_OFFSET, *_unpack_stack(storage), storage
             )
         else:
             pid, address = struct.unpack_from("=QQ", storage)
@@ -64,64 +66,64 @@ def stood_for(
     return bytes(made)
 
 
-def _frames_of(storage: bytes) -> tuple[int, tuple[int, ...]]:
+def _unpack_stack(storage: bytes) -> tuple[int, tuple[int, ...]]:
     """(process, addresses) of a types.Stack, the innermost first; process 0: the kernel."""
     depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
     depth = min(depth, (len(storage) - _FRAMES) // 8)
     return pid if is_user else 0, struct.unpack_from(f"={depth}Q", storage, _FRAMES)
 
 
-class Addresses:
-    """options: stackindent.  Who knows names has name()."""
+class AddressFormatter:
+    """options: stackindent.  Who knows names has name_address()."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
 
-    def name(self, pid: int, address: int, naming: t.Naming = t.PLACE) -> str:
+    def name_address(self, pid: int, address: int, naming: t.Naming = t.SYMBOL_AND_OFFSET) -> str:
         """Text of one address."""
         raise NotImplementedError
 
-    def column(self, type: Any, storage: bytes) -> bytes:
+    def format_column(self, type: Any, storage: bytes) -> bytes:
         """What an action of D that names an address prints, and a key of that type: storage: its bytes."""
         pid, address = struct.unpack_from("=QQ", storage)
-        text = self.name(pid, address, type.naming)
+        text = self.name_address(pid, address, type.naming)
         return f"  {text:<{_COLUMN}}".encode("utf-8", "surrogateescape")
 
-    def text(self, type: Any, storage: bytes) -> bytes:
+    def format_symbol(self, type: Any, storage: bytes) -> bytes:
         """%a and %A of a types.Symbol."""
         pid, address = struct.unpack_from("=QQ", storage)
-        return self.name(pid, address, type.naming).encode("utf-8", "surrogateescape")
+        return self.name_address(pid, address, type.naming).encode("utf-8", "surrogateescape")
 
-    def stack(self, storage: bytes, indent: int | None = None) -> bytes:
+    def format_stack(self, storage: bytes, indent: int | None = None) -> bytes:
         """A line for each frame of a types.Stack, behind an empty one."""
         if indent is None:
             indent = self.options.get("stackindent", _INDENT)
-        lines = [f"{'':{indent}}{frame}\n" for frame in self.frames(storage)]
+        lines = [f"{'':{indent}}{frame}\n" for frame in self.name_frames(storage)]
         return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
 
-    def frames(self, storage: bytes) -> list[str]:
+    def name_frames(self, storage: bytes) -> list[str]:
         """The names of a types.Stack's frames, the innermost first."""
-        return self.names(*_frames_of(storage))
+        return self.name_addresses(*_unpack_stack(storage))
 
-    def names(self, pid: int, frames: Sequence[int]) -> list[str]:
-        return [self.name(pid, frame) for frame in frames]
+    def name_addresses(self, pid: int, frames: Sequence[int]) -> list[str]:
+        return [self.name_address(pid, frame) for frame in frames]
 
-    def show(self, data: Data, record: bytes) -> bytes:
+    def format_value(self, data: Data, record: bytes) -> bytes:
         """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""
         storage = record[data.offset : data.offset + data.size]
         return (
-            self.stack(storage)
+            self.format_stack(storage)
             if isinstance(data.type, t.Stack)
-            else self.column(data.type, storage)
+            else self.format_column(data.type, storage)
         )
 
 
-class Shown(Addresses):
+class InternedAddresses(AddressFormatter):
     """Of numbers that stand for names.  name_of(number) -> the name (names.Names.find_name), None where it stands for none."""
 
-    def __init__(self, name_of: Callable[[int], str | None]) -> None:
+    def __init__(self, find_name: Callable[[int], str | None]) -> None:
         super().__init__({})
-        self._name_of = name_of
+        self._find_name = find_name
 
-    def name(self, pid: int, address: int, naming: t.Naming = t.PLACE) -> str:
-        return harmless(self._name_of(address) or f"0x{address:x}")
+    def name_address(self, pid: int, address: int, naming: t.Naming = t.SYMBOL_AND_OFFSET) -> str:
+        return escape_for_terminal(self._find_name(address) or f"0x{address:x}")

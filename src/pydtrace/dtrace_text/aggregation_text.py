@@ -13,7 +13,7 @@ import struct
 
 from pydtrace.program import d_types as t
 
-from .hexdump import dump
+from .hexdump import format_hexdump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import AggDef, Data
 
-    from .address_text import Addresses
-    from .aggpack_text import Style
+    from .address_text import AddressFormatter
+    from .aggpack_text import TableStyle
 
-    Show = Callable[[bytes], bytes]  # of a key's part
-    Normal = Callable[[AggDef, bytes], int]  # what a key's value is divided by
+    PrintKey = Callable[[bytes], bytes]  # of a key's part
+    FindDivisor = Callable[[AggDef, bytes], int]  # what a key's value is divided by
     Parts = Callable[[AggDef], list[tuple[int, dict[bytes, bytes]]]]
     Joined = list[tuple[AggDef, list[tuple[bytes, bytes]]]]
 
@@ -35,7 +35,7 @@ _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _KEY_FORMATS = {1: ("B", b" %3d"), 2: ("H", b" %5d"), 4: ("i", b" %8d"), 8: ("q", b" %16d")}
 
 
-class Order:
+class SortOrder:
     """How rows are sorted: the options aggsortkey, aggsortrev, aggsortpos (which of several aggregations
     decides) and aggsortkeypos (which key does)."""
 
@@ -57,13 +57,13 @@ class Row:
         self.key, self.values, self.present = key, values, present
 
 
-def render(
+def render_aggregations(
     aggregations: Joined,
     strsize: int = 256,
-    order: Order | None = None,
-    normal: Normal | None = None,
-    symbols: Addresses | None = None,
-    style: Style | None = None,
+    order: SortOrder | None = None,
+    normal: FindDivisor | None = None,
+    symbols: AddressFormatter | None = None,
+    style: TableStyle | None = None,
     parts: Parts | None = None,
 ) -> bytes:
     """The text of all the given aggregations, one after the other.
@@ -72,7 +72,7 @@ def render(
     normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses;
     style: packed.Style where one of its options is set; parts(AggDef) -> [(CPU, {key: value})] where each CPU's are shown.
     """
-    order = order or Order()
+    order = order or SortOrder()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
     return b"".join(
         render_joined([pair], strsize, order, normal, symbols, style, parts) for pair in ordered
@@ -82,22 +82,24 @@ def render(
 def render_joined(
     aggregations: Joined,
     strsize: int = 256,
-    order: Order | None = None,
-    normal: Normal | None = None,
-    symbols: Addresses | None = None,
-    style: Style | None = None,
+    order: SortOrder | None = None,
+    normal: FindDivisor | None = None,
+    symbols: AddressFormatter | None = None,
+    style: TableStyle | None = None,
     parts: Parts | None = None,
 ) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
-    printers = [_key_printer(data, strsize, symbols) for data in first.keys]
-    found = rows(aggregations, order or Order())
+    printers = [_make_key_printer(data, strsize, symbols) for data in first.keys]
+    found = sort_rows(aggregations, order or SortOrder())
     normal = normal or (lambda aggdef, key: 1)
-    table = style.table_of(first) if style and found and len(aggregations) == 1 else None
+    table = style.find_table(first) if style and found and len(aggregations) == 1 else None
     if style and table:
-        from .aggpack_text import column
+        from .aggpack_text import make_narrow_printer
 
-        printers = [column(data, show_key) for data, show_key in zip(first.keys, printers)]
+        printers = [
+            make_narrow_printer(data, show_key) for data, show_key in zip(first.keys, printers)
+        ]
         return table(first, found, printers, normal, style)
     lines, zoom = [], bool(style and style.zoom)
     several = [parts(aggdef) if parts else [] for aggdef, _ in aggregations]
@@ -105,27 +107,30 @@ def render_joined(
         lines += [show_key(row.key) for show_key in printers]
         for (aggdef, _), value, each in zip(aggregations, row.values, several):
             divisor = normal(aggdef, row.key)
-            lines.append(show_value(aggdef, value, divisor, zoom))
+            lines.append(format_value(aggdef, value, divisor, zoom))
             lines += [
-                _show_part(aggdef, cpu, held.get(row.key), divisor, zoom) for cpu, held in each
+                _format_cpu_part(aggdef, cpu, held.get(row.key), divisor, zoom)
+                for cpu, held in each
             ]
         lines.append(b"\n")
     return b"".join(lines)
 
 
-def _show_part(aggdef: AggDef, cpu: int, value: bytes | None, normal: int, zoom: bool) -> bytes:
+def _format_cpu_part(
+    aggdef: AggDef, cpu: int, value: bytes | None, normal: int, zoom: bool
+) -> bytes:
     """What one CPU has of a value, as an aggregation shows it that is empty where this CPU has nothing."""
     decoded = aggdef.row.decode(value or bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
-    return b"\n    [CPU %d]" % cpu + show_value(aggdef, decoded, normal, zoom)
+    return b"\n    [CPU %d]" % cpu + format_value(aggdef, decoded, normal, zoom)
 
 
-def show_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:
+def format_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:
     """One value in its default form."""
     shown: bytes = aggdef.row.show(decoded, normal, aggdef.params, zoom)
     return shown
 
 
-def rows(aggregations: Joined, order: Order) -> list[Row]:
+def sort_rows(aggregations: Joined, order: SortOrder) -> list[Row]:
     """The Rows of aggregations with the same keys, sorted; a key that some of them lack is zero there."""
     found: dict[bytes, Row] = {}
     for index, (aggdef, entries) in enumerate(aggregations):
@@ -142,14 +147,14 @@ def rows(aggregations: Joined, order: Order) -> list[Row]:
             row.present[index] = True
     return sorted(
         found.values(),
-        key=_ranker([aggdef for aggdef, _ in aggregations], order),
+        key=_make_sort_key([aggdef for aggdef, _ in aggregations], order),
         reverse=order.reverse,
     )
 
 
-def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
+def _make_sort_key(aggdefs: list[AggDef], order: SortOrder) -> Callable[[Row], Any]:
     """The function that gives what a Row is sorted by."""
-    readers = [_key_reader(data) for data in aggdefs[0].keys]
+    readers = [_make_key_reader(data) for data in aggdefs[0].keys]
     start = order.key_position if order.key_position < len(readers) else 0
     readers = readers[start:] + readers[:start]
     first = order.position if order.position < len(aggdefs) else 0
@@ -167,7 +172,7 @@ def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
 # --- keys ------------------------------------------------------------------
 
 
-def _key_reader(data: Data) -> Callable[[bytes], Any]:
+def _make_key_reader(data: Data) -> Callable[[bytes], Any]:
     """A function that gives a key's part in a form that sorts as dtrace sorts it."""
     offset, size = data.offset, data.size
     if data.type.is_string or size not in _UNSIGNED:
@@ -176,35 +181,35 @@ def _key_reader(data: Data) -> Callable[[bytes], Any]:
     return lambda key: unpack(key, offset)[0]
 
 
-def _key_printer(data: Data, strsize: int, symbols: Any) -> Show:
+def _make_key_printer(data: Data, strsize: int, symbols: Any) -> PrintKey:
     offset, size = data.offset, data.size
     if data.type.is_string:
-        return lambda key: show_string(key[offset : offset + size], strsize + 1)
+        return lambda key: format_string(key[offset : offset + size], strsize + 1)
     if isinstance(data.type, (t.Stack, t.Symbol)):
-        return lambda key: symbols.show(data, key)
+        return lambda key: symbols.format_value(data, key)
     if size not in _KEY_FORMATS:
-        return lambda key: _show_bytes(key[offset : offset + size])
+        return lambda key: _format_bytes(key[offset : offset + size])
     code, layout = _KEY_FORMATS[size]
     unpack = struct.Struct("=" + code).unpack_from
     return lambda key: layout % unpack(key, offset)
 
 
-def show_string(storage: bytes, dump_size: int) -> bytes:
+def format_string(storage: bytes, dump_size: int) -> bytes:
     """A string key in its column, or as a dump where it holds what does not print.  dump_size:
     how many bytes of it dtrace dumps."""
     text = storage.split(b"\0", 1)[0]
-    return _column(text) if _prints(text) else dump(storage[:dump_size])
+    return _format_column(text) if _is_printable(text) else format_hexdump(storage[:dump_size])
 
 
-def _show_bytes(storage: bytes) -> bytes:
+def _format_bytes(storage: bytes) -> bytes:
     """A struct or an array that has not the size of an integer: as a string where it could be one, whatever its type is."""
     text = storage.rstrip(b"\0")
-    return _column(text) if _prints(text) else dump(storage)
+    return _format_column(text) if _is_printable(text) else format_hexdump(storage)
 
 
-def _column(text: bytes) -> bytes:
+def _format_column(text: bytes) -> bytes:
     return b"  %-50b" % text
 
 
-def _prints(text: bytes) -> bool:
+def _is_printable(text: bytes) -> bool:
     return all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text)

@@ -1,7 +1,7 @@
 """Bytes as dtrace shows them: of tracemem(), and of keys and strings that are no text."""
 
 
-def dump(data: bytes) -> bytes:
+def format_hexdump(data: bytes) -> bytes:
     """A table of bytes in hexadecimal and as characters; pyusdt_text_dump() is the same in C."""
     digits = b"0123456789abcdef"
     lines = [

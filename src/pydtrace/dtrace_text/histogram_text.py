@@ -6,7 +6,7 @@ Always: the text is dtrace's.  normal: what normalize() said, else 1; zoom: the 
 
 from __future__ import annotations
 
-from pydtrace.aggregation.int64 import divided
+from pydtrace.aggregation.int64 import divide_like_dtrace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Scale:
         sizes = [abs(count) for count in counts]
         self.factor, self.total = (19, 20 * max(sizes, default=0)) if zoom else (1, sum(sizes))
 
-    def of(self, count: int, length: int, whole: bool = False) -> int:
+    def scale_count(self, count: int, length: int, whole: bool = False) -> int:
         """The part of a length that stands for a count, rounded to the nearest, or, if it has to be whole, down."""
         if not self.total:
             return 0
@@ -59,31 +59,31 @@ class Scale:
         )
 
 
-def line(scale: Scale, count: int, number: int) -> bytes:
+def format_bar(scale: Scale, count: int, number: int) -> bytes:
     """A count's bar and its number; where there are counts of both signs the line begins in the middle."""
     if not scale.below:
-        return b"|%-40b %-9d\n" % (b"@" * scale.of(count, BARS), number)
+        return b"|%-40b %-9d\n" % (b"@" * scale.scale_count(count, BARS), number)
     if not scale.above:
-        return b"%40b| %-9d\n" % (b"@" * scale.of(count, BARS), number)
-    bar = b"@" * scale.of(count, BARS // 2)
+        return b"%40b| %-9d\n" % (b"@" * scale.scale_count(count, BARS), number)
+    bar = b"@" * scale.scale_count(count, BARS // 2)
     left, right = (bar, b"") if count < 0 else (b"", bar)
     return b"%20b|%-20b %-9d\n" % (left, right, number)
 
 
-def table(
+def format_table(
     counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool
 ) -> bytes:
     """The table of the buckets from first to last."""
     shown = counts[first : last + 1]
     scale = Scale(shown, zoom)
     lines = [
-        b"%16b %b" % (label, line(scale, count, divided(count, normal)))
+        b"%16b %b" % (label, format_bar(scale, count, divide_like_dtrace(count, normal)))
         for label, count in zip(labels, shown)
     ]
     return b"".join([_HEADING, *lines])
 
 
-def span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
+def find_printed_range(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
     """The first and the last bucket to print: one more than is filled at each end; `empty`: where none is."""
     filled = [bucket for bucket, count in enumerate(counts) if count]
     if not filled:
@@ -91,7 +91,7 @@ def span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
     return max(filled[0] - 1, 0), min(filled[-1] + 1, len(counts) - 1)
 
 
-def weigh(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
+def weigh_buckets(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
     """The rank of a distribution: the sum of its buckets' values, then how often zero was counted."""
     zeros = 0
     total = 0

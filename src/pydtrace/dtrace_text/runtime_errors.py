@@ -11,7 +11,7 @@ import re
 import struct
 
 from pydtrace.program import program as p
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
-_FEW = 3  # faults of a kind that are told before they are counted
+_REPORTED_AT_MOST = 3  # faults of a kind that are told before they are counted
 _STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 _FAULTS = {
@@ -55,10 +55,10 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
         "losses of what hosts had counted",
     ),
 }
-KINDS = tuple(_DROPS)
+DROP_KINDS = tuple(_DROPS)
 
 
-def _number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int:
+def _dtrace_clause_number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int:
     """dtrace's number of a clause: it counts one for each probe description."""
     if clause >= len(clauses):
         return clause
@@ -67,7 +67,7 @@ def _number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int
     return before + (same[0] if same else 0)
 
 
-def fault_line(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ()) -> str:
+def format_error(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ()) -> str:
     """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
     clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
@@ -77,12 +77,12 @@ def fault_line(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ())
     elif kind == p.FAULT_BADINDEX:
         what += f" ({value})"
     names = probe_name(probe)
-    number = _number(clause & ~p.RECORD_FLAGS, clauses, names)
-    where = f"dt_clause_{number} for probe ID {probe} ({harmless(':'.join(names))})"
+    number = _dtrace_clause_number(clause & ~p.RECORD_FLAGS, clauses, names)
+    where = f"dt_clause_{number} for probe ID {probe} ({escape_for_terminal(':'.join(names))})"
     return f"error in {where}: {what} at BPF pc {pc}"
 
 
-class Teller:
+class ErrorReporter:
     """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
 
     probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
@@ -93,53 +93,59 @@ class Teller:
         self,
         program: Program,
         probe_name: Names,
-        say: Callable[[str, int], None],
-        places: bool = True,
-        absent: Callable[[int, int], None] | None = None,
+        report: Callable[[str, int], None],
+        has_locations: bool = True,
+        on_absent_page: Callable[[int, int], None] | None = None,
     ) -> None:
-        self._absent = absent
-        self._clauses, self._probe_name, self._say, self._places = (
+        self._on_absent_page = on_absent_page
+        self._clauses, self._probe_name, self._report, self._has_locations = (
             program.clauses,
             probe_name,
-            say,
-            places,
+            report,
+            has_locations,
         )
-        self._bare = "_DTRACE_TESTING" in os.environ
+        self._is_dtrace_test = "_DTRACE_TESTING" in os.environ
         self.count = 0
         self._seen: dict[
             tuple[int, int, int], tuple[list[int], str]
         ] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
 
-    def tell(self, record: bytes) -> None:
+    def report_error(self, record: bytes) -> None:
         """A fault has come: its record."""
         (clause,) = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
         kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
-        line = fault_line(record, self._probe_name, self._clauses)
+        line = format_error(record, self._probe_name, self._clauses)
         self.count += 1
-        if self._absent and kind == p.FAULT_BADADDR and value:
-            self._absent(struct.unpack_from("=I", record, p.RECORD_PID)[0], value)
+        if self._on_absent_page and kind == p.FAULT_BADADDR and value:
+            self._on_absent_page(struct.unpack_from("=I", record, p.RECORD_PID)[0], value)
         seen, _ = self._seen.setdefault((clause, pc, kind), ([0], line))
-        seen[0] += not self._bare
-        if seen[0] > _FEW:
+        seen[0] += not self._is_dtrace_test
+        if seen[0] > _REPORTED_AT_MOST:
             return
-        location = None if self._bare or not self._places else _location(record, self._clauses)
+        location = (
+            None
+            if self._is_dtrace_test or not self._has_locations
+            else _find_location(record, self._clauses)
+        )
         if location:
             line += f"\n    at {location}"
             if seen[0] == 1 and (kind, value) == (p.FAULT_BADADDR, 0):
-                line += _absent_string(location)
-        if seen[0] == _FEW:
+                line += _null_string_hint(location)
+        if seen[0] == _REPORTED_AT_MOST:
             line += "\n    (from here on this error is counted, and told at the end)"
-        self._say(line, 0)
+        self._report(line, 0)
 
-    def finish(self) -> None:
+    def report_counts(self) -> None:
         """Tracing is over: tell the counts; those that were told are forgotten."""
         for (count,), line in self._seen.values():
-            if count > _FEW:
-                self._say(f"{count - _FEW} more of: {line}", count - _FEW)
+            if count > _REPORTED_AT_MOST:
+                self._report(
+                    f"{count - _REPORTED_AT_MOST} more of: {line}", count - _REPORTED_AT_MOST
+                )
         self._seen = {}
 
 
-def _absent_string(location: Any) -> str:
+def _null_string_hint(location: Any) -> str:
     """The hint for a string argument that a firing did not have; "" where the statement reads none."""
     found = _STRING_ARGUMENT.search(location.source.text, location.start, location.end)
     return (
@@ -149,7 +155,7 @@ def _absent_string(location: Any) -> str:
     )
 
 
-def _location(record: bytes, clauses: Sequence[Clause]) -> Any:
+def _find_location(record: bytes, clauses: Sequence[Clause]) -> Any:
     """Where the statement of a fault stands in the source; None where the record is of no clause of the program's."""
     clause = struct.unpack_from("=I", record, p.RECORD_CLAUSE)[0] & ~p.RECORD_FLAGS
     if clause >= len(clauses):
@@ -163,7 +169,7 @@ def _location(record: bytes, clauses: Sequence[Clause]) -> Any:
     return found
 
 
-def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:
+def format_drops(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:
     """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
     ring belongs to a process."""
     tag, one, several = _DROPS[kind]
@@ -171,7 +177,7 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
     return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}{where}"
 
 
-def cut_line(count: int, strsize: int) -> str:
+def format_truncated(count: int, strsize: int) -> str:
     """The message of strings that were longer than strsize."""
     were = "strings were" if count > 1 else "string was"
     more = (
@@ -182,7 +188,7 @@ def cut_line(count: int, strsize: int) -> str:
     return f"{count} {were} cut to {strsize - 1} bytes{more}"
 
 
-def long_line(count: int) -> str:
+def format_maybe_truncated(count: int) -> str:
     """The message of strings that the traced process may have cut."""
     strings = "strings have" if count > 1 else "string has"
     return f"{count} {strings} the {p.STRING_LIMIT} bytes that an event holds at most, or up to 3 less, and may be cut"

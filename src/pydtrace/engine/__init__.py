@@ -22,7 +22,7 @@ from pydtrace.process.identity import (
     start_ticks as begun_at,  # a module of this package is called ticks
 )
 from pydtrace.program.trace_clock import Clock
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class EngineError(Exception):
     """What the host, the target or the user's rights do not allow: `str` is one line for the user, whatever names are in it."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(harmless(message))
+        super().__init__(escape_for_terminal(message))
 
     @property
     def reason(self) -> str:

@@ -18,8 +18,8 @@ from pydtrace.program import program as p
 from pydtrace.program.dtrace_buffer_sizes import (
     FAULT_RECORD,
     LOSS_RECORD,
-    in_ring,
-    record_room,
+    record_size,
+    ring_bytes,
     ring_size,
 )
 
@@ -63,7 +63,7 @@ def _may_overflow(program: p.Program, size: int) -> bool:
         ]
         if (
             sum(
-                max(in_ring(record_room(clause, program.strsize)), FAULT_RECORD)
+                max(ring_bytes(record_size(clause, program.strsize)), FAULT_RECORD)
                 for clause in clauses
             )
             >= size
@@ -176,7 +176,9 @@ class BoundedEngine(BufferedEngine):
 
     def __init__(self, engine: Engine, program: p.Program, size: int) -> None:
         super().__init__(engine, size)
-        self._rooms = [in_ring(record_room(clause, program.strsize)) for clause in program.clauses]
+        self._rooms = [
+            ring_bytes(record_size(clause, program.strsize)) for clause in program.clauses
+        ]
         self._free = {BEGIN: size - 1, END: size - 1}
         self._dropped = 0
         self._dropped_on = None  # CPU

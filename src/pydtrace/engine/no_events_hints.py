@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pydtrace import _tracer
 from pydtrace.installed_scripts import fitting_scripts
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 
 from . import BUILTIN_PROVIDERS
 from .embedded.young_processes import is_python_probe
@@ -73,7 +73,7 @@ def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[
         for desc in asked.values()
         if desc.provider.rstrip("0123456789*") in BUILTIN_PROVIDERS
     ]
-    frameworks = sorted(set(providers) & TABLE.keys())
+    frameworks = sorted(set(providers) & FRAMEWORK_PROBES.keys())
     if not own or not frameworks:
         return []
     fitting = fitting_scripts(frameworks)
@@ -87,7 +87,11 @@ def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[
 def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
     """For probes of frameworks that no process had."""
     absent = sorted(
-        {stem for desc in asked.values() if (stem := desc.provider.rstrip("0123456789*")) in TABLE}
+        {
+            stem
+            for desc in asked.values()
+            if (stem := desc.provider.rstrip("0123456789*")) in FRAMEWORK_PROBES
+        }
         - set(providers)
     )
     if not absent:

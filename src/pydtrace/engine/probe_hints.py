@@ -10,11 +10,11 @@ import os
 import re
 
 from pydtrace._tracer import glob
-from pydtrace.suggestions import nearest
+from pydtrace.suggestions import closest_match
 from pydtrace.symbols.elf import BadFile, ElfFile
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pyusdt._core import vm_probes
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 
 from .embedded.young_processes import is_python_probe
 
@@ -56,7 +56,7 @@ def suggest_name(desc: Any, probes: Sequence[Parts]) -> str | None:
     wanted = _description_parts(desc)
     for part in (_NAME, _FUNCTION):
         others = _matching_parts(wanted, part, [*probes, *_unlisted_probes(desc)])
-        found = nearest(wanted[part], sorted(others)) if wanted[part] not in others else None
+        found = closest_match(wanted[part], sorted(others)) if wanted[part] not in others else None
         if found:
             return _did_you_mean(wanted, part, found)
     return None
@@ -112,7 +112,7 @@ def _matching_parts(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[st
 
 def _did_you_mean(wanted: Parts, part: int, found: str) -> str:
     meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
-    return f"did you mean {harmless(meant)}?"
+    return f"did you mean {escape_for_terminal(meant)}?"
 
 
 def _unlisted_probes(desc: Any) -> list[Parts]:
@@ -133,7 +133,7 @@ def _nearest_provider(wanted: str, others: set[str]) -> str | None:
         return f"{wanted}*"
     if wanted in others:
         return wanted
-    found = nearest(_any_process_provider(wanted), sorted(stems))
+    found = closest_match(_any_process_provider(wanted), sorted(stems))
     own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")) :]
     return own if own in others else found
 
@@ -194,7 +194,7 @@ def _explain_python_version(desc: Any) -> str | None:
 def _explain_framework(desc: Any) -> str | None:
     """For a probe that frameworks have, and only in programs that were started for it."""
     provider = desc.provider.rstrip("0123456789*")
-    if not any(glob(desc.name, name) for name in TABLE.get(provider, ())):
+    if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
         return None
     return (
         "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
@@ -237,7 +237,7 @@ def explain_ifunc(desc: Any, command: Any = None) -> str | None:
             (name for name in _read_ifunc_names(path, inode) if glob(desc.function, name)), None
         ):
             return (
-                f"{harmless(name)} of {harmless(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
+                f"{escape_for_terminal(name)} of {escape_for_terminal(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
                 f"it is not known here which{': -p of the running process may tell' if command else ''}"
             )
     return None

@@ -10,7 +10,7 @@ import os
 import re
 
 from pydtrace._tracer import glob
-from pyusdt.framework_probes import ERLANG, TABLE
+from pyusdt.framework_probes import ERLANG_PROBES, FRAMEWORK_PROBES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ OTHER = "other"  # USDT probes: a file's, which the kernel engine finds, or a pr
 ANY = "any"  # no provider is named, or a pattern for several of these
 
 _TRACER_PROBES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
-_BUILTIN_PROVIDERS = ("pyusdt", "erlang", "python", *TABLE, *ERLANG)
+_BUILTIN_PROVIDERS = ("pyusdt", "erlang", "python", *FRAMEWORK_PROBES, *ERLANG_PROBES)
 _CORE_VARIABLE = b"\0PYUSDT_RUNDIR\0"
 _READ_LIMIT = 1 << 26  # bytes of a program that are read
 _MAX_WORDS = 32  # of a command, that are looked at

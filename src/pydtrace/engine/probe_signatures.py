@@ -69,7 +69,7 @@ def row_signature(row: Sequence[Any]) -> Signature:
     told = parse_signature(text, nargs, strings)
     if told is not None:
         return told
-    names = builtin_probe_args.of(provider.removesuffix(str(pid)), name)
+    names = builtin_probe_args.argument_names(provider.removesuffix(str(pid)), name)
     types = [STRING if strings >> i & 1 else INTEGER for i in range(nargs)]
     return tuple(zip(names if len(names) == nargs else [""] * nargs, types))
 
@@ -118,14 +118,14 @@ def _python_signatures(wanted: str) -> list[Signature | None]:
     """Of the provider python's probes, which are the same in every process: so they are known before the program runs."""
     return [
         tuple((name, STRING if text else INTEGER) for name, text in arguments)
-        for probe, arguments in builtin_probe_args.of_python().items()
+        for probe, arguments in builtin_probe_args.python_arguments().items()
         if _tracer.glob(wanted, probe)
     ]
 
 
 def _framework_signatures(provider: str, wanted: str) -> list[Signature | None]:
     """Of the probes that frameworks get, where no process tells of them yet: those of a command may have them."""
-    table = (framework_probes.TABLE | framework_probes.ERLANG).get(provider, {})
+    table = (framework_probes.FRAMEWORK_PROBES | framework_probes.ERLANG_PROBES).get(provider, {})
     return [
         tuple((name, _TYPE_NAMES[type]) for name, type in arguments.items())
         for probe, arguments in table.items()

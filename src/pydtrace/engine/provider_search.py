@@ -11,7 +11,7 @@ import time
 
 from pydtrace._tracer import glob
 from pydtrace.symbols.elf import BadFile, ElfFile
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .probe_kinds import OTHER, probe_kind
 
@@ -33,7 +33,7 @@ def find_file_with_provider(desc: Any, command: Any = None) -> str | None:
         if time.monotonic() > deadline:
             return None
         if _has_probe(path, desc):
-            return f"-x file={harmless(path)} has such probes: it names a file that no process has loaded yet"
+            return f"-x file={escape_for_terminal(path)} has such probes: it names a file that no process has loaded yet"
     return None
 
 

@@ -18,7 +18,7 @@ from pydtrace import _tracer
 from pydtrace.engine import EngineError
 from pydtrace.engine.tick_timers import profile_period
 from pydtrace.program import program as p
-from pydtrace.results.records import split
+from pydtrace.results.records import iter_records
 
 from .clock_offset import UNKNOWN_ERROR
 from .connection import HostError
@@ -249,7 +249,7 @@ class CentralEngine(RemoteEngine):
         if not unsure:
             return records
         self._order.unsure += n
-        return b"".join(mark_unsure(record) for record, *_ in split(records))
+        return b"".join(mark_unsure(record) for record, *_ in iter_records(records))
 
     # --- the coordinator's own -----------------------------------------------------------------------------------
     def _set_host_variables(self, source: Source | None) -> None:

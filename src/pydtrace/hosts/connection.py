@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        shown = harmless(line[:_EXCERPT].decode("utf-8", "replace"))
+        shown = escape_for_terminal(line[:_EXCERPT].decode("utf-8", "replace"))
         raise HostError(
             f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _EXCERPT)}"
         ) from None

@@ -13,15 +13,15 @@ import contextlib
 import selectors
 import time
 
-from pydtrace.dtrace_text.runtime_errors import KINDS, drop_line
+from pydtrace.dtrace_text.runtime_errors import DROP_KINDS, format_drops
 from pydtrace.engine import BEGIN, END, EngineError, language_frames
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.engine.tick_timers import TickTimers
 from pydtrace.program import program as p
 from pydtrace.results.aggregations import pack_key
-from pydtrace.results.records import split
+from pydtrace.results.records import iter_records
 from pydtrace.symbols.name_interning import Names
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import host_protocol, placement
 from .clock_offset import UNKNOWN_ERROR
@@ -305,7 +305,7 @@ class RemoteEngine(EmbeddedEngine):
             host.link.close()
             return
         with contextlib.suppress(OSError):
-            host.messages += map(harmless, host.link.read_stderr())
+            host.messages += map(escape_for_terminal, host.link.read_stderr())
         why = "the line to it is closed"
         if host.state != RUNNING and host.joins_late:
             self._note_failed_attempt(host, why)
@@ -482,7 +482,7 @@ class RemoteEngine(EmbeddedEngine):
 
     def _react_to_records(self, records: bytes) -> None:
         clauses = (
-            {clause & ~p.RECORD_FLAGS for _, clause, *_ in split(records)}
+            {clause & ~p.RECORD_FLAGS for _, clause, *_ in iter_records(records)}
             if self._reading_clauses or self._exit_clauses
             else set()
         )
@@ -500,7 +500,7 @@ class RemoteEngine(EmbeddedEngine):
                 new = count - host.reported_drops.get(kind, 0)
                 if new:
                     host.reported_drops[kind] = count
-                    said.append(f"{host.name}: {drop_line(kind, new)}")
+                    said.append(f"{host.name}: {format_drops(kind, new)}")
         said += self._silence_warnings()
         if self._has_ended and self._order.unsure > self._reported_unsure:
             self._reported_unsure = self._order.unsure
@@ -603,7 +603,7 @@ class RemoteEngine(EmbeddedEngine):
 
     def drops(self) -> dict[str, int]:
         total = super().drops()
-        for kind in KINDS:
+        for kind in DROP_KINDS:
             total[kind] = total.get(kind, 0) + sum(host.drops[kind] for host in self._hosts)
         total["host"] += self._lost_counts
         return total

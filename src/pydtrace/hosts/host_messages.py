@@ -11,9 +11,9 @@ import base64
 import struct
 import time
 
-from pydtrace.dtrace_text.runtime_errors import KINDS
+from pydtrace.dtrace_text.runtime_errors import DROP_KINDS
 from pydtrace.program import program as p
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import host_protocol, hostlist
 from .clock_offset import UNKNOWN_ERROR, ClockOffset
@@ -62,7 +62,7 @@ class Host:
         self.relayed_hosts = hostlist.fold_names(engine.hosts_behind(name))
         self.matched: list[int] = []
         self.messages: list[str] = []
-        self.drops = dict.fromkeys(KINDS, 0)
+        self.drops = dict.fromkeys(DROP_KINDS, 0)
         self.reported_drops: dict[str, int] = {}
         self.has_begun = self.joins_late = False
         self._counted_until = ""  # when, and by what, its last whole count ends
@@ -116,7 +116,7 @@ class Host:
                 self._await_epoch(text)
             does = _HANDLERS.get(line["type"])
             if does is None:
-                raise HostError(f"a line of type {harmless(line['type'][:40])!r}")
+                raise HostError(f"a line of type {escape_for_terminal(line['type'][:40])!r}")
             try:
                 does(self, line)
             except (
@@ -129,7 +129,7 @@ class Host:
                 LookupError,
             ) as error:
                 raise HostError(
-                    f"a line of type {line['type']!r} that is none: {harmless(str(error)[:200])}"
+                    f"a line of type {line['type']!r} that is none: {escape_for_terminal(str(error)[:200])}"
                 ) from None
         for text in self.link.read_stderr():
             self._add_message(text)
@@ -138,7 +138,9 @@ class Host:
         self._message_count += 1
         self._count_useless()
         if self._message_count <= _MAX_MESSAGES:
-            self.messages.append(harmless(text[:1000].rstrip("\r")))  # ssh ends its lines so
+            self.messages.append(
+                escape_for_terminal(text[:1000].rstrip("\r"))
+            )  # ssh ends its lines so
         elif self._message_count == _MAX_MESSAGES + 1:
             self.messages.append("it tells more, which is left out")
 
@@ -157,7 +159,7 @@ class Host:
             self.send_ping()
 
     def _on_refused(self, line: dict[str, Any]) -> None:
-        raise HostRefusal(harmless(str(line["why"])[:1000]))
+        raise HostRefusal(escape_for_terminal(str(line["why"])[:1000]))
 
     def _on_hello(self, line: dict[str, Any]) -> None:
         if self.state != OPENED or line["schema"] != 2:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import isfinite
 
 from pydtrace.program import d_types as t
-from pydtrace.program.fields import layout_of
+from pydtrace.program.fields import struct_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _part(data: Data) -> Callable[[Any], Any]:
         return name
     if t.is_real(data.type):
         return _real
-    if layout_of(data).endswith("s"):
+    if struct_code(data).endswith("s"):
         return lambda value: _raw(value, data.size)
     bits = 8 * data.size
     is_signed = data.type.is_integer and data.type.signed

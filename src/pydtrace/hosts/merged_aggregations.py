@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 
 from pydtrace import _tracer
-from pydtrace.aggregation.int64 import packed, unpacked
-from pydtrace.aggregation.merge_values import said, together
+from pydtrace.aggregation.int64 import pack_words, unpack_words
+from pydtrace.aggregation.merge_values import encode_words, merge_words
 
 from . import host_protocol
 
@@ -45,9 +45,9 @@ class NumberValues:
 
     def merge_values(self, several: list[Sequence[int]]) -> Sequence[int]:
         """What all that went into several values makes."""
-        return together(self._row, several)
+        return merge_words(self._row, several)
 
-    encode_words = staticmethod(packed)
+    encode_words = staticmethod(pack_words)
 
 
 class DistributionValues:
@@ -66,7 +66,7 @@ class DistributionValues:
     def merge_values(self, several: list[bytes]) -> bytes:
         if len(several) == 1:
             return several[0]
-        made: bytes = self._add(several, together(self._row, [*map(self._heads, several)]))
+        made: bytes = self._add(several, merge_words(self._row, [*map(self._heads, several)]))
         return made
 
 
@@ -140,7 +140,7 @@ class MergedAggregation:
         """What was counted here."""
         for key, value in items:
             self._slots.setdefault(key, []).append(
-                self._values.check_words(said(self._definition.row, unpacked(value)))
+                self._values.check_words(encode_words(self._definition.row, unpack_words(value)))
             )
 
     def items(self) -> list[tuple[bytes, bytes]]:
@@ -154,7 +154,9 @@ class MergedAggregation:
         row = self._definition.row
         for slot in self._slots.values():
             slot[:] = [
-                self._values.check_words(said(row, (0,) * row.words(self._definition.params)))
+                self._values.check_words(
+                    encode_words(row, (0,) * row.words(self._definition.params))
+                )
             ]
 
     def remove(self, keys: list[bytes]) -> None:

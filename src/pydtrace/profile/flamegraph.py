@@ -12,7 +12,7 @@ import hashlib
 from collections import deque
 from html import escape
 
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Node:
 
 def _tree(profile: Profile) -> _Node:
     root = _Node()
-    shown = functools.cache(harmless)  # each text once, however often it is in the tree
+    shown = functools.cache(escape_for_terminal)  # each text once, however often it is in the tree
     for thread, stacks in profile.by_thread():
         for stack, n in stacks:
             root.add(
@@ -147,8 +147,8 @@ def flame(profile: Profile, title: str) -> str:
     script = _SCRIPT % {"width": WIDTH, "character": _CHARACTER}
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">\n'
-        f"<title>{escape(harmless(title))}</title><style>{_STYLE}</style>\n"
+        f"<title>{escape(escape_for_terminal(title))}</title><style>{_STYLE}</style>\n"
         f'<rect width="{WIDTH}" height="{height}" fill="#fdfcf8"/>\n'
-        f'<text x="10" y="18">{escape(harmless(title))}</text><text id="search" x="10" y="34">Search</text>'
+        f'<text x="10" y="18">{escape(escape_for_terminal(title))}</text><text id="search" x="10" y="34">Search</text>'
         f'<text id="found" x="70" y="34"></text>\n{"".join(drawn)}<script><![CDATA[{script}]]></script>\n</svg>\n'
     )

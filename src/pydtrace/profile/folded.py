@@ -6,7 +6,7 @@ line in it, so every line reads back.
 
 from __future__ import annotations
 
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _word(text: str) -> str:
-    return harmless(text).replace(";", ",")
+    return escape_for_terminal(text).replace(";", ",")
 
 
 def folded(profile: Profile) -> str:

@@ -5,7 +5,7 @@ In: a data.profile.Profile.  Out: text.  Always: what was missed, torn or left o
 
 from __future__ import annotations
 
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .stack_profile import RAN
 
@@ -67,7 +67,7 @@ def table(profile: Profile, rows: int = ROWS) -> str:
         return ""
     lines = ["  SELF   TOTAL  FUNCTION\n"]
     lines += [
-        f"{own / samples:6.1%}  {total / samples:6.1%}  {harmless(place.text)}\n"
+        f"{own / samples:6.1%}  {total / samples:6.1%}  {escape_for_terminal(place.text)}\n"
         for place, own, total in functions[:rows]
     ]
     if len(functions) > rows:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Profile:
                 self._full = True
                 return LEFT_OUT
             self._text += len(place.text) + NAME
-            self._sizes[place] = len(harmless(place.text))
+            self._sizes[place] = len(escape_for_terminal(place.text))
             known = self._places[place] = place
         return known
 

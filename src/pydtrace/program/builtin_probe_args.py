@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .user_trace import PROBE_ARGUMENTS
 
-USER_TRACE = PROBE_ARGUMENTS["user_trace-i4s4"]
+USER_TRACE_NAMES = PROBE_ARGUMENTS["user_trace-i4s4"]
 _CODE = ("file", "function", "line")
 _TASK = ("task", "name", "coroutine")
 _OBJECT = ("type", "bytes", "address")
@@ -27,7 +27,7 @@ _PYTHON_TEXTS = frozenset(
 )
 
 
-def of_python() -> dict[str, tuple[tuple[str, bool], ...]]:
+def python_arguments() -> dict[str, tuple[tuple[str, bool], ...]]:
     """All probes of the provider python: (name, whether it is a text) of each argument."""
     return {
         probe: tuple((name, name in _PYTHON_TEXTS) for name in names)
@@ -35,10 +35,10 @@ def of_python() -> dict[str, tuple[tuple[str, bool], ...]]:
     }
 
 
-def of(provider: str, name: str) -> tuple[str, ...]:
+def argument_names(provider: str, name: str) -> tuple[str, ...]:
     """Empty where they are not known."""
     if provider == "python":
         return _PYTHON.get(name, ())
     if provider in ("pyusdt", "erlang") and name.startswith("user_trace-"):
-        return PROBE_ARGUMENTS.get(name, USER_TRACE)
+        return PROBE_ARGUMENTS.get(name, USER_TRACE_NAMES)
     return ()

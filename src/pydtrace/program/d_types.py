@@ -73,7 +73,9 @@ class Array(Type):
     def __init__(self, to: Type, count: int) -> None:
         base, bracket, rest = to.name.partition("[") if to.is_array else (to.name, "", "")
         gap = "" if base.endswith(("*", " ")) else " "
-        super().__init__(f"{base}{gap}[{count}]{bracket}{rest}", extent(to) * count, to.align)
+        super().__init__(
+            f"{base}{gap}[{count}]{bracket}{rest}", embedded_size(to) * count, to.align
+        )
         self.to, self.count = to, count
 
 
@@ -123,7 +125,7 @@ class Field:
         one has the bytes that the bit-field is read with, as in dtrace."""
         if self.width is None:
             return self.type
-        narrow = typedef(self.type.name, self.type)
+        narrow = make_typedef(self.type.name, self.type)
         bits = self.width - self.shift
         narrow.rank, narrow.size = (bits / 8, *self.type.rank[1:]), _bytes_for(bits)
         return narrow
@@ -131,7 +133,7 @@ class Field:
     @property
     def size(self) -> int:
         """The bytes that it is read and written with."""
-        return extent(self.type) if self.width is None else _bytes_for(self.width)
+        return embedded_size(self.type) if self.width is None else _bytes_for(self.width)
 
 
 class Body:
@@ -193,7 +195,7 @@ class Record(Type):
     def align(self) -> int:  # type: ignore[override]
         return self.body.align
 
-    def add(self, name: str | None, type: Type, width: int | None = None) -> None:
+    def add_member(self, name: str | None, type: Type, width: int | None = None) -> None:
         """The next member; width: bits of a bit-field.  name: None for one without a name."""
         body = self.body
         field = Field(name, type, 0, width)
@@ -247,8 +249,8 @@ class Stack(Record):
         super().__init__("struct", None)
         self.name, self.frames, self.body.fields = "dt_stack_t", frames, {}
         for name in ("depth", "is_user", "pid", "strsz"):
-            self.add(name, UINT32 if name != "pid" else PID_T)
-        self.add("addrs", Array(UINT64, frames))
+            self.add_member(name, UINT32 if name != "pid" else PID_T)
+        self.add_member("addrs", Array(UINT64, frames))
         self.body.align = 8
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -259,13 +261,17 @@ class Naming:
     """How an address is printed.  module: by its module alone; distance: with the distance to its symbol, where there is one;
     whole: the addresses of one symbol are one key of an aggregation."""
 
-    __slots__ = ("module", "distance", "whole")
+    __slots__ = ("module", "distance", "by_symbol")
 
-    def __init__(self, module: bool = False, distance: bool = False, whole: bool = False) -> None:
-        self.module, self.distance, self.whole = module, distance, whole
+    def __init__(
+        self, module: bool = False, distance: bool = False, by_symbol: bool = False
+    ) -> None:
+        self.module, self.distance, self.by_symbol = module, distance, by_symbol
 
 
-PLACE = Naming(distance=True)  # so are the frames of a stack printed, and what %a is given
+SYMBOL_AND_OFFSET = Naming(
+    distance=True
+)  # so are the frames of a stack printed, and what %a is given
 
 
 class Symbol(Record):
@@ -277,8 +283,8 @@ class Symbol(Record):
         super().__init__("struct", None)
         self.user, self.naming, self.body.fields = user, naming, {}
         self.name = "_usymaddr" if user else "_symaddr"
-        self.add("pid", UINT64)
-        self.add("address", UINT64)
+        self.add_member("pid", UINT64)
+        self.add_member("address", UINT64)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Symbol, (self.user, self.naming)
@@ -287,24 +293,24 @@ class Symbol(Record):
 def known_record(name: str) -> Record | None:
     """A struct that every program has, or None."""
     if name == "struct in_addr":
-        found = _record("struct", "in_addr", s_addr=UINT32)
+        found = _make_record("struct", "in_addr", s_addr=UINT32)
     elif name == "struct in6_addr":
         parts = {
             "u6_addr8": Array(TYPEDEFS["uint8_t"], 16),
             "u6_addr16": Array(TYPEDEFS["uint16_t"], 8),
             "u6_addr32": Array(UINT32, 4),
         }
-        found = _record("struct", "in6_addr", in6_u=_record("union", None, **parts))
+        found = _make_record("struct", "in6_addr", in6_u=_make_record("union", None, **parts))
     else:
         return None
     return found
 
 
-def _record(kind: str, tag: str | None, **members: Type) -> Record:
+def _make_record(kind: str, tag: str | None, **members: Type) -> Record:
     found = Record(kind, tag)
     found.body.fields = {}
     for name, type in members.items():
-        found.add(name, type)
+        found.add_member(name, type)
     return found
 
 
@@ -400,10 +406,10 @@ def _read_typedefs(text: str) -> dict[str, Integer]:
             found[name] = word
         else:
             found[name] += " " + word
-    return {name: typedef(name, BASIC[base]) for name, base in found.items()}
+    return {name: make_typedef(name, BASIC[base]) for name, base in found.items()}
 
 
-def typedef(name: str, type: Any) -> Any:
+def make_typedef(name: str, type: Any) -> Any:
     """A named copy of a type: the same in every way but how messages call it."""
     copy = object.__new__(type.__class__)
     for cls in type.__class__.__mro__:
@@ -423,7 +429,7 @@ UINT32 = TYPEDEFS["uint32_t"]
 PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 
 
-def promote(left: Any, right: Any) -> Any:
+def promote_types(left: Any, right: Any) -> Any:
     """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int but enumerations."""
     left, right = (INT if type.is_enum else type for type in (left, right))
     return left if left.rank >= right.rank else right
@@ -442,7 +448,7 @@ AGGREGATION = Dynamic("aggregation")
 AGGREGATING = Dynamic("aggregating function")
 
 
-def extent(type: Any) -> int:
+def embedded_size(type: Any) -> int:
     """The bytes of a type inside a struct or an array."""
     return STRING_EXTENT if type.is_string else type.size
 
@@ -452,7 +458,7 @@ def is_real(type: Any) -> bool:
     return isinstance(type, Float) and type.size <= 8
 
 
-def in_register(type: Any) -> bool:
+def fits_register(type: Any) -> bool:
     """True for what is loaded and stored as a register is."""
     return bool(type.is_integer or type.is_pointer or is_real(type))
 
@@ -461,7 +467,7 @@ def is_scalar(type: Any) -> bool:
     return bool(type.is_integer or type.is_pointer)
 
 
-def compatible(left: Any, right: Any) -> bool:
+def are_compatible(left: Any, right: Any) -> bool:
     """True if two types are the same but for their names."""
     if left.is_integer and right.is_integer:
         return (
@@ -470,16 +476,18 @@ def compatible(left: Any, right: Any) -> bool:
             and (not left.is_enum or left.values is right.values)
         )
     if left.is_pointer and right.is_pointer:
-        return left.to.is_enum or right.to.is_enum or compatible(left.to, right.to)  # as in dtrace
+        return (
+            left.to.is_enum or right.to.is_enum or are_compatible(left.to, right.to)
+        )  # as in dtrace
     if left.is_array and right.is_array:
-        return left.count == right.count and compatible(left.to, right.to)
+        return left.count == right.count and are_compatible(left.to, right.to)
     if left.is_record and right.is_record:
         either = left.body.fields is None or right.body.fields is None
         return left.body is right.body or either and left.name == right.name
     return left is right or left.is_string and right.is_string or left.is_void and right.is_void
 
 
-def is_kernels(type: Any) -> bool:
+def is_kernel_record(type: Any) -> bool:
     """True for a struct or union of the kernel's."""
     return bool(type.is_record and type.body.__class__ is KernelBody)
 

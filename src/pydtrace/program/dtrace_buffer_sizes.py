@@ -15,7 +15,7 @@ LOSS_RECORD = 24
 FAULT_RECORD = 64  # of the clause that every program has for ERROR
 
 
-def record_room(clause: Clause, strsize: int) -> int:
+def record_size(clause: Clause, strsize: int) -> int:
     """Bytes that a clause's record needs: a string always takes strsize, other data are aligned."""
     end = 0
     for data in (each for action in clause.actions for each in action.data):
@@ -24,7 +24,7 @@ def record_room(clause: Clause, strsize: int) -> int:
     return RECORD_HEAD + end
 
 
-def in_ring(room: int) -> int:
+def ring_bytes(room: int) -> int:
     """Bytes of a ring that such a record takes."""
     return -(-room // 8) * 8
 

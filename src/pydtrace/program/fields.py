@@ -26,17 +26,17 @@ class Field:
         self.offset, self.size, self.code, self.make = offset, size, code, make
 
 
-def field_of(data: Any, symbols: Any) -> Field:
+def make_field(data: Any, symbols: Any) -> Field:
     """symbols: report.symbols.Symbols, None where only the places matter."""
-    return Field(data.offset, data.size, layout_of(data), maker_of(data.type, symbols))
+    return Field(data.offset, data.size, struct_code(data), value_maker(data.type, symbols))
 
 
-def memory_field(memory: Any, most: Any = None) -> Field:
+def make_memory_field(memory: Any, most: Any = None) -> Field:
     """Bytes; most: where the record has the number of those that are shown."""
     if most is None:
         return Field(memory.offset, memory.size, f"{memory.size}s")
     size, at = most.offset + most.size - memory.offset, most.offset - memory.offset
-    number = struct.Struct("=" + layout_of(most))
+    number = struct.Struct("=" + struct_code(most))
 
     def shown(storage: bytes) -> bytes:
         count: int = number.unpack_from(storage, at)[0]
@@ -45,28 +45,30 @@ def memory_field(memory: Any, most: Any = None) -> Field:
     return Field(memory.offset, size, f"{size}s", shown)
 
 
-def maker_of(type: Any, symbols: Any) -> Any:
+def value_maker(type: Any, symbols: Any) -> Any:
     """What makes a value of what struct gives for a field of a type; None where that is the value."""
     if type.is_string or type.is_array and t.is_text(type):
-        return text_of
+        return decode_text
     if isinstance(type, t.Stack):
-        return lambda storage: tuple(symbols.frames(storage))
+        return lambda storage: tuple(symbols.name_frames(storage))
     if isinstance(type, t.Symbol):
-        return lambda storage: symbols.text(type, storage).decode("utf-8", "surrogateescape")
+        return lambda storage: symbols.format_symbol(type, storage).decode(
+            "utf-8", "surrogateescape"
+        )
     return None
 
 
-def key_maker_of(type: Any, symbols: Any) -> Any:
+def key_maker(type: Any, symbols: Any) -> Any:
     """As maker_of, for a key: no two keys become one value, so an array of char with bytes behind its NUL is all of them."""
-    return _whole_text if type.is_array and t.is_text(type) else maker_of(type, symbols)
+    return _decode_key_text if type.is_array and t.is_text(type) else value_maker(type, symbols)
 
 
-def _whole_text(storage: bytes) -> str | bytes:
+def _decode_key_text(storage: bytes) -> str | bytes:
     text = storage.rstrip(b"\0")
-    return storage if 0 in text else text_of(text)
+    return storage if 0 in text else decode_text(text)
 
 
-def layout_of(data: Any) -> str:
+def struct_code(data: Any) -> str:
     """struct's code for a field."""
     if t.is_real(data.type):
         return "f" if data.size == 4 else "d"
@@ -79,7 +81,7 @@ def layout_of(data: Any) -> str:
 _ROUNDING = 8  # a field's size is a multiple of that, and its last byte may be a NUL
 
 
-def text_of(storage: bytes) -> str | bytes:
+def decode_text(storage: bytes) -> str | bytes:
     """The string in a field: str, or bytes where it is not UTF-8."""
     text = storage[: storage.index(0)] if 0 in storage else storage
     try:
@@ -95,11 +97,11 @@ def text_of(storage: bytes) -> str | bytes:
         return text
 
 
-def integer(data: Any, record: bytes) -> int:
+def read_integer(data: Any, record: bytes) -> int:
     """The value of an integer or a pointer."""
-    found: int = struct.unpack_from("=" + layout_of(data), record, data.offset)[0]
+    found: int = struct.unpack_from("=" + struct_code(data), record, data.offset)[0]
     return found
 
 
-def string(data: Any, record: bytes) -> str:
+def read_string(data: Any, record: bytes) -> str:
     return os.fsdecode(record[data.offset : data.offset + data.size].split(b"\0", 1)[0])

@@ -17,40 +17,40 @@ _NOT_A_NUMBER = (-(1 << 63), (1 << 63) - 1)  # of what floats.ordered() makes, t
 _DOUBLE, _WORD = struct.Struct("=d"), struct.Struct("=q")
 
 
-def of_bits(word: int) -> float:
+def float_from_bits(word: int) -> float:
     return _DOUBLE.unpack(_WORD.pack(word))[0]  # type: ignore[no-any-return]
 
 
-def bits_of(value: float) -> int:
+def float_to_bits(value: float) -> int:
     return _WORD.unpack(_DOUBLE.pack(value))[0]  # type: ignore[no-any-return]
 
 
-def of_storage(storage: bytes) -> float:
+def float_from_bytes(storage: bytes) -> float:
     """The value of a field: 4 bytes, or 8."""
     return struct.unpack("=f" if len(storage) == 4 else "=d", storage)[0]  # type: ignore[no-any-return]
 
 
-def of_order(word: int) -> float:
+def float_from_order(word: int) -> float:
     """The double of which floats.ordered() made this integer."""
     if word in _NOT_A_NUMBER:
         return nan
-    return of_bits(word ^ (word >> 63) & 0x7FFFFFFFFFFFFFFF)
+    return float_from_bits(word ^ (word >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
-def shown(value: float) -> bytes:
+def format_float(value: float) -> bytes:
     """In the column of trace(), and of an aggregation."""
     return b" %16.6g" % value
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """A value that JSON has, else None."""
     return value if isfinite(value) else None
 
 
-def of_json(value: Any) -> Any:
-    """What print() shows, or a part of it, with finite() floats."""
+def replace_nonfinite(value: Any) -> Any:
+    """What print() shows, or a part of it, with finite_or_none() floats."""
     if isinstance(value, dict):
-        return {name: of_json(part) for name, part in value.items()}
+        return {name: replace_nonfinite(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [of_json(part) for part in value]
-    return finite(value) if isinstance(value, float) else value
+        return [replace_nonfinite(part) for part in value]
+    return finite_or_none(value) if isinstance(value, float) else value

@@ -29,7 +29,7 @@ _HEAD, _CLAUSE, _ACTION, _PART = (
 )
 
 
-class _Builder:
+class _TableBuilder:
     """Collects the table's parts; literals are shared."""
 
     def __init__(self) -> None:
@@ -38,13 +38,13 @@ class _Builder:
         self.parts: list[bytes] = []
         self.literals = bytearray()
 
-    def literal(self, text: bytes) -> None:
+    def add_literal(self, text: bytes) -> None:
         if text:
             place = len(self.literals), len(text)
             self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, *place, 0, 0, *_NO_STARS))
             self.literals += text
 
-    def value(
+    def add_value(
         self,
         data: Data,
         kind: int,
@@ -64,41 +64,41 @@ class _Builder:
         )
         self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
 
-    def clause(self, clause: Any) -> None:
+    def add_clause(self, clause: Any) -> None:
         first = len(self.actions)
         for action in clause.actions:
-            self.action(action)
+            self.add_action(action)
         self.clauses.append(_CLAUSE.pack(clause.record_size, first, len(self.actions) - first))
 
-    def action(self, action: Any) -> None:
+    def add_action(self, action: Any) -> None:
         first = len(self.parts)
         kind = p.PRINTS_ITSELF
         if action.row.prints == p.PRINTS_VALUE and not t.is_real(action.data[0].type):
             kind = p.PRINTS_VALUE
-            self.value(action.data[0], _kind_of_type(action.data[0].type))
+            self.add_value(action.data[0], _kind_of_type(action.data[0].type))
         elif prints_format(action):
             kind = p.PRINTS_FORMAT
-            self.format(action.fmt, action.data)
+            self.add_format(action.fmt, action.data)
         self.actions.append(_ACTION.pack(kind, first, len(self.parts) - first))
 
-    def format(self, fmt: Format, data: Iterable[Data]) -> None:
+    def add_format(self, fmt: Format, data: Iterable[Data]) -> None:
         values = iter(data)
         for conversion in fmt.conversions:
             row = conversion.row
             if row.kind == f.PERCENT:
-                self.literal(conversion.prefix + b"%")
+                self.add_literal(conversion.prefix + b"%")
                 continue
-            self.literal(conversion.prefix)
+            self.add_literal(conversion.prefix)
             stars: list[int] = []
             for present in (conversion.star_width, conversion.star_precision):
                 star = next(values) if present else None
                 stars += (star.offset, star.size) if star else (_NONE, 0)
             value = next(values)
             kind = _kind_of_type(value.type) if row.kind == f.BY_TYPE else row.kind
-            self.value(value, kind, row.letter, conversion, stars)
-        self.literal(fmt.tail)
+            self.add_value(value, kind, row.letter, conversion, stars)
+        self.add_literal(fmt.tail)
 
-    def finish(self, strsize: int) -> bytes:
+    def join_parts(self, strsize: int) -> bytes:
         rows = [*self.clauses, *self.actions, *self.parts, bytes(self.literals)]
         size = _HEAD.size + sum(map(len, rows))
         counts = len(self.clauses), len(self.actions), len(self.parts), len(self.literals)
@@ -107,7 +107,7 @@ class _Builder:
 
 def prints_format(action: p.Action) -> bool:
     """Whether C prints the action's format; it does not know names of addresses."""
-    return action.row.prints == p.PRINTS_FORMAT and not action.fmt.names
+    return action.row.prints == p.PRINTS_FORMAT and not action.fmt.has_named_values
 
 
 def _kind_of_type(type: Any) -> int:
@@ -116,14 +116,14 @@ def _kind_of_type(type: Any) -> int:
     return f.SIGNED if type.is_integer and type.signed else f.UNSIGNED
 
 
-def build(program: Program) -> bytes:
+def build_table(program: Program) -> bytes:
     """The table of a program (dlang.program.Program)."""
-    return build_clauses(program.clauses, program.strsize)
+    return build_clause_table(program.clauses, program.strsize)
 
 
-def build_clauses(clauses: Iterable[Any], strsize: int) -> bytes:
+def build_clause_table(clauses: Iterable[Any], strsize: int) -> bytes:
     """The table of clauses: of each its record_size and its actions."""
-    builder = _Builder()
+    builder = _TableBuilder()
     for clause in clauses:
-        builder.clause(clause)
-    return builder.finish(strsize)
+        builder.add_clause(clause)
+    return builder.join_parts(strsize)

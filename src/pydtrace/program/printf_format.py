@@ -64,107 +64,109 @@ class ConversionRow:
         self.accepts, self.proto = accepts, proto
 
 
-def _any_integer(type: Any) -> Any:
+def _is_integer(type: Any) -> Any:
     return type.is_integer
 
 
-def _small_integer(type: Any) -> Any:
+def _is_small_integer(type: Any) -> Any:
     return type.is_integer and type.size <= 4
 
 
-def _address(type: Any) -> Any:
+def _is_address(type: Any) -> Any:
     return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and not type.user
 
 
-def _user_address(type: Any) -> Any:
+def _is_user_address(type: Any) -> Any:
     return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and type.user
 
 
-def _float(type: Any) -> Any:
+def _is_float(type: Any) -> Any:
     return isinstance(type, t.Float) and type.size <= 8
 
 
-def _stack(type: Any) -> bool:
+def _is_stack(type: Any) -> bool:
     return isinstance(type, t.Stack)
 
 
-def _string(type: Any) -> Any:
+def _is_string(type: Any) -> Any:
     return (
         type.is_string or type.is_array and t.is_text(type)
     )  # an array: as the key that printa() prints
 
 
-def _time(type: Any) -> Any:
+def _is_time(type: Any) -> Any:
     return type.is_integer and type.size == 8
 
 
-def _never(type: Any) -> bool:
+def _accept_nothing(type: Any) -> bool:
     return False
 
 
-def _exactly(size: int, signed: bool) -> Accepts:
+def _accept_exactly(size: int, signed: bool) -> Accepts:
     return lambda type: type.is_integer and type.size == size and type.signed == signed
 
 
-def _sized(size: int, signed: bool) -> Accepts:
+def _accept_size(size: int, signed: bool) -> Accepts:
     """The same, and enumerations, which go with h, l and ll."""
     return lambda type: (
         type.is_integer and (type.is_enum or type.size == size and type.signed == signed)
     )
 
 
-def _basic(*names: str) -> Accepts:
+def _accept_basic(*names: str) -> Accepts:
     """Types that are one of C's basic ones, under whatever name."""
     return lambda type: type.is_integer and type.base in names
 
 
-_long_long = _basic("long long", "unsigned long long")
+_is_long_long = _accept_basic("long long", "unsigned long long")
 
 
-def _hex_long_long(type: Any) -> Any:
-    return _long_long(type) or type.name in ("int64_t", "uint64_t")
+def _is_hex_long_long(type: Any) -> Any:
+    return _is_long_long(type) or type.name in ("int64_t", "uint64_t")
 
 
 _rows = [
-    ConversionRow("a", "s", KERNEL_ADDRESS, _address, "pointer or integer"),
-    ConversionRow("A", "s", USER_ADDRESS, _user_address, _USER_ADDRESS),
-    ConversionRow("c", "c", CHAR, _small_integer, _SMALL),
-    ConversionRow("C", "s", ESCAPED, _small_integer, _SMALL),
-    ConversionRow("d", "d", BY_TYPE, _any_integer, _INTEGER),
-    ConversionRow("i", "d", BY_TYPE, _any_integer, _INTEGER),
-    ConversionRow("o", "o", UNSIGNED, _any_integer, _INTEGER),
-    ConversionRow("u", "u", UNSIGNED, _any_integer, _INTEGER),
-    ConversionRow("x", "x", UNSIGNED, _any_integer, _INTEGER),
-    ConversionRow("X", "X", UNSIGNED, _any_integer, _INTEGER),
-    ConversionRow("p", "x", UNSIGNED, _address, "pointer or integer"),
-    ConversionRow("s", "s", STRING, _string, _STRING),
-    ConversionRow("S", "s", ESCAPED, _string, _STRING),
-    ConversionRow("T", "s", TIME822, _time, "int64_t"),
-    ConversionRow("Y", "s", TIME, _time, "int64_t"),
-    ConversionRow("k", "s", STACK, _stack, "dt_stack_t"),
-    ConversionRow("lc", "s", CODE_POINT, _exactly(4, True), "int"),
-    ConversionRow("wc", "s", CODE_POINT, _exactly(4, True), "int"),
-    ConversionRow("ls", "s", STRING, _never, _WIDE),
-    ConversionRow("ws", "s", STRING, _never, _WIDE),
-    ConversionRow("%", "%", PERCENT, _never, "void"),
+    ConversionRow("a", "s", KERNEL_ADDRESS, _is_address, "pointer or integer"),
+    ConversionRow("A", "s", USER_ADDRESS, _is_user_address, _USER_ADDRESS),
+    ConversionRow("c", "c", CHAR, _is_small_integer, _SMALL),
+    ConversionRow("C", "s", ESCAPED, _is_small_integer, _SMALL),
+    ConversionRow("d", "d", BY_TYPE, _is_integer, _INTEGER),
+    ConversionRow("i", "d", BY_TYPE, _is_integer, _INTEGER),
+    ConversionRow("o", "o", UNSIGNED, _is_integer, _INTEGER),
+    ConversionRow("u", "u", UNSIGNED, _is_integer, _INTEGER),
+    ConversionRow("x", "x", UNSIGNED, _is_integer, _INTEGER),
+    ConversionRow("X", "X", UNSIGNED, _is_integer, _INTEGER),
+    ConversionRow("p", "x", UNSIGNED, _is_address, "pointer or integer"),
+    ConversionRow("s", "s", STRING, _is_string, _STRING),
+    ConversionRow("S", "s", ESCAPED, _is_string, _STRING),
+    ConversionRow("T", "s", TIME822, _is_time, "int64_t"),
+    ConversionRow("Y", "s", TIME, _is_time, "int64_t"),
+    ConversionRow("k", "s", STACK, _is_stack, "dt_stack_t"),
+    ConversionRow("lc", "s", CODE_POINT, _accept_exactly(4, True), "int"),
+    ConversionRow("wc", "s", CODE_POINT, _accept_exactly(4, True), "int"),
+    ConversionRow("ls", "s", STRING, _accept_nothing, _WIDE),
+    ConversionRow("ws", "s", STRING, _accept_nothing, _WIDE),
+    ConversionRow("%", "%", PERCENT, _accept_nothing, "void"),
 ]
 for _prefix, _size, _type, _accepts_hex in (
-    ("h", 2, "short", _basic("short", "unsigned short")),
-    ("l", 8, "long", _basic("long", "unsigned long")),
-    ("ll", 8, "long long", _hex_long_long),
+    ("h", 2, "short", _accept_basic("short", "unsigned short")),
+    ("l", 8, "long", _accept_basic("long", "unsigned long")),
+    ("ll", 8, "long long", _is_hex_long_long),
 ):
     for _letter in "di":
-        _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _sized(_size, True), _type))
+        _rows.append(
+            ConversionRow(_prefix + _letter, "d", SIGNED, _accept_size(_size, True), _type)
+        )
     for _letter in "ou":
-        _unsigned = _sized(_size, False)
+        _unsigned = _accept_size(_size, False)
         _rows.append(
             ConversionRow(_prefix + _letter, _letter, UNSIGNED, _unsigned, "unsigned " + _type)
         )
     for _letter in "xX":
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
 for _letter in "eEfgG":
-    _rows.append(ConversionRow(_letter, _letter, FLOAT, _float, _FLOAT))
-    _rows.append(ConversionRow("L" + _letter, _letter, FLOAT, _never, "long double"))
+    _rows.append(ConversionRow(_letter, _letter, FLOAT, _is_float, _FLOAT))
+    _rows.append(ConversionRow("L" + _letter, _letter, FLOAT, _accept_nothing, "long double"))
 
 CONVERSIONS = {row.name: row for row in _rows}
 
@@ -192,7 +194,7 @@ class Conversion:
         self.star_width = self.star_precision = self.aggregate = False
 
     @property
-    def arguments(self) -> int:
+    def argument_count(self) -> int:
         """The number of arguments that it takes, stars first."""
         value = 0 if self.aggregate or self.row.kind == PERCENT else 1
         return value + self.star_width + self.star_precision
@@ -208,16 +210,16 @@ class Format:
         self.source, self.conversions, self.tail = source, conversions, tail
 
     @property
-    def names(self) -> bool:
+    def has_named_values(self) -> bool:
         """Whether there are addresses to name in it."""
         return any(c.row.kind in NAMED for c in self.conversions)
 
     @property
-    def arguments(self) -> int:
-        return sum(c.arguments for c in self.conversions)
+    def argument_count(self) -> int:
+        return sum(c.argument_count for c in self.conversions)
 
 
-def parse(source: bytes) -> Format:
+def parse_format(source: bytes) -> Format:
     """Parse a format string, escapes already resolved, no NUL in it."""
     conversions: list[Conversion] = []
     start = 0
@@ -243,7 +245,7 @@ def _parse_conversion(source: bytes, at: int, conversion: Conversion, number: in
     digits = False
     while True:
         if at >= len(source):
-            raise _syntax(number, "name expected before end of format string")
+            raise _syntax_error(number, "name expected before end of format string")
         char = source[at]
         if char in b"0123456789":
             if char == 0x30 and not dots and not digits:
@@ -262,23 +264,23 @@ def _parse_conversion(source: bytes, at: int, conversion: Conversion, number: in
             _set_star(conversion, dots, number)
         elif char == ord("."):
             if dots:
-                raise _syntax(number, "has more than one '.' specified")
+                raise _syntax_error(number, "has more than one '.' specified")
             dots, digits = True, False
         elif char == ord("?"):
             conversion.width = 16
         elif char == ord("@"):
             conversion.aggregate = True
         elif char == ord("$"):
-            raise _syntax(number, "uses unsupported positional format (%n$)")
+            raise _syntax_error(number, "uses unsupported positional format (%n$)")
         elif char in b"hlLw":
             if len(length) < 6:
                 length += chr(char)
         else:
             if char == ord("%") and at - 1 != begin:
-                raise _syntax(number, "cannot be combined with other format flags: %%")
+                raise _syntax_error(number, "cannot be combined with other format flags: %%")
             name = length + chr(char)
             if name not in CONVERSIONS:
-                raise _syntax(number, f"is undefined: %{name}")
+                raise _syntax_error(number, f"is undefined: %{name}")
             conversion.row = CONVERSIONS[name]
             return at
 
@@ -303,15 +305,15 @@ def _set_star(conversion: Conversion, is_precision: bool, number: int) -> None:
     what = "precision" if is_precision else "width"
     slot = "star_" + what
     if getattr(conversion, slot):
-        raise _syntax(number, f"has more than one '*' specified for the output {what}")
+        raise _syntax_error(number, f"has more than one '*' specified for the output {what}")
     setattr(conversion, slot, True)
 
 
-def _syntax(number: int, message: str) -> FormatError:
+def _syntax_error(number: int, message: str) -> FormatError:
     return FormatError("D_SYNTAX", f"format conversion #{number} {message}")
 
 
-def check(
+def check_format(
     format: Format,
     types: list[Any],
     function: str = "printf",
@@ -353,7 +355,7 @@ def check(
             what, type, index = f"argument #{used + first}", types[used], used
             used += 1
         else:
-            raise _missing(function, number, row, "value")
+            raise _missing_argument(function, number, row, "value")
         _check_value(function, what, type, index, number, row)
     if used < len(types) and value_types is None:  # printa() need not print all keys
         raise FormatError(
@@ -373,7 +375,7 @@ def _check_star(
     row: ConversionRow,
 ) -> None:
     if used >= len(types):
-        raise _missing(function, number, row, f'"{star}"')
+        raise _missing_argument(function, number, row, f'"{star}"')
     if not types[used].is_integer:
         raise FormatError(
             "D_PRINTF_DYN_TYPE",
@@ -383,7 +385,7 @@ def _check_star(
         )
 
 
-def _missing(function: str, number: int, row: ConversionRow, what: str) -> FormatError:
+def _missing_argument(function: str, number: int, row: ConversionRow, what: str) -> FormatError:
     tag = "D_PRINTF_ARG_PROTO" if what == "value" else "D_PRINTF_DYN_PROTO"
     text = f"conversion #{number} (%{row.name}) is missing a corresponding {what} argument"
     return FormatError(tag, f"{function}( ) prototype mismatch: {text}")

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
 from .remote_objects import Objects
 
@@ -28,7 +28,7 @@ class Modules:
         self._searched: dict[
             tuple[int, str, str], int
         ] = {}  # {the same: how many modules there were}
-        self._time = Allowance(_AT_ONCE, _SHARE)
+        self._time = CpuTimeBudget(_AT_ONCE, _SHARE)
 
     def member(self, interpreter: int, module: str, name: str) -> int | None:
         """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError: it can not be told."""
@@ -39,9 +39,9 @@ class Modules:
         count = self._objects.size(modules)
         if self._searched.get(key) == count:
             return None
-        if not self._time.left:
+        if not self._time.is_available:
             raise LookupError("no time")
-        with self._time.spent():
+        with self._time.charge_time():
             return self._search(key, modules, count)
 
     def _search(self, key: tuple[int, str, str], modules: int, count: int) -> int | None:

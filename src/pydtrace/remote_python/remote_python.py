@@ -18,7 +18,7 @@ from pydtrace import _tracer
 from pydtrace.process import maps
 from pydtrace.process.identity import is_alive
 from pydtrace.symbols import elf
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class NoStacks(Exception):
     """The stacks can not be read; the message says why, whatever names are in it."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(harmless(message))
+        super().__init__(escape_for_terminal(message))
 
 
 class NoProcess(NoStacks):

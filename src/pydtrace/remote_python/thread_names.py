@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
 from .asyncio_tasks import or_none
 from .remote_modules import Modules
@@ -33,7 +33,7 @@ class ThreadNames:
     def __init__(self, python: Python, codes: Codes) -> None:
         self._codes = codes
         self._objects, self._modules = Objects(python, codes), Modules(python, codes)
-        self._time = Allowance(_AT_ONCE, _SHARE)
+        self._time = CpuTimeBudget(_AT_ONCE, _SHARE)
         self._known: dict[
             tuple[int, int, int | None], tuple[str | None, float]
         ] = {}  # {thread: (its name or None, when it was read)}
@@ -44,8 +44,8 @@ class ThreadNames:
         key = interpreter, ident, task.tid if task else None
         found, read_at = self._known.get(key, (None, 0.0))
         now = time.monotonic()
-        if ident and now - read_at >= _RENEWED and self._time.left:
-            with self._time.spent():
+        if ident and now - read_at >= _RENEWED and self._time.is_available:
+            with self._time.charge_time():
                 found = or_none(self._read_name, interpreter, ident) or found
             if len(self._known) >= _KEPT:
                 self._known.clear()

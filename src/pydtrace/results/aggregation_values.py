@@ -11,9 +11,9 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.aggregation.buckets import MergeError
-from pydtrace.aggregation.int64 import packed, unpacked
-from pydtrace.aggregation.merge_values import together
-from pydtrace.program.float_values import finite
+from pydtrace.aggregation.int64 import pack_words, unpack_words
+from pydtrace.aggregation.merge_values import merge_words
+from pydtrace.program.float_values import finite_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BOUNDS: dict[tuple[str, tuple[int, ...]], Sequence[tuple[int | None, int | None]]] = {}
 
 
-class _Made:
+class _AggregatedValue:
     """What a number keeps of where it comes from.  row: the aggregating function, a class of dlang/builtins/aggregation_base.py; words:
     the data that it was made of, the first of which is the number of values."""
 
@@ -52,14 +52,14 @@ class _Made:
 
     def merge(self, other: Any) -> Any:
         """What one session would have made that had seen the values of both.  Raises MergeError."""
-        _same(self, other)
-        return self.row.value((), together(self.row, (self.words, other.words)))
+        _check_same_kind(self, other)
+        return self.row.value((), merge_words(self.row, (self.words, other.words)))
 
-    def _dict(self, value: Any) -> dict[str, Any]:
+    def _make_dict(self, value: Any) -> dict[str, Any]:
         return {"function": self.function, "value": value, "words": list(self.words)}
 
 
-class Number(_Made, int):
+class Number(_AggregatedValue, int):
     """What count, sum, min, max, avg or stddev gives: an int that knows what it was made of."""
 
     def __new__(cls, row: Any, words: Sequence[int]) -> Number:  # noqa: PYI034
@@ -68,10 +68,10 @@ class Number(_Made, int):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        return self._dict(int(self))
+        return self._make_dict(int(self))
 
 
-class FloatNumber(_Made, float):
+class FloatNumber(_AggregatedValue, float):
     """What sum, min, max, avg or stddev of floats gives: a float that knows what it was made of.  It merges with others of its
     kind as far as floating-point addition allows: up to the order of the sums."""
 
@@ -81,7 +81,7 @@ class FloatNumber(_Made, float):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        return self._dict(finite(float(self)))
+        return self._make_dict(finite_or_none(float(self)))
 
 
 class Bucket(tuple):  # type: ignore[type-arg]
@@ -134,9 +134,9 @@ class Histogram:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        if len(self.counts) != len(bounds(row, self.params)):
+        if len(self.counts) != len(bucket_bounds(row, self.params)):
             raise ValueError(
-                f"{self.function}{self.params} has {len(bounds(row, self.params))} buckets"
+                f"{self.function}{self.params} has {len(bucket_bounds(row, self.params))} buckets"
             )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -175,7 +175,7 @@ class Histogram:
 
     @property
     def rows(self) -> Sequence[int]:
-        """The counts of the rows that a picture has: edges()."""
+        """The counts of the rows that a picture has: display_edges()."""
         return self.row.rows(self.counts)  # type: ignore[no-any-return]
 
     @property
@@ -185,7 +185,7 @@ class Histogram:
         return [
             Bucket(*edge, count)
             for edge, count in zip(
-                compress(bounds(self.row, self.params), counts), filter(None, counts)
+                compress(bucket_bounds(self.row, self.params), counts), filter(None, counts)
             )
         ]
 
@@ -194,7 +194,7 @@ class Histogram:
         """The rows of a picture that are not empty, ascending: the buckets, of percentiles() many of them in one."""
         return [
             Bucket(*edge, count)
-            for edge, count in zip(edges(self.row, self.params), self.rows)
+            for edge, count in zip(display_edges(self.row, self.params), self.rows)
             if count
         ]
 
@@ -221,8 +221,8 @@ class Histogram:
         return found
 
     def merge(self, other: Histogram) -> Histogram:
-        _same(self, other)
-        return type(self)(self.row, self.params, together(self.row, (self.words, other.words)))
+        _check_same_kind(self, other)
+        return type(self)(self.row, self.params, merge_words(self.row, (self.words, other.words)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -234,19 +234,19 @@ class Histogram:
 
     def text(self) -> str:
         """As dtrace prints it."""
-        from pydtrace.dtrace_text.aggregation_text import render
+        from pydtrace.dtrace_text.aggregation_text import render_aggregations
         from pydtrace.program.program import AggDef
 
         definition = AggDef("", 1, self.row, self.params, [], 0)
-        return render([(definition, [(b"", pack(self))])]).decode()
+        return render_aggregations([(definition, [(b"", pack_value(self))])]).decode()
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        from .notebook_svg import histogram
+        from .notebook_svg import draw_histogram
 
-        return histogram(self)
+        return draw_histogram(self)
 
 
 class Percentiles(Histogram):
@@ -290,7 +290,7 @@ class Percentiles(Histogram):
 Value = Number | FloatNumber | Histogram
 
 
-def _same(a: Any, b: Any) -> None:
+def _check_same_kind(a: Any, b: Any) -> None:
     if (
         type(b) is not type(a)
         or b.row.name != a.row.name
@@ -299,7 +299,7 @@ def _same(a: Any, b: Any) -> None:
         raise MergeError(f"{a!r} and {b!r} are of different kinds")
 
 
-def bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
+def bucket_bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
     """(lowest, highest value) of each bucket, in the order of their counts; None: unbounded."""
     key = row.name, params
     if key not in _BOUNDS:
@@ -307,16 +307,16 @@ def bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int 
     return _BOUNDS[key]
 
 
-def edges(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
+def display_edges(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
     """The same of the rows that a picture has: Histogram.rows."""
-    return row.edges(params) or bounds(row, params)
+    return row.edges(params) or bucket_bounds(row, params)
 
 
-def unpack(definition: AggDef, value: bytes) -> Value:
+def unpack_value(definition: AggDef, value: bytes) -> Value:
     """The value object of what a map holds."""
-    return definition.row.value(definition.params, unpacked(value))  # type: ignore[no-any-return]
+    return definition.row.value(definition.params, unpack_words(value))  # type: ignore[no-any-return]
 
 
-def pack(value: Value) -> bytes:
+def pack_value(value: Value) -> bytes:
     """What a map holds of a value object."""
-    return packed(value.words)
+    return pack_words(value.words)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.aggregation.buckets import MergeError
 from pydtrace.program import d_types as t
-from pydtrace.program.fields import key_maker_of, layout_of
+from pydtrace.program.fields import key_maker, struct_code
 from pydtrace.symbols.name_interning import Names
 
 from . import aggregation_values
@@ -46,17 +46,17 @@ class Aggregation(Mapping[Key, Any]):
     ) -> Aggregation:
         """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
         different addresses may have the same name, those of two processes, say."""
-        unpack_key = key_reader(definition.keys, symbols)
+        unpack_key = make_key_reader(definition.keys, symbols)
         found: dict[Key, aggregation_values.Value] = {}
         for packed, words in items:
-            key, value = unpack_key(packed), aggregation_values.unpack(definition, words)
+            key, value = unpack_key(packed), aggregation_values.unpack_value(definition, words)
             found[key] = found[key].merge(value) if key in found else value  # type: ignore[arg-type]
         return cls(definition, found, strsize)
 
     def __reduce__(self) -> tuple[Any, ...]:
         definition = self._definition
         keys = [(data.type, data.offset, data.size) for data in definition.keys]
-        return _restored, (
+        return _restore_pickled, (
             definition.name,
             definition.row,
             definition.params,
@@ -117,7 +117,7 @@ class Aggregation(Mapping[Key, Any]):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and the like."""
         rows = [
-            {"keys": [_plain(part) for part in key], **value.to_dict()}
+            {"keys": [_plain_key_part(part) for part in key], **value.to_dict()}
             for key, value in self.items()
         ]
         return {
@@ -135,39 +135,41 @@ class Aggregation(Mapping[Key, Any]):
     def to_arrow(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
         """A pyarrow.Table: a row for each key, of a distribution for each bucket, of percentiles() with a column for each.
         names: of the keys, else key1, key2 …; unit: of the values ("ns"), which the columns' metadata say."""
-        from .arrow_tables import of_aggregation
+        from .arrow_tables import make_aggregation_table
 
-        return of_aggregation(self, names, unit)
+        return make_aggregation_table(self, names, unit)
 
     def to_pandas(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
         """The same as a pandas.DataFrame; units are in its attrs["units"]."""
-        from .arrow_tables import pandas
+        from .arrow_tables import to_pandas
 
-        return pandas(self.to_arrow(names, unit))
+        return to_pandas(self.to_arrow(names, unit))
 
     def to_polars(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
         """The same as a polars.DataFrame."""
-        from .arrow_tables import polars
+        from .arrow_tables import to_polars
 
-        return polars(self.to_arrow(names, unit))
+        return to_polars(self.to_arrow(names, unit))
 
     def plot(self, keys: int = 20) -> Picture:
         """A picture for a notebook, or a file (.save(path)): bars of the greatest values; of distributions a histogram each."""
-        from .notebook_svg import of_aggregation
+        from .notebook_svg import draw_aggregation
 
-        return of_aggregation(self, keys)
+        return draw_aggregation(self, keys)
 
     def text(self) -> str:
         """The table, as dtrace prints it."""
-        from pydtrace.dtrace_text.address_text import Shown
-        from pydtrace.dtrace_text.aggregation_text import render
+        from pydtrace.dtrace_text.address_text import InternedAddresses
+        from pydtrace.dtrace_text.aggregation_text import render_aggregations
 
         definition, names = self._definition, Names()
         items = [
-            (pack_key(definition.keys, key, names), aggregation_values.pack(value))
+            (pack_key(definition.keys, key, names), aggregation_values.pack_value(value))
             for key, value in self._values.items()
         ]
-        text = render([(definition, items)], self._strsize, symbols=Shown(names.name))
+        text = render_aggregations(
+            [(definition, items)], self._strsize, symbols=InternedAddresses(names.name)
+        )
         return text.decode("utf-8", "surrogateescape")
 
     def __str__(self) -> str:
@@ -191,7 +193,7 @@ class Aggregation(Mapping[Key, Any]):
         return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
 
 
-def _restored(
+def _restore_pickled(
     name: str,
     row: Any,
     params: Any,
@@ -206,7 +208,7 @@ def _restored(
     return Aggregation(definition, data, strsize)
 
 
-def _plain(value: Any) -> Any:
+def _plain_key_part(value: Any) -> Any:
     return (
         value.decode("latin-1")
         if isinstance(value, bytes)
@@ -216,10 +218,10 @@ def _plain(value: Any) -> Any:
     )
 
 
-def key_reader(fields: Any, symbols: Any) -> Any:
+def make_key_reader(fields: Any, symbols: Any) -> Any:
     """A function from a key's bytes to its tuple."""
     parts = [
-        (data.offset, struct.Struct("=" + layout_of(data)), key_maker_of(data.type, symbols))
+        (data.offset, struct.Struct("=" + struct_code(data)), key_maker(data.type, symbols))
         for data in fields
     ]
 
@@ -236,7 +238,7 @@ def pack_key(fields: Any, key: Key, names: Names) -> bytes:
     packed = bytearray(-(-size // 8) * 8)
     for data, part in zip(fields, key):
         if isinstance(part, float):
-            raw = struct.pack("=" + layout_of(data), part)
+            raw = struct.pack("=" + struct_code(data), part)
         elif isinstance(part, int):
             raw = (part % (1 << 8 * data.size)).to_bytes(data.size, _BYTE_ORDER)
         elif isinstance(data.type, (t.Stack, t.Symbol)):

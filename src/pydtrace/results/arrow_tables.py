@@ -11,7 +11,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.program.float_values import of_json
+from pydtrace.program.float_values import replace_nonfinite
 
 from . import aggregation_values
 from .records import record_layout
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from .aggregations import Aggregation
     from .records import Record
 
-FIXED = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
+FIXED_COLUMNS = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
          ("module", "string"), ("function", "string"), ("name", "string"))  # fmt: skip
 _UNITS = {"time": "ns"}
 
 
-class Missing(ImportError):
+class MissingPackage(ImportError):
     """A package that makes the table is not installed; the message says which, and how to get it."""
 
 
-def arrow(extra: str = "notebook") -> Any:
+def import_pyarrow(extra: str = "notebook") -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise Missing(f"a table needs pyarrow: pip install pyusdt[{extra}]") from None
+        raise MissingPackage(f"a table needs pyarrow: pip install pyusdt[{extra}]") from None
     return pyarrow
 
 
-def schema(
+def make_schema(
     pyarrow: Any, columns: Iterable[tuple[str, str]], units: dict[str, str] | None = None
 ) -> Any:
     """columns: (name, type); units: {name: unit}, which a column's metadata say.
@@ -78,17 +78,21 @@ def schema(
     return pyarrow.schema(fields, metadata={"pandas": json.dumps(pandas)})
 
 
-def plain(value: object) -> dict[str, str]:
+def json_default(value: object) -> dict[str, str]:
     """Bytes that are not UTF-8, for json."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
-def text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value in a column of text, which is UTF-8: stacks, what print() shows, and bytes that are no UTF-8, as JSON."""
     is_data = isinstance(value, (bytes, dict, list, tuple))
-    shown = json.dumps(of_json(value), ensure_ascii=False, default=plain) if is_data else str(value)
+    shown = (
+        json.dumps(replace_nonfinite(value), ensure_ascii=False, default=json_default)
+        if is_data
+        else str(value)
+    )
     return shown.encode("utf-8", "backslashreplace").decode()
 
 
@@ -96,24 +100,24 @@ def text(value: Any) -> str:
 
 
 @functools.lru_cache
-def labels(names: tuple[str, ...]) -> tuple[str, ...]:
+def column_labels(names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of values with these names: a name that another value of the record or a fixed column has gets a number."""
     found: list[str] = []
     for name in names:
         label, number = name, 1
-        while label in found or label in dict(FIXED) or (number > 1 and label in names):
+        while label in found or label in dict(FIXED_COLUMNS) or (number > 1 and label in names):
             number += 1
             label = f"{name}_{number}"
         found.append(label)
     return tuple(found)
 
 
-def columns(program: Program) -> dict[str, str]:
+def value_columns(program: Program) -> dict[str, str]:
     """{name: arrow's type} of the values of all clauses; a name with integers and strings is text."""
     found: dict[str, str] = {}
     for clause in program.clauses:
         layout = record_layout(clause)
-        for name, (_, code) in zip(labels(tuple(name for name, _ in layout)), layout):
+        for name, (_, code) in zip(column_labels(tuple(name for name, _ in layout)), layout):
             type = (
                 "string"
                 if code.endswith("s")
@@ -127,8 +131,10 @@ def columns(program: Program) -> dict[str, str]:
     return found
 
 
-def record_table(pyarrow: Any, named: dict[str, str], meant: Any, rows: Sequence[Record]) -> Any:
-    """named: columns(); meant: the schema of the fixed ones and of these."""
+def make_record_table(
+    pyarrow: Any, named: dict[str, str], meant: Any, rows: Sequence[Record]
+) -> Any:
+    """named: value_columns(); meant: the schema of the fixed ones and of these."""
     found: list[list[Any]] = [
         [rec.time for rec in rows],
         [rec.cpu for rec in rows],
@@ -136,11 +142,11 @@ def record_table(pyarrow: Any, named: dict[str, str], meant: Any, rows: Sequence
         [rec.tid for rec in rows],
     ]
     found += [[rec.probe[i] for rec in rows] for i in range(4)]
-    cells = [dict(zip(labels(rec.names), rec.values)) for rec in rows]
+    cells = [dict(zip(column_labels(rec.names), rec.values)) for rec in rows]
     for name, type in named.items():
         column = [each.get(name) for each in cells]
         found.append(
-            [None if cell is None else text(cell) for cell in column]
+            [None if cell is None else to_text(cell) for cell in column]
             if type == "string"
             else column
         )
@@ -148,43 +154,47 @@ def record_table(pyarrow: Any, named: dict[str, str], meant: Any, rows: Sequence
     return pyarrow.Table.from_arrays(arrays, schema=meant)
 
 
-def of_records(program: Program, rows: Sequence[Record]) -> Any:
-    pyarrow, named = arrow(), columns(program)
-    return record_table(pyarrow, named, schema(pyarrow, [*FIXED, *named.items()]), rows)
+def make_records_table(program: Program, rows: Sequence[Record]) -> Any:
+    pyarrow, named = import_pyarrow(), value_columns(program)
+    return make_record_table(
+        pyarrow, named, make_schema(pyarrow, [*FIXED_COLUMNS, *named.items()]), rows
+    )
 
 
 # --- aggregations -------------------------------------------------------------------------------
 
 
-def of_aggregation(found: Aggregation, names: Sequence[str] = (), unit: str | None = None) -> Any:
+def make_aggregation_table(
+    found: Aggregation, names: Sequence[str] = (), unit: str | None = None
+) -> Any:
     """A row for each key, of a distribution for each of its buckets; of percentiles() a column for each.  names: of the keys, else
     key1, key2 …; unit: of the values, said in the columns' metadata."""
-    pyarrow = arrow()
+    pyarrow = import_pyarrow()
     count = len(found.key_types)
     keys = list(names) or [f"key{i}" for i in range(1, count + 1)]
     if len(keys) != count:
         raise ValueError(f"@{found.name} has {count} keys, and {len(keys)} names were given")
-    kinds = [(name, _type_of(type)) for name, type in zip(keys, found.key_types)]
+    kinds = [(name, _arrow_type(type)) for name, type in zip(keys, found.key_types)]
     shown = _value_columns(found)
-    meant = schema(
+    meant = make_schema(
         pyarrow,
         [*kinds, ("n", "int64"), *shown],
         {name: unit for name, _ in shown if unit and name != "count"},
     )
     rows = [
-        {**dict(zip(keys, _cells(key, kinds))), "n": value.words[0], **cells}
+        {**dict(zip(keys, _key_cells(key, kinds))), "n": value.words[0], **cells}
         for key, value in found.items()
         for cells in _value_cells(value)
     ]
     return pyarrow.Table.from_pylist(rows, schema=meant)
 
 
-def _type_of(type: Any) -> str:
+def _arrow_type(type: Any) -> str:
     return ("int64" if type.signed else "uint64") if type.is_integer else "string"
 
 
-def _cells(key: tuple[Any, ...], kinds: list[tuple[str, str]]) -> list[Any]:
-    return [text(part) if kind == "string" else part for part, (_, kind) in zip(key, kinds)]
+def _key_cells(key: tuple[Any, ...], kinds: list[tuple[str, str]]) -> list[Any]:
+    return [to_text(part) if kind == "string" else part for part, (_, kind) in zip(key, kinds)]
 
 
 def _value_columns(found: Aggregation) -> list[tuple[str, str]]:
@@ -209,11 +219,11 @@ def _value_cells(value: Any) -> Iterator[dict[str, Any]]:
 # --- what others make of them -------------------------------------------------------------------
 
 
-def pandas(table: Any) -> Any:
+def to_pandas(table: Any) -> Any:
     try:
         import pandas  # noqa: F401
     except ImportError:
-        raise Missing("to_pandas() needs pandas: pip install pandas") from None
+        raise MissingPackage("to_pandas() needs pandas: pip install pandas") from None
     found = table.to_pandas()
     found.attrs["units"] = {
         field.name: field.metadata[b"unit"].decode() for field in table.schema if field.metadata
@@ -221,9 +231,9 @@ def pandas(table: Any) -> Any:
     return found
 
 
-def polars(table: Any) -> Any:
+def to_polars(table: Any) -> Any:
     try:
         import polars
     except ImportError:
-        raise Missing("to_polars() needs polars: pip install polars") from None
+        raise MissingPackage("to_polars() needs polars: pip install polars") from None
     return polars.from_arrow(table)

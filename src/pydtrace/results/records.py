@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydtrace.program import program as p
-from pydtrace.program.fields import text_of
+from pydtrace.program.fields import decode_text
 from pydtrace.program.printf_format import PERCENT
-from pydtrace.untrusted.terminal_escape import printable
+from pydtrace.untrusted.terminal_escape import decode_source_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -58,7 +58,7 @@ class Record(Sequence[Any]):
     names: tuple[str, ...] = property(lambda self: self._fields[6])  # type: ignore[assignment]
 
     def __init__(self, *fields: Any) -> None:
-        _put(self, fields)
+        _set_fields(self, fields)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Record can not be changed")
@@ -119,7 +119,7 @@ class Record(Sequence[Any]):
         return {**found, "uncertain": True} if self.uncertain else found
 
 
-_put: Any = Record._fields.__set__  # type: ignore[attr-defined]
+_set_fields: Any = Record._fields.__set__  # type: ignore[attr-defined]
 
 
 class UncertainRecord(Record):
@@ -129,7 +129,7 @@ class UncertainRecord(Record):
     uncertain = True
 
 
-def split(buffer: bytes) -> Iterator[tuple[bytes, int, int, int, int]]:
+def iter_records(buffer: bytes) -> Iterator[tuple[bytes, int, int, int, int]]:
     """(record, clause, probe, pid, tid) for each of a buffer's; of a fault's the clause has a flag, of one whose order is not certain
     it has none."""
     at = 0
@@ -150,12 +150,12 @@ class Decoder:
         self,
         program: Program,
         probe_names: Callable[[int], tuple[str, ...]],
-        fault: Callable[[bytes], None],
-        act: Callable[[Action, bytes], None],
+        on_error: Callable[[bytes], None],
+        run_action: Callable[[Action, bytes], None],
         symbols: Any,
     ) -> None:
-        self._layouts = [_Layout(clause, symbols) for clause in program.clauses]
-        self._names, self._fault, self._act = probe_names, fault, act
+        self._layouts = [_RecordLayout(clause, symbols) for clause in program.clauses]
+        self._names, self._on_error, self._run_action = probe_names, on_error, run_action
         self._probes: dict[int, Probe] = {}
 
     def decode(self, records: bytes, out: Any = None) -> list[Record]:
@@ -168,7 +168,7 @@ class Decoder:
             self._layouts,
             self._probes,
             object.__new__,
-            _put,
+            _set_fields,
         )
         try:
             while at < end:
@@ -176,7 +176,7 @@ class Decoder:
                 kind = Record
                 if clause & p.RECORD_FLAGS:
                     if clause & p.RECORD_FAULT:
-                        self._fault(records[at : at + size])
+                        self._on_error(records[at : at + size])
                         at += size
                         continue
                     if clause & p.RECORD_UNSURE:
@@ -184,16 +184,16 @@ class Decoder:
                 layout = layouts[clause]
                 _, _, _, cpu, time, pid, tid, *values = layout.unpack(records, at)
                 for i in layout.strings:
-                    values[i] = text_of(values[i])
+                    values[i] = decode_text(values[i])
                 for i, make in layout.made:
                     values[i] = make(values[i])
                 if layout.visible:
-                    where = probes.get(probe) or self._probe(probe)
+                    where = probes.get(probe) or self._make_probe(probe)
                     record = new(kind)
                     put(record, (where, time, pid, tid, cpu, tuple(values), layout.names))
                     out.append(record)
                 for action in layout.actions:
-                    self._act(action, records[at : at + size])
+                    self._run_action(action, records[at : at + size])
                 at += size
                 if size < p.RECORD_DATA:
                     raise ValueError("a record of no size")
@@ -201,19 +201,19 @@ class Decoder:
             raise ValueError(f"damaged records: {len(records)} bytes, at {at}") from None
         return out  # type: ignore[no-any-return]
 
-    def names(self, clause: int) -> tuple[str, ...]:
+    def value_names(self, clause: int) -> tuple[str, ...]:
         """Those of the values that a clause records."""
         return self._layouts[clause].names
 
-    def texts(self, clause: int) -> Container[int]:
+    def string_indexes(self, clause: int) -> Container[int]:
         """Which of the values of a clause's records are strings."""
         return self._layouts[clause].strings
 
-    def _probe(self, ident: int) -> Probe:
+    def _make_probe(self, ident: int) -> Probe:
         return self._probes.setdefault(ident, Probe(*self._names(ident)))
 
 
-class _Layout:
+class _RecordLayout:
     """How one clause's record is read.
 
     unpack: header and values; strings: which of the values are; made: [(which, what makes it of its bytes)] for others; names:
@@ -228,13 +228,15 @@ class _Layout:
             field.offset: field for action in shown for field in action.row.fields(action, symbols)
         }
         order = [field for _, field in sorted(fields.items())]
-        self.strings = [i for i, field in enumerate(order) if field.make is text_of]
+        self.strings = [i for i, field in enumerate(order) if field.make is decode_text]
         self.made = [
-            (i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)
+            (i, field.make)
+            for i, field in enumerate(order)
+            if field.make not in (None, decode_text)
         ]
-        self.names = tuple(name for action in shown for name in _names(action))
+        self.names = tuple(name for action in shown for name in _value_names(action))
         self.visible = bool(shown) or not clause.actions
-        self.unpack = struct.Struct(_format(order)).unpack_from
+        self.unpack = struct.Struct(_struct_format(order)).unpack_from
 
 
 def record_layout(clause: Clause) -> list[tuple[str, str]]:
@@ -243,11 +245,11 @@ def record_layout(clause: Clause) -> list[tuple[str, str]]:
     return [
         (name, field.code)
         for action in shown
-        for name, field in zip(_names(action), action.row.fields(action, None))
+        for name, field in zip(_value_names(action), action.row.fields(action, None))
     ]
 
 
-def _format(fields: list[Any]) -> str:
+def _struct_format(fields: list[Any]) -> str:
     """struct's format of a record's header and fields."""
     text, at = "=IIIIQII", p.RECORD_DATA
     for field in fields:
@@ -256,12 +258,12 @@ def _format(fields: list[Any]) -> str:
     return text
 
 
-def _names(action: Action) -> list[str]:
+def _value_names(action: Action) -> list[str]:
     """A name for each value of an action."""
-    text = printable(action.loc.source.text[action.loc.start : action.loc.end])
+    text = decode_source_text(action.loc.source.text[action.loc.start : action.loc.end])
     if action.row.first is None:
         return [text]
-    texts, count = arguments(text)[action.row.first :], len(action.row.fields(action, None))
+    texts, count = split_arguments(text)[action.row.first :], len(action.row.fields(action, None))
     names = [texts[i] if i < len(texts) else f"value{i}" for i in range(count)]
     at = 0
     for conversion in action.fmt.conversions if action.fmt else ():
@@ -275,7 +277,7 @@ def _names(action: Action) -> list[str]:
     return names
 
 
-def arguments(call: str) -> list[str]:
+def split_arguments(call: str) -> list[str]:
     """The texts of a call's arguments: `f(a, g(b, c))` -> ["a", "g(b, c)"]."""
     found, depth, start, quote, skip = [], 0, 0, "", False
     for i, c in enumerate(call):

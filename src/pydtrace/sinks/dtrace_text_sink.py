@@ -11,7 +11,7 @@ import struct
 
 from pydtrace.program import formatter_table
 from pydtrace.program import program as p
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .output_file import OutputSink
 
@@ -63,7 +63,7 @@ class Text(OutputSink):
                 self._name(buffer, offset)
             elif stop == formatter.FAULT:
                 size = struct.unpack_from("=I", buffer, offset)[0]
-                self._teller.tell(buffer[offset : offset + size])
+                self._teller.report_error(buffer[offset : offset + size])
             elif stop == formatter.ACTION:
                 self._act(buffer, offset, action)
 
@@ -71,7 +71,7 @@ class Text(OutputSink):
         """Tell the formatter a probe's names."""
         probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
         provider, _, function, name = self._info.probe(probe)
-        self._formatter.probe(probe, *map(harmless, (provider, function, name)))
+        self._formatter.probe(probe, *map(escape_for_terminal, (provider, function, name)))
 
     def _act(self, records: bytes, offset: int, index: int) -> None:
         """An action that is not printing.  index: of its clause's actions."""
@@ -98,5 +98,5 @@ def _formatter(info: Info) -> Any:
     from pydtrace._tracer import Formatter
 
     return Formatter(
-        formatter_table.build(info.program), Formatter.TESTING if _is_compared() else 0
+        formatter_table.build_table(info.program), Formatter.TESTING if _is_compared() else 0
     )

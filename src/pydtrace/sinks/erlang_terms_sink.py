@@ -9,20 +9,20 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.aggregation.int64 import packed, unpacked
+from pydtrace.aggregation.int64 import pack_words, unpack_words
 from pydtrace.driver.formatted_text import Texts
 from pydtrace.driver.sink import Sink
 from pydtrace.program import program as p
-from pydtrace.program.fields import layout_of, maker_of
+from pydtrace.program.fields import struct_code, value_maker
 from pydtrace.results import aggregation_values
-from pydtrace.results.aggregations import key_reader
+from pydtrace.results.aggregations import make_key_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pydtrace.driver.aggregation_state import Aggregates
     from pydtrace.driver.sink import Info
-    from pydtrace.dtrace_text.address_text import Addresses
+    from pydtrace.dtrace_text.address_text import AddressFormatter
     from pydtrace.program.program import AggDef, Clause, Data
 
     Contents = tuple[AggDef, list[tuple[bytes, bytes]]]
@@ -60,7 +60,7 @@ class Terms(Sink):
             record = buffer[at : at + size]
             at += size
             if clause & p.RECORD_FAULT:
-                self._teller.tell(record)
+                self._teller.report_error(record)
             else:
                 self._clause(self._info.program.clauses[clause & ~p.RECORD_FLAGS], probe, record)
 
@@ -106,10 +106,10 @@ def shown(text: bytes) -> str | bytes:
         return text
 
 
-def value_of(data: Data, record: bytes, symbols: Addresses) -> Any:
+def value_of(data: Data, record: bytes, symbols: AddressFormatter) -> Any:
     value, make = (
-        struct.unpack_from("=" + layout_of(data), record, data.offset)[0],
-        maker_of(data.type, symbols),
+        struct.unpack_from("=" + struct_code(data), record, data.offset)[0],
+        value_maker(data.type, symbols),
     )
     return _term(value if make is None else make(value))
 
@@ -119,12 +119,12 @@ def _term(value: Any) -> Any:
 
 
 def rows(
-    definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses
+    definition: AggDef, items: list[tuple[bytes, bytes]], symbols: AddressFormatter
 ) -> list[tuple[Any, list[Any], Any]]:
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
-    read = key_reader(definition.keys, symbols)
+    read = make_key_reader(definition.keys, symbols)
     found = [
-        (list(map(_term, read(key))), aggregation_values.unpack(definition, value))
+        (list(map(_term, read(key))), aggregation_values.unpack_value(definition, value))
         for key, value in items
     ]
     found.sort(key=lambda row: list(map(_order, row[0])))
@@ -166,5 +166,5 @@ def since(row: Any, before: bytes | None, now: bytes) -> bytes | None:
     (dlang/builtins/aggregation_base.py)."""
     if before == now:
         return None
-    came = None if before is None else row.since(unpacked(before), unpacked(now))
-    return now if came is None else packed(came)
+    came = None if before is None else row.since(unpack_words(before), unpack_words(now))
+    return now if came is None else pack_words(came)

@@ -18,7 +18,7 @@ from pydtrace.aggregation import merge_values
 from pydtrace.driver.aggregation_deltas import Deltas
 from pydtrace.hosts import host_protocol
 from pydtrace.program import program as p
-from pydtrace.results.aggregations import key_reader
+from pydtrace.results.aggregations import make_key_reader
 
 from .output_file import OutputError, OutputSink
 
@@ -99,7 +99,7 @@ class Lines(OutputSink):
             if clause & p.RECORD_FAULT:
                 kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
                 self.say("fault", **where, kind=kind, pc=pc, value=value)
-                self._teller.tell(record)
+                self._teller.report_error(record)
             else:
                 self._record(self._clauses[clause & ~p.RECORD_FLAGS], record, where)
             at += size
@@ -122,7 +122,7 @@ class Lines(OutputSink):
         self._due = time.monotonic() + (self._interval or 0)
         for definition in self._info.program.aggregations:
             rows = [
-                [host_protocol.said(key), merge_values.said(definition.row, words)]
+                [host_protocol.said(key), merge_values.encode_words(definition.row, words)]
                 for key, words in self._deltas.take(definition).items()
             ]
             for first in range(0, len(rows), _ROWS):
@@ -157,7 +157,7 @@ class _Reader:
     here: the actions that are done where the lines are made."""
 
     def __init__(self, clause: Clause, info: Info) -> None:
-        self.read = key_reader(host_protocol.data_of(clause), info.actions.symbols)
+        self.read = make_key_reader(host_protocol.data_of(clause), info.actions.symbols)
         others = [
             action for action in clause.actions if action.row.records and not action.row.is_value
         ]

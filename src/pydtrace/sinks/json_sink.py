@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.program.float_values import of_json
+from pydtrace.program.float_values import replace_nonfinite
 from pydtrace.results import aggregation_values
-from pydtrace.results.arrow_tables import plain
+from pydtrace.results.arrow_tables import json_default
 
 from .output_file import OutputSink
 
@@ -33,9 +33,9 @@ class Json(OutputSink):
 
     def _say(self, **what: Any) -> None:
         self.output.write(
-            json.dumps(what, ensure_ascii=False, default=plain, separators=(",", ":")).encode(
-                "utf-8", "replace"
-            )
+            json.dumps(
+                what, ensure_ascii=False, default=json_default, separators=(",", ":")
+            ).encode("utf-8", "replace")
             + b"\n"
         )
 
@@ -45,7 +45,7 @@ class Json(OutputSink):
     def append(self, record: Record) -> None:
         """One of the decoder's records."""
         found = record.to_dict()
-        found["values"] = of_json(found["values"])
+        found["values"] = replace_nonfinite(found["values"])
         self._say(type="record", **found)
 
     def text(self, text: bytes) -> None:
@@ -83,4 +83,7 @@ def shown(value: aggregation_values.Value) -> dict[str, Any]:
             **told,
             "buckets": [list(bucket) for bucket in value.buckets],
         }
-    return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}
+    return {
+        **members,
+        "value": replace_nonfinite(value) if isinstance(value, float) else int(value),
+    }

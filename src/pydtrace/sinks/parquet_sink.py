@@ -59,8 +59,10 @@ class Parquet(OutputSink):
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
         self._arrow = pyarrow
         self._decoder = info.decoder(self.fault)
-        self._columns = arrow_tables.columns(info.program)
-        self._schema = arrow_tables.schema(pyarrow, [*arrow_tables.FIXED, *self._columns.items()])
+        self._columns = arrow_tables.value_columns(info.program)
+        self._schema = arrow_tables.make_schema(
+            pyarrow, [*arrow_tables.FIXED_COLUMNS, *self._columns.items()]
+        )
         self._writer = self._open(self._file, self._schema)
 
     def _open(self, file: Aside, schema: Any) -> Any:
@@ -84,7 +86,7 @@ class Parquet(OutputSink):
             return
         with self._file.checked():
             self._writer.write_table(
-                arrow_tables.record_table(self._arrow, self._columns, self._schema, rows)
+                arrow_tables.make_record_table(self._arrow, self._columns, self._schema, rows)
             )
 
     def snapshot(self, aggregates: Aggregates) -> None:
@@ -93,7 +95,7 @@ class Parquet(OutputSink):
             for definition in aggregates.program.aggregations
             for row in self._aggregation_rows(definition, aggregates)
         ]
-        schema = arrow_tables.schema(self._arrow, _AGGREGATIONS)
+        schema = arrow_tables.make_schema(self._arrow, _AGGREGATIONS)
         base, ending = os.path.splitext(self._file.path)
         file = Aside(f"{base}.aggregations{ending}")
         with (
@@ -109,7 +111,7 @@ class Parquet(OutputSink):
             row = {
                 "aggregation": definition.name,
                 "function": value.function,
-                "keys": list(map(arrow_tables.text, key)),
+                "keys": list(map(arrow_tables.to_text, key)),
                 "n": value.words[0],
             }
             if isinstance(value, aggregation_values.Percentiles):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from pydtrace.untrusted.cpu_time_budget import Allowance
+    from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
     from .elf import Segment
 
@@ -97,15 +97,15 @@ class SymbolCache:
         return found
 
     def find_or_read(
-        self, path: str, status: os.stat_result, time: Allowance, mode: int = 0
+        self, path: str, status: os.stat_result, time: CpuTimeBudget, mode: int = 0
     ) -> FileSymbols | None:
         """Of any; None: there is no time left to read it.  mode: as elf.ElfFile."""
         if status.st_mode & mode != mode:
             return NO_SYMBOLS
         found = self.find_cached(status)
-        if found is not None or not time.left:
+        if found is not None or not time.is_available:
             return found
-        with time.spent():
+        with time.charge_time():
             found = self._cached[_cache_key(status)] = read_file_symbols(path, status.st_ino, mode)
         self._used_bytes += found.size
         while self._used_bytes > _CACHE_LIMIT:

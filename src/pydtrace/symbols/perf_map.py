@@ -19,10 +19,10 @@ import time
 from bisect import bisect_right
 from collections import OrderedDict
 
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.safe_open import open_regular
-from pydtrace.untrusted.user_quota import one
+from pydtrace.untrusted.user_quota import canonical_uid
 
 _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
 _LIMIT = 64 << 20  # bytes
@@ -100,7 +100,7 @@ class PerfMaps:
             OrderedDict()
         )  # by pid, the one that was asked for last behind all others
         self._room = _ROOM
-        self._time: dict[int, Allowance] = {}  # by user
+        self._time: dict[int, CpuTimeBudget] = {}  # by user
 
     def __call__(self, pid: int, address: int) -> str | None:
         known, is_late = self._current(pid)
@@ -108,7 +108,7 @@ class PerfMaps:
         if at >= 0 and address < known.rows[at][1]:
             return known.rows[at][2]
         if is_late:
-            self.late.add(one(known.user))
+            self.late.add(canonical_uid(known.user))
         return None
 
     def _current(self, pid: int) -> tuple[_Map, bool]:
@@ -118,10 +118,10 @@ class PerfMaps:
             known = self._known[pid] = _Map(_who(pid)[1])
             self._room -= known.room
         self._known.move_to_end(pid)
-        time = self._time.setdefault(one(known.user), Allowance(_AT_ONCE, _SHARE))
-        is_late = not time.left
+        time = self._time.setdefault(canonical_uid(known.user), CpuTimeBudget(_AT_ONCE, _SHARE))
+        is_late = not time.is_available
         if not is_late:
-            with time.spent():
+            with time.charge_time():
                 self._look(pid, known)
         while self._room < 0 and len(self._known) > 1:
             self._room += self._known.popitem(last=False)[1].room

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Allowance:
-    def __init__(self, at_once: float, share: int) -> None:
-        self._at_once, self._share = at_once, share
-        self._due = time.monotonic() - at_once * share  # when there is some left
+class CpuTimeBudget:
+    def __init__(self, burst: float, share: int) -> None:
+        self._burst, self._share = burst, share
+        self._due = time.monotonic() - burst * share  # when there is some left
 
     @property
-    def left(self) -> bool:
+    def is_available(self) -> bool:
         return time.monotonic() >= self._due
 
     @contextlib.contextmanager
-    def spent(self) -> Iterator[None]:
+    def charge_time(self) -> Iterator[None]:
         begun = time.thread_time()
         try:
             yield
         finally:
-            earliest = time.monotonic() - self._at_once * self._share
+            earliest = time.monotonic() - self._burst * self._share
             self._due = max(self._due, earliest) + self._share * (time.thread_time() - begun)

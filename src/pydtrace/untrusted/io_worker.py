@@ -12,7 +12,7 @@ import time
 
 from pydtrace.unpatched_threads import Empty, SimpleQueue, make_lock, start_thread, thread_id
 
-from .user_quota import ROOT, one
+from .user_quota import ROOT, canonical_uid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def user_of(pid: int) -> int:
             line = next(line for line in file if line.startswith(b"Uid:"))
     except (OSError, StopIteration):
         return -1
-    return one(int(line.split()[1]))
+    return canonical_uid(int(line.split()[1]))
 
 
 class Reader:

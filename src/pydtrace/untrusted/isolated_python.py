@@ -14,7 +14,7 @@ import sys
 _FOLDER = os.path.dirname(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 )  # of both packages
-_BEGINNING = """import sys
+_BOOTSTRAP = """import sys
 sys.path += {path!r}
 from importlib import util
 class Packages:
@@ -28,9 +28,9 @@ import pydtrace
 """
 
 
-def own_python(program: str, *arguments: str) -> list[str]:
+def isolated_command(program: str, *arguments: str) -> list[str]:
     """arguments: sys.argv[1:] of the program."""
-    beginning = _BEGINNING.format(path=_further_path(), folder=_FOLDER)
+    beginning = _BOOTSTRAP.format(path=_extra_paths(), folder=_FOLDER)
     return [
         sys.executable,
         "-I",
@@ -41,7 +41,7 @@ def own_python(program: str, *arguments: str) -> list[str]:
     ]
 
 
-def _further_path() -> list[str]:
+def _extra_paths() -> list[str]:
     """What PYTHONPATH and the user's own site-packages have added to this process's path, but never the current folder, which stands
     there after `python -m`."""
     try:

@@ -11,22 +11,22 @@ import errno
 import os
 import stat
 
-_CAREFULLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_SAFE_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def open_regular(path: str, flags: int = 0, mode: int = 0) -> int:
     """OSError where it can not be opened, or is no regular file.  flags: os.O_NOFOLLOW: nor a symbolic link; mode: bits of its mode
     that it must have."""
     if not hasattr(os, "O_PATH") or not os.path.isdir("/proc/self/fd"):
-        return _regular(os.open(path, _CAREFULLY | flags), path, mode)
-    place = _regular(os.open(path, os.O_PATH | os.O_CLOEXEC | flags), path, mode)
+        return _check_regular(os.open(path, _SAFE_FLAGS | flags), path, mode)
+    place = _check_regular(os.open(path, os.O_PATH | os.O_CLOEXEC | flags), path, mode)
     try:
-        return os.open(f"/proc/self/fd/{place}", _CAREFULLY)
+        return os.open(f"/proc/self/fd/{place}", _SAFE_FLAGS)
     finally:
         os.close(place)
 
 
-def _regular(fd: int, path: str, mode: int) -> int:
+def _check_regular(fd: int, path: str, mode: int) -> int:
     found = os.fstat(fd).st_mode
     if stat.S_ISREG(found) and found & mode == mode:
         return fd

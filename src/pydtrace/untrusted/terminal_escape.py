@@ -8,12 +8,12 @@ stay: how they are written is the business of who writes them.
 from __future__ import annotations
 
 
-def printable(text: str) -> str:
+def decode_source_text(text: str) -> str:
     """Latin-1 text of a script's source as the user wrote it: UTF-8 where it is that."""
     return text.encode("latin-1").decode("utf-8", "replace")
 
 
-def harmless(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(

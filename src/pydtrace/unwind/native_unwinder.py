@@ -18,7 +18,7 @@ from pydtrace.process import maps
 from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
 from pydtrace.symbols.file_symbols import SYMBOL_CACHE
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
 from . import dwarf_cfi
 
@@ -71,7 +71,7 @@ class _Module:
         pid: int,
         mapping: maps.Mapping,
         rows: dict[tuple[_Module, int], Row | None],
-        time: Allowance,
+        time: CpuTimeBudget,
     ) -> None:
         self.path = mapping.path
         self._rows, self._time = rows, time
@@ -133,7 +133,7 @@ class Code:
     """The machine code that a process has mapped.  close() it."""
 
     def __init__(self, pid: int) -> None:
-        self._pid, self._time = pid, Allowance(*_NAMES)
+        self._pid, self._time = pid, CpuTimeBudget(*_NAMES)
         self._modules: dict[tuple[str, int, str], _Module | None] = {}  # None: it can not be read
         self._rows: dict[tuple[_Module, int], Row | None] = {}
         self.read_maps()

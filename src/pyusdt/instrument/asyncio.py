@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from pyusdt._core import remark
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 
 from .core import function_name, harmless, wrap_method
 from .http import current_scope, route_of
@@ -67,6 +67,6 @@ def see_callbacks(events: Any) -> None:
 def tell_of_foreign_loop(module: Any) -> None:
     remark(
         "loop",
-        " ".join(TABLE["loop"]),
+        " ".join(FRAMEWORK_PROBES["loop"]),
         f"{module.__name__} is loaded, whose event loop tells nothing of its callbacks: only those of asyncio's own loops are seen",
     )

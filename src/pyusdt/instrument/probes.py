@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 from pyusdt.providers import Provider
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def probes(provider: str) -> tuple[Probe, ...]:
     if provider not in _made:
         own = Provider(provider)
         _made[provider] = {
-            name: own.probe(name, **arguments) for name, arguments in TABLE[provider].items()
+            name: own.probe(name, **arguments)
+            for name, arguments in FRAMEWORK_PROBES[provider].items()
         }
     return tuple(_made[provider].values())

@@ -14,7 +14,7 @@ import shlex
 
 from pydtrace.cli.parsing.options_table import DTRACE, OURS
 from pydtrace.options import PARSERS
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _of_family(name: str) -> str:
 def _processes() -> Offers:
     from pydtrace.process.process_names import called, named
 
-    return [(str(pid), harmless(called(pid))) for pid, _ in named()]
+    return [(str(pid), escape_for_terminal(called(pid))) for pid, _ in named()]
 
 
 def _settings() -> Offers:

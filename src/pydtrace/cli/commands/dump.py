@@ -19,7 +19,7 @@ from pydtrace.remote_python.code_objects import Codes
 from pydtrace.remote_python.deadlocks import Locks, circles
 from pydtrace.remote_python.remote_python import NoPython, NoStacks, Python, refusal
 from pydtrace.remote_python.thread_names import ThreadNames
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.watchdog import watched
 from pydtrace.unwind.native_unwinder import NativeFrame
 
@@ -141,14 +141,14 @@ def doing(thread: Any, holder: int | None = None) -> str:
 
 def frame_line(frame: Any) -> str:
     if not frame.file:
-        return f"    {harmless(frame.name)}\n"
+        return f"    {escape_for_terminal(frame.name)}\n"
     line = f":{frame.line}" if frame.line is not None else ""
-    return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
+    return f"    {escape_for_terminal(frame.name)} ({escape_for_terminal(frame.file)}{line})\n"
 
 
 def thread_text(thread: Any, waiting: dict[int, int]) -> str:
     holder = waiting.get(thread.task.tid) if thread.task else None
-    name = f" ({harmless(thread.name)})" if thread.name else ""
+    name = f" ({escape_for_terminal(thread.name)})" if thread.name else ""
     lines = [f"Thread {thread.task.tid if thread.task else '?'}{name}: {doing(thread, holder)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
@@ -162,9 +162,9 @@ def thread_text(thread: Any, waiting: dict[int, int]) -> str:
 
 
 def task_text(task: Any) -> str:
-    doing = f"awaits {harmless(task.awaits)}" if task.awaits else "runs, or is about to"
+    doing = f"awaits {escape_for_terminal(task.awaits)}" if task.awaits else "runs, or is about to"
     return (
-        f"Task {harmless(task.name)}: {doing}\n"
+        f"Task {escape_for_terminal(task.name)}: {doing}\n"
         + "".join(map(frame_line, task.frames))
         + "".join(f"    ({SAID[mark]})\n" for mark in task.marks)
     )
@@ -225,7 +225,7 @@ def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     told = halted(process.pid, threads)
     told += [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
     told += [
-        f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
+        f"Blocked loop: task {escape_for_terminal(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
         for thread, task in blocked(process, threads, tasks)
     ]
     parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]

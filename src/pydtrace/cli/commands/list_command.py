@@ -16,7 +16,7 @@ from pydtrace._tracer import AT_PLACE, list_probes
 from pydtrace.engine import probe_signatures
 from pydtrace.process import maps, process_names
 from pydtrace.symbols import elf
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .semaphore_reader import LISTENERS
 
@@ -34,7 +34,7 @@ class NotFound(Exception):
     """Nothing can be listed; the message says why, and its names can not harm a terminal."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(harmless(message))
+        super().__init__(escape_for_terminal(message))
 
 
 class Found:

@@ -18,8 +18,8 @@ from pydtrace.cli import std_streams
 from pydtrace.cli.machine_limits import host_limit
 from pydtrace.process.process_names import process_id
 from pydtrace.sinks.output_file import OutputError, show
-from pydtrace.suggestions import behind, meant
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.suggestions import append_hint, did_you_mean
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import stack_options
 
@@ -48,7 +48,7 @@ def columns(rows: list[list[str]]) -> str:
     if not rows:
         return ""
     rows = [
-        [harmless(cell) for cell in row] for row in rows
+        [escape_for_terminal(cell) for cell in row] for row in rows
     ]  # files and processes choose these names
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = (
@@ -97,7 +97,7 @@ def finding_text(findings: list[Finding]) -> str:
     lines = []
     for each in findings:
         mark = terminal_colour.paint(COLOURS[each.good], MARKS[each.good])
-        lines.append(f"{mark}  {each.subject.ljust(width)}  {harmless(each.text)}\n")
+        lines.append(f"{mark}  {each.subject.ljust(width)}  {escape_for_terminal(each.text)}\n")
         if each.advice:
             lines.append(f"    {' ' * width}  -> {each.advice}\n")
     return "".join(lines)
@@ -108,7 +108,7 @@ def finding_report(findings: list[Finding]) -> str:
     from pydtrace.cli.pydtrace.usage import versions
 
     rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
-    cells = [[harmless(cell).replace("|", "\\|") for cell in row] for row in rows]
+    cells = [[escape_for_terminal(cell).replace("|", "\\|") for cell in row] for row in rows]
     table = "".join(
         f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells]
     )
@@ -137,11 +137,11 @@ def list_command(options: Namespace) -> int:
     if left:
         others = f" and {len(left) - 1} more files" if len(left) > 1 else ""
         print(
-            f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for",
+            f"{PROGRAM}: not listed: the probes of {escape_for_terminal(left[0])}{others}: the process has more than there is room for",
             file=sys.stderr,
         )
     for line in LISTENERS.news():
-        print(f"{PROGRAM}: {harmless(line)}", file=sys.stderr)
+        print(f"{PROGRAM}: {escape_for_terminal(line)}", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:
@@ -172,7 +172,7 @@ def dump_command(options: Namespace) -> int:
         show(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
         shown += 1
     for error in refused[:-1]:
-        print(f"{PROGRAM}: {harmless(str(error))}", file=sys.stderr)
+        print(f"{PROGRAM}: {escape_for_terminal(str(error))}", file=sys.stderr)
     if refused:
         raise Failure(refused[-1])
     return 0
@@ -544,7 +544,7 @@ class Parser(argparse.ArgumentParser):
         self._check_options(args)
         found, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(f"unrecognized arguments: {harmless(' '.join(rest))}")
+            self.error(f"unrecognized arguments: {escape_for_terminal(' '.join(rest))}")
         return found, rest
 
     def _check_options(self, words: list[str] | None) -> None:
@@ -555,7 +555,7 @@ class Parser(argparse.ArgumentParser):
         for word in itertools.takewhile(lambda word: word != "--", words or ()):
             name = word.partition("=")[0]
             if name.startswith("--") and not any(each.startswith(name) for each in known):
-                question = meant(name, known)
+                question = did_you_mean(name, known)
             elif name[:1] == "-" and name[1:2].isalpha() and name[:2] not in known:
                 name, question = name[:2], None
             else:
@@ -564,8 +564,8 @@ class Parser(argparse.ArgumentParser):
             if name in ("-p", "--pid"):
                 hint = f"{self.prog} PID: the id stands by itself"
             self.error(
-                behind(
-                    f"there is no option {harmless(name)}",
+                append_hint(
+                    f"there is no option {escape_for_terminal(name)}",
                     hint or question or f"{self.prog} --help lists the options",
                 )
             )
@@ -574,13 +574,17 @@ class Parser(argparse.ArgumentParser):
         wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
         question = None
         if wrong and wrong[1] == "COMMAND":
-            question = meant(wrong[2], [name for name, each in COMMANDS.items() if each.words])
+            question = did_you_mean(
+                wrong[2], [name for name, each in COMMANDS.items() if each.words]
+            )
         elif wrong:
             from .scripts import names
 
-            message = f"no script is called '{harmless(wrong[2])}': pyusdt scripts lists them"
-            question = meant(wrong[2], names())
-        super().error(behind(message, question))
+            message = (
+                f"no script is called '{escape_for_terminal(wrong[2])}': pyusdt scripts lists them"
+            )
+            question = did_you_mean(wrong[2], names())
+        super().error(append_hint(message, question))
 
 
 def parser() -> ArgumentParser:

@@ -23,8 +23,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from pydtrace.untrusted.isolated_python import own_python
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.isolated_python import isolated_command
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Script:
     def start(self, folder: str, memory: int, cpu: int) -> None:
         """NotServed where its options can not be read; OSError."""
         words = _options(os.path.join(folder, self.name + ".args"))
-        command = own_python(
+        command = isolated_command(
             _PROGRAM,
             str(os.getpid()),
             "-q",
@@ -125,7 +125,7 @@ class Script:
         if len(self._rest) > _LINE or not data:
             lines, self._rest = [*lines, self._rest], b""
         for line in filter(None, lines):
-            yield harmless(line[:_LINE].decode("utf-8", "replace"))
+            yield escape_for_terminal(line[:_LINE].decode("utf-8", "replace"))
 
 
 class Supervisor:
@@ -297,7 +297,7 @@ def _options(path: str) -> list[str]:
 
 
 def _say(name: str, text: str) -> None:
-    print(f"{harmless(name)}: {text}", file=sys.stderr, flush=True)
+    print(f"{escape_for_terminal(name)}: {text}", file=sys.stderr, flush=True)
 
 
 def _notify(text: str) -> None:

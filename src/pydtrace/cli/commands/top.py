@@ -19,9 +19,9 @@ from collections import defaultdict
 from pydtrace._tracer import list_probes, list_ring_usage
 from pydtrace.engine.kernel import bpf_tracers
 from pydtrace.process import process_names
-from pydtrace.untrusted.cpu_time_budget import Allowance
+from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 from pydtrace.untrusted.io_worker import user_of
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .list_command import raised, semaphores, without_places
 from .semaphore_reader import LISTENERS
@@ -123,9 +123,9 @@ class Row:
         )
         return (
             str(self.pid),
-            harmless(self.name),
+            escape_for_terminal(self.name),
             str(self.probes),
-            harmless(", ".join(self.providers)) or "-",
+            escape_for_terminal(", ".join(self.providers)) or "-",
             ", ".join(tracers) or "-",
             *rings,
             _number(self.runs),
@@ -149,10 +149,10 @@ class KernelRow:
         more = f" and {len(named) - _MOST_TRACES} more" if len(named) > _MOST_TRACES else ""
         return (
             str(self.found.pid),
-            harmless(self.name),
+            escape_for_terminal(self.name),
             str(len(self.found.runs)),
             str(sum(link.places for link in links)),
-            harmless(", ".join(named[:_MOST_TRACES]) + more) or "-",
+            escape_for_terminal(", ".join(named[:_MOST_TRACES]) + more) or "-",
             _number(self.runs),
             _number(self.lost),
             _number(self.losses),
@@ -182,7 +182,7 @@ class Looks:
     def __init__(self, counting: bool = False) -> None:
         self._before: dict[tuple[Who, int], tuple[int, int]] = {}
         self._sites: dict[tuple[Who, int], tuple[set[int], set[str]]] = {}
-        self._time: dict[int, Allowance] = {}  # by user
+        self._time: dict[int, CpuTimeBudget] = {}  # by user
         self._counting = counting
         self._ran: dict[tuple[int, int], int] = {}  # (tracer, program): how often
         self._lost: dict[int, int | None] = {}  # by tracer
@@ -237,10 +237,10 @@ class Looks:
 
     def _semaphores(self, pid: int) -> tuple[set[int], set[str]]:
         """None where the files of its user's processes have taken too long already."""
-        time_left = self._time.setdefault(user_of(pid), Allowance(*_FILES))
-        if not time_left.left:
+        time_left = self._time.setdefault(user_of(pid), CpuTimeBudget(*_FILES))
+        if not time_left.is_available:
             return set(), set()
-        with time_left.spent():
+        with time_left.charge_time():
             return semaphores(pid)
 
     def _rates(self, tracers: list[Any], seconds: float) -> dict[tuple[int, int], float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydtrace.dlang.compile import DUMPS
 from pydtrace.options import PARSERS, OptionError, Options, read_keep
-from pydtrace.suggestions import behind, meant
+from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.terminal_colour import WHEN
 
 from .options_table import DTRACE, OURS
@@ -145,7 +145,7 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
         at += 1
         if option is None:
             hint = _long_hint(word) if letter == "-" else None
-            raise UsageError(behind(f"invalid option -- '{letter}'", hint), usage=hint is None)
+            raise UsageError(append_hint(f"invalid option -- '{letter}'", hint), usage=hint is None)
         if option.value is None and len(option.name) == 1:
             yield letter, None
             continue
@@ -162,7 +162,7 @@ def _long_hint(word: str) -> str:
     return (
         f"did you mean -x {word[2:]}?"
         if name[2:] in PARSERS
-        else meant(name, _LONG) or f"there is no {name}: --help lists the options"
+        else did_you_mean(name, _LONG) or f"there is no {name}: --help lists the options"
     )
 
 
@@ -263,7 +263,9 @@ def _set(options: Options, shown: str, name: str, text: str | None) -> None:
     try:
         options.set(name, text)
     except OptionError as error:
-        raise Refused(behind(f"failed to set {shown}: {error}", meant(name, PARSERS))) from None
+        raise Refused(
+            append_hint(f"failed to set {shown}: {error}", did_you_mean(name, PARSERS))
+        ) from None
 
 
 def _one_of(words: Collection[str], option: Option, value: str) -> str:
@@ -300,5 +302,5 @@ def _pid(text: str) -> int:
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
         from pydtrace.process.process_names import hint
 
-        raise Refused(behind(f"invalid pid: {text}", hint(text)))
+        raise Refused(append_hint(f"invalid pid: {text}", hint(text)))
     return int(text)

@@ -18,8 +18,8 @@ from pydtrace.dlang.front.probe_descriptions import OWN
 from pydtrace.engine import Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.sinks.output_file import show
-from pydtrace.suggestions import behind, nearest
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.suggestions import append_hint, closest_match
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .usage import PROGRAM
 
@@ -45,7 +45,7 @@ def read_script(path: str) -> bytes:
             return file.read()
     except OSError as error:
         raise Failure(
-            behind(f"failed to open {path}: {error.strerror}", _script_meant(path))
+            append_hint(f"failed to open {path}: {error.strerror}", _script_meant(path))
         ) from None
 
 
@@ -58,8 +58,8 @@ def _script_meant(path: str) -> str | None:
         there = [each for each in os.listdir(folder or ".") if each.endswith(".d") and each != name]
     except OSError:
         there = []
-    if found := f"{name}.d" if f"{name}.d" in there else nearest(name, there):
-        return f"did you mean {harmless(os.path.join(folder, found))}?"
+    if found := f"{name}.d" if f"{name}.d" in there else closest_match(name, there):
+        return f"did you mean {escape_for_terminal(os.path.join(folder, found))}?"
     return (
         f"`pyusdt trace {name}` runs the installed script of that name" if name in names() else None
     )

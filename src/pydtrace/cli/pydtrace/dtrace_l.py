@@ -7,7 +7,7 @@ Always: ids are those that a tracing started now would give.
 from __future__ import annotations
 
 from pydtrace.engine.probe_hints import suggest_name, suggest_provider
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _row(number: int | str, *names: str) -> str:
-    provider, module, function, name = map(harmless, names)
+    provider, module, function, name = map(escape_for_terminal, names)
     return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
 
 

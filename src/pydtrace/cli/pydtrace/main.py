@@ -27,8 +27,8 @@ from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, NoSuchProcess, Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import Structs
 from pydtrace.sinks.output_file import Output, OutputError, show
-from pydtrace.suggestions import behind
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.suggestions import append_hint
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import dtrace_l, ready_fd, stability_report
 from .compile_requests import add_requests, compile_requests, show_dumps, text_of
@@ -166,7 +166,7 @@ def check_command(name: str) -> None:
         if name.partition("=")[0].isidentifier() and "=" in name
         else None
     )
-    raise Failure(behind(f"failed to start {name}: {why}", hint))
+    raise Failure(append_hint(f"failed to start {name}: {why}", hint))
 
 
 def hide() -> None:
@@ -227,7 +227,7 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
     )
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message, hint in messages:
-        complain(message if "_DTRACE_TESTING" in os.environ else behind(message, hint))
+        complain(message if "_DTRACE_TESTING" in os.environ else append_hint(message, hint))
     return 0
 
 
@@ -319,7 +319,7 @@ def link(arguments: Arguments) -> int:
 def forgotten_script(words: Iterable[str]) -> str | None:
     """A hint where one of these words is a file, maybe a script without -s."""
     found = next((word for word in words if os.path.isfile(word)), None)
-    return f"a script is given with -s: -s {harmless(found)}" if found else None
+    return f"a script is given with -s: -s {escape_for_terminal(found)}" if found else None
 
 
 def trace(arguments: Arguments) -> int:
@@ -327,7 +327,7 @@ def trace(arguments: Arguments) -> int:
     if not arguments.requests:
         if not arguments.execute:
             return 0
-        raise Failure(behind("no probes specified", forgotten_script(arguments.operands[:1])))
+        raise Failure(append_hint("no probes specified", forgotten_script(arguments.operands[:1])))
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (
@@ -350,7 +350,7 @@ def trace(arguments: Arguments) -> int:
             debug_log.say("%s matched %d", description, count)
         driver.check_matches()
         for note in engine.startup_notices:
-            complain(harmless(note))
+            complain(escape_for_terminal(note))
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         if arguments.verbose:  # behind what dtrace says
@@ -371,7 +371,7 @@ def trace(arguments: Arguments) -> int:
         status = run(arguments, driver, output) if arguments.execute else 0
         if arguments.verbose:
             for text in engine.details():
-                complain(harmless(text))
+                complain(escape_for_terminal(text))
         return status
     finally:
         driver.close()

@@ -92,9 +92,9 @@ class Action:
 
     def fields(self, action: program.Action, symbols: Any) -> list[Field]:
         """[data.fields.Field] of its values in a record; symbols: tracing.symbols.Symbols, None where only the places matter."""
-        from pydtrace.program.fields import field_of
+        from pydtrace.program.fields import make_field
 
-        return [field_of(data, symbols) for data in action.data]
+        return [make_field(data, symbols) for data in action.data]
 
     # --- in tracing --------------------------------------------------------------------------------------
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:

@@ -7,7 +7,7 @@ Always: program.Action.args has the aggregations (symbols.Aggregation); the cons
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import d_types as t
-from pydtrace.program.fields import integer
+from pydtrace.program.fields import read_integer
 
 from .action_base import Action
 from .printf_actions import parse_format
@@ -77,7 +77,7 @@ def _same_keys(call, a, b):
         message = f"printa( ): @{a.name} and @{b.name} do not have matching key signatures: {', '.join(counts)}"
         refuse("D_PRINTA_AGGKEY", call.loc, message)
     for number, (left, right) in enumerate(zip(a.keys or (), b.keys or ()), 1):
-        if not t.compatible(left, right):
+        if not t.are_compatible(left, right):
             message = f"printa( ): @{b.name}[ ] key #{number} is incompatible with @{a.name}:\n"
             message += f"{a.name:>9} key #{number}: {left}\n{b.name:>9} key #{number}: {right}"
             refuse("D_PRINTA_AGGPROTO", call.loc, message)
@@ -116,7 +116,7 @@ class Trunc(_OfOne):
 
     def perform(self, run, action, record):
         run.aggregates.trunc(
-            self.definition(run, action), integer(action.data[0], record) if action.data else 0
+            self.definition(run, action), read_integer(action.data[0], record) if action.data else 0
         )
 
 
@@ -130,7 +130,7 @@ class Normalize(_OfOne):
 
     def perform(self, run, action, record):
         divisor = (
-            integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1
+            read_integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1
         )  # as in dtrace, without its sign
         if divisor == 0:
             run.complain(record, "normalize( ) by 0: the values stay as they are")

@@ -24,7 +24,12 @@ values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below th
 see aggregation/buckets.py.
 """
 
-from pydtrace.aggregation.int64 import added, divided, toward_zero, unpacked
+from pydtrace.aggregation.int64 import (
+    add_words,
+    divide_like_dtrace,
+    divide_toward_zero,
+    unpack_words,
+)
 from pydtrace.bpf.insn import R0, R1, R2, R3, R6, alu, alu_imm, load, mov, store
 
 
@@ -81,15 +86,15 @@ class Aggregating:
     # --- words, of CPUs and of sessions -------------------------------------------------------------
     def merged(self, *several):
         """The words of all that went into several values, each of which has something."""
-        return added(*several)
+        return add_words(*several)
 
     def since(self, old, new):
         """The words of what came between two looks at a value; None: it is not known, or the value was cleared."""
-        return None if new[0] < old[0] else added(new, [-word for word in old])
+        return None if new[0] < old[0] else add_words(new, [-word for word in old])
 
     def came(self, old, new):
         """What merged() makes the words `new` of, with `old`, an earlier look at a value that nobody clears; None: nothing."""
-        return None if old == new else added(new, [-word for word in old])
+        return None if old == new else add_words(new, [-word for word in old])
 
     # --- in value objects -----------------------------------------------------------------------------
     is_distribution = False  # its value is a values.Histogram
@@ -132,7 +137,7 @@ class Aggregating:
 
     def decode(self, value, params):
         """What the next four take, of a map's element."""
-        return self.number(unpacked(value))
+        return self.number(unpack_words(value))
 
     def zero(self, params):
         """What stands for a key that the aggregation does not have: as in dtrace, not what an empty one shows."""
@@ -144,7 +149,7 @@ class Aggregating:
 
     def divided(self, decoded, normal):
         """The number in dtrace's table.  normal: what normalize() said, else 1."""
-        return divided(decoded, normal)
+        return divide_like_dtrace(decoded, normal)
 
     def show(self, decoded, normal, params, zoom=False):
         """The bytes in dtrace's table; zoom: the option aggzoom."""
@@ -152,7 +157,11 @@ class Aggregating:
 
     def printed(self, decoded, normal, is_signed):
         """The number that %@ prints; is_signed: of the conversion."""
-        return toward_zero(decoded, normal) if is_signed else divided(decoded, normal)
+        return (
+            divide_toward_zero(decoded, normal)
+            if is_signed
+            else divide_like_dtrace(decoded, normal)
+        )
 
     # --- in the dtrace engine ------------------------------------------------------------------------------
     def told(self, value):

@@ -3,7 +3,7 @@
 
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import d_types as t
-from pydtrace.program.fields import integer, string
+from pydtrace.program.fields import read_integer, read_string
 
 from .action_base import Action, Refused
 
@@ -19,7 +19,7 @@ class Exit(Action):
         super().follow(flow, call)
 
     def perform(self, run, action, record):
-        run.status = integer(action.data[0], record)
+        run.status = read_integer(action.data[0], record)
 
 
 class Setopt(Action):
@@ -30,7 +30,7 @@ class Setopt(Action):
     )
 
     def perform(self, run, action, record):
-        name, *rest = [string(data, record) for data in action.data]
+        name, *rest = [read_string(data, record) for data in action.data]
         run.set_option(name, rest[0] if rest else None, record)
 
 
@@ -47,7 +47,7 @@ class Raise(Action):
     destructive = True
 
     def perform(self, run, action, record):
-        run.signal(integer(action.data[0], record), record)
+        run.signal(read_integer(action.data[0], record), record)
 
 
 class Stop(Action):

@@ -7,7 +7,7 @@
 from itertools import pairwise
 
 from pydtrace.aggregation import buckets
-from pydtrace.aggregation.int64 import LOWEST, unpacked
+from pydtrace.aggregation.int64 import LOWEST, unpack_words
 from pydtrace.bpf.insn import (
     R0,
     R1,
@@ -75,10 +75,10 @@ class Distribution(Aggregating):
         return Histogram(self, params, words)
 
     def decode(self, value, params):
-        return unpacked(value)[1:]
+        return unpack_words(value)[1:]
 
     def rank(self, decoded, params):
-        return d.weigh(decoded, self.values(params))
+        return d.weigh_buckets(decoded, self.values(params))
 
     def labels(self, bounds):
         """What dtrace calls each bucket in its table: those below zero by their upper end, the middle one 0."""
@@ -230,9 +230,9 @@ class Quantize(Distribution):
 
     def show(self, decoded, normal, params, zoom=False):
         zero = buckets.QUANTIZE_ZERO
-        first, last = d.span(decoded, (zero - 1, zero + 1))
+        first, last = d.find_printed_range(decoded, (zero - 1, zero + 1))
         labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
-        return d.table(decoded, labels, first, last, normal, zoom)
+        return d.format_table(decoded, labels, first, last, normal, zoom)
 
     def packing(self, params, several):
         """From one bucket before those that any has filled to one after them."""
@@ -301,13 +301,13 @@ class Linear(Distribution):
 
     def show(self, decoded, normal, params, zoom=False):
         base, _, step = params
-        first, last = d.span(decoded, (0, 2))
+        first, last = d.find_printed_range(decoded, (0, 2))
         labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
         if first == 0:
             labels[0] = b"< %d" % base
         if last == len(decoded) - 1:
             labels[-1] = b">= " + labels[-1]
-        return d.table(decoded, labels, first, last, normal, zoom)
+        return d.format_table(decoded, labels, first, last, normal, zoom)
 
     def packing(self, params, several):
         """All buckets."""
@@ -378,7 +378,7 @@ class LogLinear(Distribution):
     def show(self, decoded, normal, params, zoom=False):
         edges = buckets.log_linear_edges(*params)
         middle = len(edges)
-        first, last = d.span(decoded, (middle, middle + 2))
+        first, last = d.find_printed_range(decoded, (middle, middle + 2))
         labels = [
             b"%d" % (-edges[middle - 1 - bucket] if bucket < middle else edges[bucket - middle - 1])
             for bucket in range(first, last + 1)
@@ -391,7 +391,7 @@ class LogLinear(Distribution):
             least = edges[0]
             name = b"< %d" if first == middle else b"abs() < %d"
             labels[middle - first] = b"0" if least == 1 else name % least
-        return d.table(decoded, labels, first, last, normal, zoom)
+        return d.format_table(decoded, labels, first, last, normal, zoom)
 
 
 ROWS = [Quantize(), Linear(), LogLinear()]

@@ -9,13 +9,18 @@ stddev: the bits of two doubles, the mean and the sum of the squared distances f
 from functools import reduce
 from math import inf, isnan, sqrt
 
-from pydtrace.aggregation.int64 import unpacked
+from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.bpf.insn import R0, R1, R2, R3, alu_imm, load, mov, mov_imm, store
 from pydtrace.dlang import ast
 from pydtrace.dlang.float_nodes import op, ordered
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
-from pydtrace.program.float_values import bits_of, of_bits, of_order, shown
+from pydtrace.program.float_values import (
+    float_from_bits,
+    float_from_order,
+    float_to_bits,
+    format_float,
+)
 
 from . import number_aggregations
 from .aggregation_base import Aggregating
@@ -45,7 +50,7 @@ class Real(Aggregating):
         return float(value)
 
     def decode(self, value, params):
-        return self.value(params, unpacked(value))
+        return self.value(params, unpack_words(value))
 
     def zero(self, params):
         return 0.0
@@ -54,7 +59,7 @@ class Real(Aggregating):
         return not isnan(decoded), float(decoded)  # what is no number comes first
 
     def show(self, decoded, normal, params, zoom=False):
-        return shown(decoded / normal)
+        return format_float(decoded / normal)
 
 
 class Sum(Real):
@@ -71,7 +76,7 @@ class Sum(Real):
         g.emit(store(8, R1, 8, R0))
 
     def number(self, words):
-        return of_bits(words[1])
+        return float_from_bits(words[1])
 
     def merged(self, *several):
         return reduce(_added, several)
@@ -80,7 +85,7 @@ class Sum(Real):
         return (
             None
             if new[0] < old[0]
-            else [new[0] - old[0], bits_of(of_bits(new[1]) - of_bits(old[1]))]
+            else [new[0] - old[0], float_to_bits(float_from_bits(new[1]) - float_from_bits(old[1]))]
         )
 
 
@@ -89,7 +94,7 @@ class Avg(Sum):
     is_total = falls = False
 
     def number(self, words):
-        return of_bits(words[1]) / words[0] if words[0] else 0.0
+        return float_from_bits(words[1]) / words[0] if words[0] else 0.0
 
     mean = number
 
@@ -107,10 +112,10 @@ class Stddev(Real):
         g.helper("float_deviate")
 
     def number(self, words):
-        return sqrt(_not_below_0(of_bits(words[2]) / words[0])) if words[0] else 0.0
+        return sqrt(_not_below_0(float_from_bits(words[2]) / words[0])) if words[0] else 0.0
 
     def mean(self, words):
-        return of_bits(words[1])
+        return float_from_bits(words[1])
 
     def merged(self, *several):
         return reduce(_together, several)
@@ -120,10 +125,14 @@ class Stddev(Real):
         n = new[0] - old[0]
         if n <= 0:
             return None
-        mean = (of_bits(new[1]) * new[0] - of_bits(old[1]) * old[0]) / n
-        distance = mean - of_bits(old[1])
-        squares = of_bits(new[2]) - of_bits(old[2]) - distance * distance * old[0] * n / new[0]
-        return [n, bits_of(mean), bits_of(_not_below_0(squares))]
+        mean = (float_from_bits(new[1]) * new[0] - float_from_bits(old[1]) * old[0]) / n
+        distance = mean - float_from_bits(old[1])
+        squares = (
+            float_from_bits(new[2])
+            - float_from_bits(old[2])
+            - distance * distance * old[0] * n / new[0]
+        )
+        return [n, float_to_bits(mean), float_to_bits(_not_below_0(squares))]
 
 
 def _not_below_0(number):
@@ -132,15 +141,15 @@ def _not_below_0(number):
 
 
 def _added(a, b):
-    return [a[0] + b[0], bits_of(of_bits(a[1]) + of_bits(b[1]))]
+    return [a[0] + b[0], float_to_bits(float_from_bits(a[1]) + float_from_bits(b[1]))]
 
 
 def _together(a, b):
     """The words of both deviations, by Chan's method."""
-    n, distance = a[0] + b[0], of_bits(b[1]) - of_bits(a[1])
-    mean = of_bits(a[1]) + distance * b[0] / n
-    squares = of_bits(a[2]) + of_bits(b[2]) + distance * distance * a[0] * b[0] / n
-    return [n, bits_of(mean), bits_of(squares)]
+    n, distance = a[0] + b[0], float_from_bits(b[1]) - float_from_bits(a[1])
+    mean = float_from_bits(a[1]) + distance * b[0] / n
+    squares = float_from_bits(a[2]) + float_from_bits(b[2]) + distance * distance * a[0] * b[0] / n
+    return [n, float_to_bits(mean), float_to_bits(squares)]
 
 
 def _ordered_nan_last(node):
@@ -163,7 +172,7 @@ class Extreme(Real):
     came = number_aggregations.Extreme.came
 
     def number(self, words):
-        return of_order(words[1]) if words[0] else self.unbounded
+        return float_from_order(words[1]) if words[0] else self.unbounded
 
 
 class Min(Extreme):

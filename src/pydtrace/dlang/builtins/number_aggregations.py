@@ -3,7 +3,7 @@
 
 from math import isqrt
 
-from pydtrace.aggregation.int64 import HIGHEST, LOWEST, toward_zero, unpacked, wrap
+from pydtrace.aggregation.int64 import HIGHEST, LOWEST, divide_toward_zero, unpack_words, wrap_int64
 from pydtrace.bpf.insn import R0, R1, R2, alu, jump, jump_imm, load, mov, store
 from pydtrace.bpf.program_builder import Label
 
@@ -63,7 +63,7 @@ class Extreme(Aggregating):
         return None if old == new else [new[0] - old[0], new[1]]
 
     def decode(self, value, params):
-        n, number = unpacked(value)
+        n, number = unpack_words(value)
         return number if n else self.empty
 
     def zero(self, params):
@@ -86,7 +86,7 @@ class Mean(Aggregating):
     prototype = "void(@)"
 
     def decode(self, value, params):
-        return unpacked(value)
+        return unpack_words(value)
 
     def number(self, words):
         return self.divided(words, 1)
@@ -109,12 +109,12 @@ class Avg(Mean):
 
     def divided(self, decoded, normal):
         n, total = decoded
-        return toward_zero(toward_zero(total, wrap(normal)), n) if n else 0
+        return divide_toward_zero(divide_toward_zero(total, wrap_int64(normal)), n) if n else 0
 
     def printed(self, decoded, normal, is_signed):
         """dtrace's printf computes it without signs, its table with them."""
         n, total = decoded
-        return wrap((total & 0xFFFFFFFFFFFFFFFF) // normal // n) if n else 0
+        return wrap_int64((total & 0xFFFFFFFFFFFFFFFF) // normal // n) if n else 0
 
     def exact(self, value):
         return value.mean
@@ -157,15 +157,15 @@ class Stddev(Mean):
     @staticmethod
     def _words(parts):
         n, total, squares = parts
-        return [wrap(n), wrap(total), wrap(squares), wrap(squares >> 64)]
+        return [wrap_int64(n), wrap_int64(total), wrap_int64(squares), wrap_int64(squares >> 64)]
 
     def divided(self, decoded, normal):
         """The root of (the mean of the squares minus the square of the mean)."""
         n, total, squares = self._parts(decoded)
         if not n:
             return 0
-        mean = toward_zero(toward_zero(total, wrap(normal)), n)
-        return wrap(isqrt(max(0, squares // normal // n - mean * mean)))
+        mean = divide_toward_zero(divide_toward_zero(total, wrap_int64(normal)), n)
+        return wrap_int64(isqrt(max(0, squares // normal // n - mean * mean)))
 
     def printed(self, decoded, normal, is_signed):
         return self.divided(decoded, normal)
@@ -175,7 +175,7 @@ class Stddev(Mean):
 
     def told(self, value):
         """A deviation of a single value can not be: is_told()."""
-        return [1, 0, wrap(value * value), wrap(value * value >> 64)]
+        return [1, 0, wrap_int64(value * value), wrap_int64(value * value >> 64)]
 
 
 ROWS = [Count(), Sum(), Min(), Max(), Avg(), Stddev()]

@@ -9,7 +9,7 @@ map has them in halves (aggregation/split_values.py), those below 0 by their mag
 from itertools import compress
 
 from pydtrace.aggregation import buckets
-from pydtrace.aggregation.int64 import added, divided, unpacked
+from pydtrace.aggregation.int64 import add_words, divide_like_dtrace, unpack_words
 from pydtrace.bpf.insn import R0, R1, R2, R3, mov, mov_imm
 
 from .distribution_aggregations import Distribution
@@ -49,10 +49,10 @@ class Percentiles(Distribution):
         return buckets.percentile_bounds()
 
     def edges(self, params):
-        return buckets.percentile_rows()[0]
+        return buckets.percentile_display_rows()[0]
 
     def rows(self, counts):
-        edges, of_bucket = buckets.percentile_rows()
+        edges, of_bucket = buckets.percentile_display_rows()
         found = [0] * len(edges)
         for row, count in zip(compress(of_bucket, counts), filter(None, counts)):
             found[row] += count
@@ -60,7 +60,7 @@ class Percentiles(Distribution):
 
     # --- words, of CPUs and of sessions -------------------------------------------------------------
     def merged(self, *several):
-        words = added(*several)
+        words = add_words(*several)
         words[1] = max(each[1] for each in several if any(each))
         return words
 
@@ -83,7 +83,7 @@ class Percentiles(Distribution):
         return Value(self, params, words)
 
     def decode(self, value, params):
-        return self.value(params, unpacked(value))
+        return self.value(params, unpack_words(value))
 
     def rank(self, decoded, params):
         """By the 99th percentile, then by the others from the highest down."""
@@ -94,7 +94,10 @@ class Percentiles(Distribution):
             b" %18b"
             % (
                 b"%b=%b"
-                % (name.encode(), b"%d" % divided(value, normal) if value is not None else b"-")
+                % (
+                    name.encode(),
+                    b"%d" % divide_like_dtrace(value, normal) if value is not None else b"-",
+                )
             )
             for name, value in decoded.percentiles().items()
         )

@@ -17,8 +17,8 @@ def parse_format(call, args, types, value_types=None):
 
     text = call.args[0]
     try:
-        call.format = formats.parse(text.value)
-        formats.check(call.format, types, call.name, 2, value_types)
+        call.format = formats.parse_format(text.value)
+        formats.check_format(call.format, types, call.name, 2, value_types)
     except formats.FormatError as error:
         known = error.index is not None and error.index < len(args)
         at = args[error.index].loc if known else text.loc

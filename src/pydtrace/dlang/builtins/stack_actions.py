@@ -28,7 +28,7 @@ class _Shown(Action):
     is_value = dtrace_shows = True
 
     def perform(self, run, action, record):
-        run.sink.text(run.symbols.show(action.data[0], record))
+        run.sink.text(run.symbols.format_value(action.data[0], record))
 
 
 class Stack(_Shown):
@@ -102,7 +102,7 @@ class Symbol(_Shown):
             g.emit(store_imm(8, R6, off + fields["pid"].offset, 0))
 
 
-_MODULE, _FUNCTION = t.Naming(module=True), t.Naming(whole=True)
+_MODULE, _FUNCTION = t.Naming(module=True), t.Naming(by_symbol=True)
 ROWS = [
     Stack(
         "stack",
@@ -131,7 +131,10 @@ ROWS = [
         ("jstackstrsize", 512),
     ),
     Symbol(
-        "sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)
+        "sym",
+        "the name of an address of the kernel",
+        False,
+        t.Naming(distance=True, by_symbol=True),
     ),
     Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),
     Symbol("mod", "the kernel's module that an address lies in", False, _MODULE),
@@ -144,6 +147,6 @@ ROWS = [
         "uaddr",
         "the name of an address of the firing process, and the distance to it",
         True,
-        t.PLACE,
+        t.SYMBOL_AND_OFFSET,
     ),
 ]

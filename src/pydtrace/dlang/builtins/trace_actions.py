@@ -6,7 +6,7 @@ from pydtrace.dlang.code.integer_expressions import constant
 from pydtrace.dlang.code.memory_objects import store_object
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
-from pydtrace.program.fields import Field, integer, memory_field
+from pydtrace.program.fields import Field, make_memory_field, read_integer
 from pydtrace.program.program import PRINTS_VALUE
 
 from .action_base import Action
@@ -30,11 +30,11 @@ class Trace(Action):
 
     def perform(self, run, action, record):
         """Of a float; C prints the others."""
-        from pydtrace.program.float_values import of_storage, shown
+        from pydtrace.program.float_values import float_from_bytes, format_float
 
         data = action.data[0]
-        value = of_storage(record[data.offset : data.offset + data.size])
-        run.sink.text(b"%g" % value if run.options.get("quiet") else shown(value))
+        value = float_from_bytes(record[data.offset : data.offset + data.size])
+        run.sink.text(b"%g" % value if run.options.get("quiet") else format_float(value))
 
 
 class TraceMem(Action):
@@ -60,15 +60,15 @@ class TraceMem(Action):
         call.args = [there, *call.args[2:]]
 
     def fields(self, action, symbols):
-        return [memory_field(*action.data)]
+        return [make_memory_field(*action.data)]
 
     def perform(self, run, action, record):
-        from pydtrace.dtrace_text.hexdump import dump
+        from pydtrace.dtrace_text.hexdump import format_hexdump
 
         memory, *most = action.data
-        shown = integer(most[0], record) if most else -1
+        shown = read_integer(most[0], record) if most else -1
         size = memory.size if shown < 0 else min(shown, memory.size)
-        run.sink.text(dump(record[memory.offset : memory.offset + size]))
+        run.sink.text(format_hexdump(record[memory.offset : memory.offset + size]))
 
 
 class Print(Action):
@@ -88,7 +88,7 @@ class Print(Action):
             raise CompileError(
                 "D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}", region="action list"
             )
-        if not t.extent(arg.type.to) and not arg.type.to.is_string:
+        if not t.embedded_size(arg.type.to) and not arg.type.to.is_string:
             message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
             refuse("D_PRINT_SIZE", call.loc, message)
         there = ast.Deref(arg.loc, arg)
@@ -102,7 +102,7 @@ class Print(Action):
         store_object(g, at, action.data, call.args[0])
 
     def fields(self, action, symbols):
-        from pydtrace.dtrace_text.print_action_text import data_of
+        from pydtrace.dtrace_text.print_action_text import to_plain_data
 
         there = action.data[1]  # the first is where it was read
         return [
@@ -110,7 +110,7 @@ class Print(Action):
                 there.offset,
                 there.size,
                 f"{there.size}s",
-                lambda storage: data_of(there.type, storage),
+                lambda storage: to_plain_data(there.type, storage),
             )
         ]
 
@@ -120,7 +120,11 @@ class Print(Action):
         address, there = action.data
         limit = run.options.get("printsize", print_action_text.PRINTSIZE)
         storage = record[there.offset : there.offset + there.size]
-        run.sink.text(print_action_text.show(there.type, storage, integer(address, record), limit))
+        run.sink.text(
+            print_action_text.render_value(
+                there.type, storage, read_integer(address, record), limit
+            )
+        )
 
     def spelled(self, given):
         return [given[0], f"*({given[0]})"]

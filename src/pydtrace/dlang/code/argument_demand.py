@@ -8,7 +8,7 @@ the arguments in plain sight (a variable may hold one) may be any of the argumen
 """
 
 from pydtrace.dlang import ast
-from pydtrace.program.d_types import is_kernels
+from pydtrace.program.d_types import is_kernel_record
 from pydtrace.program.program import OF_THREAD, SAMPLED_TASK, STRING_LIMIT
 
 ARGUMENTS = 12
@@ -41,7 +41,7 @@ def demand_of(clause, strsize):
     """({argument: bytes}, set of uses) of a clause."""
     wanted, uses = {}, set()
     for node in walk(clause):
-        if node.__class__ is ast.Deref and is_kernels(node.type):
+        if node.__class__ is ast.Deref and is_kernel_record(node.type):
             uses.add("kernel")
         if (
             node.__class__ is ast.AssocRef

@@ -74,7 +74,7 @@ def reach(g, expr, written=False):
         return reach(g, expr.parts[-1])
     if cls is ast.Cast:
         return reach(g, expr.operand, written)
-    place = Place(False, g.alloc(t.extent(expr.type)), t.extent(expr.type))
+    place = Place(False, g.alloc(t.embedded_size(expr.type)), t.embedded_size(expr.type))
     g.object(expr, place.off)
     return Spot(R6, place.off)
 
@@ -104,7 +104,7 @@ def _variable(g, expr, written):
 
 def _element_of(g, expr, written):
     """An element of an array; a number outside of its bounds is a fault."""
-    base, count, size = expr.base, _count(g, expr.base), t.extent(expr.type)
+    base, count, size = expr.base, _count(g, expr.base), t.embedded_size(expr.type)
     index = constant(expr.index)
     if index is not None and 0 <= index < max(count, 1):
         spot = (
@@ -154,7 +154,7 @@ def _reach_character(g, base, kept=None, constant=0):
 
 def _translation(g, expr):
     """A whole translated struct, made in the scratch memory."""
-    size = (t.extent(expr.type) + 7) & ~7
+    size = (t.embedded_size(expr.type) + 7) & ~7
     place = Place(False, g.alloc(size), size)
     g.zero(place)
     fields = expr.type.body.fields
@@ -212,7 +212,7 @@ def _move(g, offset):
 def _element_address(g, expr):
     if expr.base.type.is_string:
         raise g.unsupported(expr.loc, "the address of a string's character is")
-    size = t.extent(expr.type)
+    size = t.embedded_size(expr.type)
     index = constant(expr.index)
     if index is not None:
         _address(g, expr.base)
@@ -301,7 +301,7 @@ def _value(g, expr):
     if field is not None and field.width is not None:
         base, off = pointer(g, spot, field.size, expr.loc)
         _load_bits(g, base, off, field)
-    elif t.in_register(expr.type):
+    elif t.fits_register(expr.type):
         base, off = pointer(g, spot, expr.type.size, expr.loc)
         g.load_typed(R0, base, off, expr.type)
     g.scratch = mark
@@ -337,7 +337,7 @@ def _store_bits(g, base, off, field, value):
 
 def _object(g, expr, off):
     """Copy an object into the state block at off."""
-    size = t.extent(expr.type)
+    size = t.embedded_size(expr.type)
     base, at = pointer(g, reach(g, expr), size, expr.loc)
     g.emit(mov(R3, base), alu_imm("add", R3, at))
     g.copy_from_r3(Place(False, off, size), size)
@@ -456,7 +456,7 @@ def assign(g, expr):
     """target = value, where the target is an object in memory or the value a whole struct; a scalar's value is left
     in r0."""
     mark, target, value = g.scratch, expr.target, expr.value
-    if target.__class__ in NODES and t.in_register(target.type):
+    if target.__class__ in NODES and t.fits_register(target.type):
         g.value(value)
         kept = g.push()
         _store_scalar(g, target, kept)
@@ -479,7 +479,7 @@ def _store_scalar(g, target, kept):
 
 def _assign_bytes(g, target, value):
     """A struct, a union, or a string inside of one: made aside first, then copied."""
-    size = t.extent(target.type)
+    size = t.embedded_size(target.type)
     room = (size + 7) & ~7
     aside = g.alloc(max(room, g.layout.string_size if target.type.is_string else 0))
     if is_dynamic(target) and constant(value) == 0:

@@ -63,7 +63,7 @@ def _lay_out(g, call, end):
         type = row.type or expr.type
         size = natural_size(g, expr) if type.is_string else type.size
         if row.in_memory:
-            size = t.extent(type)
+            size = t.embedded_size(type)
         offset = round_up(end, 8 if type.is_string or row.in_memory else type.align)
         data.append(p.Data(type, offset, size))
         end = offset + size

@@ -8,7 +8,7 @@ Always: `pos` is how far the text has been read, as far as dtrace's own lexer wo
 read it, since that decides which line its messages name.
 """
 
-from pydtrace.dlang.compile_errors import CompileError, printable
+from pydtrace.dlang.compile_errors import CompileError, decode_source_text
 
 from .source_text import Location
 
@@ -312,7 +312,7 @@ class Lexer:
         if c in "/,":
             return Token(c, None, start, self.pos)
         hint = "there is no ; after a clause" if c == ";" else None
-        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start, hint)
+        return self.error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def written(self, start, pos):
         """Where a probe description ends whose function is written as in C++, Rust or Go, with brackets: they stand behind provider and module,
@@ -377,7 +377,7 @@ class Lexer:
         if c == "\0":
             self.error("D_SYNTAX", "syntax error near end-of-input", start)
         hint = "a control line stands on a line of its own" if c == "#" else None
-        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start, hint)
+        return self.error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def word(self, start):
         text, size = self.text, len(self.text)

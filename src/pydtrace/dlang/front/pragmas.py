@@ -9,7 +9,7 @@ Always: options take effect as the text is read, before anything is typed.
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import are_attributes
-from pydtrace.untrusted.terminal_escape import printable
+from pydtrace.untrusted.terminal_escape import decode_source_text
 
 DIRECTIVE, PRAGMA, D_PRAGMA = range(
     3
@@ -124,14 +124,14 @@ class ControlLines:
         problem = self.set_option(name, value)
         if problem is not None:
             from pydtrace.options import PARSERS
-            from pydtrace.suggestions import meant
+            from pydtrace.suggestions import did_you_mean
 
             to = "" if value is None else f" to '{value}'"
             self.refuse(
                 "D_PRAGMA_OPTSET",
                 loc,
                 f"failed to set option '{name}'{to}: {problem}",
-                meant(name, PARSERS),
+                did_you_mean(name, PARSERS),
             )
 
     def set_option(self, name, value):
@@ -156,7 +156,7 @@ class ControlLines:
                 "malformed #pragma metric <aggregation> <word>=<value> …",
                 hint,
             )
-        self.options.set("metric", printable(loc.source.text[words[0][2] : words[-1][3]]))
+        self.options.set("metric", decode_source_text(loc.source.text[words[0][2] : words[-1][3]]))
 
     def attributes(self, loc, words):
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""

@@ -6,7 +6,7 @@ In: a parser.Parser before the token that can not stand where it is.  Out: the e
 
 from pydtrace.dlang import beginner_hints
 from pydtrace.dlang.builtins import prototypes
-from pydtrace.dlang.compile_errors import printable, refuse
+from pydtrace.dlang.compile_errors import decode_source_text, refuse
 
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
@@ -74,22 +74,22 @@ def _near(parser, token):
     if shown.startswith(
         "'"
     ):  # of a character dtrace shows what was read when it was known to be one
-        return printable(shown.removesuffix("'").partition("\\")[0])
+        return decode_source_text(shown.removesuffix("'").partition("\\")[0])
     if (
         not _looked_behind(parser, token)
         or token.kind != IDENT
         and text[token.end : token.end + 1] in SPACE
     ):
-        return printable(shown)
+        return decode_source_text(shown)
     end = token.end
     while text[end : end + 1] in SPACE and end < len(text):
         end += 1
     gap = text[token.end : end]
     if token.kind == IDENT and "\n" in gap:
-        return printable(shown) + " " * (len(gap) - gap.count("\n"))
+        return decode_source_text(shown) + " " * (len(gap) - gap.count("\n"))
     newline = text.find("\n", end)
     rest = text[end : len(text) if newline < 0 else newline]
-    return printable(shown + " " * len(gap) + rest)
+    return decode_source_text(shown + " " * len(gap) + rest)
 
 
 def _behind_arrow(parser, token):

@@ -275,7 +275,7 @@ def add_member(names, record, node):
     if name is not None and "`" in name:
         refuse("D_DECL_SCOPE", loc, f"D scoping operator may not be used in a member name ({name})")
     need_complete(loc, type, shown)
-    if not t.extent(type):
+    if not t.embedded_size(type):
         refuse("D_DECL_VOIDOBJ", loc, f"cannot have void member: {name}")
     width = None
     if node.bits is not None:
@@ -288,7 +288,7 @@ def add_member(names, record, node):
             f"failed to define member '{name}': Duplicate member, enumerator, or variable name."
         )
         refuse("D_UNKNOWN", loc, message)
-    record.add(name, type, width)
+    record.add_member(name, type, width)
 
 
 def bit_width(names, node, type, shown):
@@ -406,7 +406,7 @@ def declare_typedef(names, node, type):
     note_included(names, node.loc, name)
     if node.keys is not None:
         unsupported(node.loc, "typedefs of associative arrays are")
-    names.typedefs[name] = t.typedef(name, type)
+    names.typedefs[name] = t.make_typedef(name, type)
 
 
 def prototype(names, node, parameters, formal, kind, anonymous=True, varargs=False, void=True):

@@ -84,7 +84,7 @@ def check_inline_value(node, type, value):
     if value.__class__ is ast.Xlate:
         to = type.to if type.is_pointer else type
         made = value.translator.to
-        if not t.compatible(to, made):
+        if not t.are_compatible(to, made):
             refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{to}" = "{made}"')
     elif not fits(type, value):
         refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{type}" = "{value.type}"')

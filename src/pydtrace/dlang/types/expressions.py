@@ -224,11 +224,11 @@ def binary(c, node):
     if op in _INTEGER_OPS:
         if not integers:
             refuse("D_OP_INT", node.loc, f"operator {op} requires operands of integral type")
-        node.common = node.type = a if op in ("<<", ">>") else t.promote(a, b)
+        node.common = node.type = a if op in ("<<", ">>") else t.promote_types(a, b)
     elif op in _ARITHMETIC_OPS:
         if not integers:
             refuse("D_OP_ARITH", node.loc, f"operator {op} requires operands of arithmetic type")
-        node.common = node.type = t.promote(a, b)
+        node.common = node.type = t.promote_types(a, b)
     elif op in _LOGICAL_OPS:
         if not (t.is_scalar(a) and t.is_scalar(b)):
             refuse("D_OP_SCALAR", node.loc, f"operator {op} requires operands of scalar type")
@@ -245,7 +245,7 @@ def compared(node, left, right):
     """The operands of a comparison and the type in which they are compared."""
     a, b = left.type, right.type
     if a.is_integer and b.is_integer:
-        return left, right, t.promote(a, b)
+        return left, right, t.promote_types(a, b)
     if (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
         return convert(left, t.STRING), convert(right, t.STRING), t.STRING
     if a.is_string and is_null_for(right, a) or b.is_string and is_null_for(left, b):
@@ -261,7 +261,7 @@ def compared(node, left, right):
 def additive(node):
     a, op, b = node.left.type, node.op, node.right.type
     if a.is_integer and b.is_integer:
-        node.common = node.type = t.promote(a, b)
+        node.common = node.type = t.promote_types(a, b)
         return node
     found = pointers.add_pointers(node, node.left, node.right)
     if found is None:
@@ -362,10 +362,10 @@ def ternary(c, node):
     a, b = then.type, otherwise.type
     if isinstance(a, t.Dynamic) or isinstance(b, t.Dynamic):
         refuse("D_OP_DYN", node.loc, "operator ?: operands cannot be of dynamic type")
-    if t.compatible(a, b) or a.is_integer and b.is_integer and a.is_enum != b.is_enum:
+    if t.are_compatible(a, b) or a.is_integer and b.is_integer and a.is_enum != b.is_enum:
         node.type = a
     elif a.is_integer and b.is_integer:
-        node.type = t.promote(a, b)
+        node.type = t.promote_types(a, b)
     elif (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
         node.then, node.otherwise = convert(then, t.STRING), convert(otherwise, t.STRING)
         node.type = t.STRING
@@ -438,7 +438,7 @@ def cast(c, node):
     to, source = node.to, operand.type
     if floating(c, to, source):
         return float_rules.cast(node, operand)
-    ok = t.compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
+    ok = t.are_compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
     ok = ok or to.is_pointer and source.is_array
     ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)
     if isinstance(source, t.Dynamic) or not ok:

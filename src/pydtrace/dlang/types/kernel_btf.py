@@ -75,7 +75,7 @@ class KernelTypes:
         pointers = words.count("*")
         words = words[: len(words) - pointers]
         if words == ["unsigned"]:
-            found = t.typedef("unsigned", t.UINT)
+            found = t.make_typedef("unsigned", t.UINT)
         elif words[0] in _KINDS:
             found = self.tagged(*words[:2])
         else:
@@ -103,7 +103,7 @@ class KernelTypes:
             return self._type(row.type)
         if row.kind == TYPEDEF:
             of = self._type(row.type)
-            return t.typedef(row.name, of) if not (of.is_void or of.is_function) else of
+            return t.make_typedef(row.name, of) if not (of.is_void or of.is_function) else of
         if row.kind == POINTER:
             to = self._type(row.type)
             return t.FUNCTION_POINTER if to is t.FUNCTION else t.Pointer(to)
@@ -116,7 +116,7 @@ class KernelTypes:
         if row.size > 8 or encoding & _BOOL or spelled not in t.BASIC:
             base = {1: "char", 2: "short", 4: "int"}.get(row.size, "long")
             spelled = base if encoding & _SIGNED else f"unsigned {base}"
-        return t.typedef(row.name, t.BASIC[spelled])
+        return t.make_typedef(row.name, t.BASIC[spelled])
 
     def _real(self, _, row):
         return t.FLOATS["float" if row.size == 4 else "double"]

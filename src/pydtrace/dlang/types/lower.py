@@ -116,7 +116,7 @@ class Lowerer:
     @staticmethod
     def one(node):
         """What ++ adds: to a pointer the size of what it points to."""
-        step = t.extent(node.type.to) if node.type.is_pointer else 1
+        step = t.embedded_size(node.type.to) if node.type.is_pointer else 1
         return constants.literal(node.loc, step, t.INT)
 
     def update(self, node, op, value):

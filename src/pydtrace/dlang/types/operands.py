@@ -113,7 +113,7 @@ def fits(param, arg):
     if param.is_integer and arg.type.is_integer or t.is_text(param) and t.is_text(arg.type):
         return True
     if param.is_record or arg.type.is_record:
-        return t.compatible(param, arg.type)
+        return t.are_compatible(param, arg.type)
     if isinstance(arg.type, t.Dynamic):
         return False
     return param is arg.type or pointers_fit(None, arg, param)
@@ -177,7 +177,7 @@ def pointers_fit(a, b, left=None):
     x, y = referenced(left), referenced(right)
     if x is None or y is None:
         return False
-    return x.is_void or y.is_void or x.is_enum or y.is_enum or t.compatible(x, y)
+    return x.is_void or y.is_void or x.is_enum or y.is_enum or t.are_compatible(x, y)
 
 
 def has_size(type):

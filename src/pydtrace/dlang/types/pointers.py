@@ -72,7 +72,7 @@ def add_pointers(node, left, right):
         node.type = node.common = node.right.type
     elif a_points and b_points and op == "-" and pointers_fit(left, right):
         node.left, node.right = decay(left), decay(right)
-        return difference(node, t.extent(referenced(a)))
+        return difference(node, t.embedded_size(referenced(a)))
     else:
         return None
     if a.is_string or b.is_string:
@@ -90,7 +90,7 @@ def string_behind(node, string, move):
 
 def scaled(node, to):
     """An integer, multiplied by the size of what a pointer refers to."""
-    size = t.extent(to)
+    size = t.embedded_size(to)
     if not size:
         refuse("D_OP_VFPTR", node.loc, f"pointer to incomplete type {to}")
     if size == 1:

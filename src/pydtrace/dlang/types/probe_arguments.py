@@ -12,7 +12,7 @@ from pydtrace.dlang.builtins.builtin_variables import ARGUMENT_ROWS
 from pydtrace.dlang.builtins.copyinstr import ARGUMENT
 from pydtrace.dlang.compile_errors import refuse, unsupported
 from pydtrace.program import d_types as t
-from pyusdt.framework_probes import TABLE
+from pyusdt.framework_probes import FRAMEWORK_PROBES
 
 from .operands import convert, fits, typed
 from .templates import find_translator
@@ -140,7 +140,7 @@ def place_of(c, node, probe):
     signature = signature_of(c.names, probe)
     if signature is None:
         hint = "they are known while a process that tells them runs; else declare them: provider NAME { probe NAME(string route); };"
-        frameworks = TABLE.get(
+        frameworks = FRAMEWORK_PROBES.get(
             probe.provider.rstrip("0123456789*"), {}
         )  # known before a program runs
         if probe.name not in frameworks:

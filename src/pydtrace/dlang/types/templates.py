@@ -58,7 +58,7 @@ def xlate(c, node):
     translator = find_translator(c.names, operand, node.to)
     if translator is None:
         message = f'cannot translate from "{operand.type}" to "{node.to}"'
-        sources = [f'"{x.source}"' for x in c.names.translators if t.compatible(x.to, node.to)]
+        sources = [f'"{x.source}"' for x in c.names.translators if t.are_compatible(x.to, node.to)]
         hint = (
             f"it is translated from {', '.join(sources)}"
             if sources
@@ -131,8 +131,11 @@ def find_translator(names, operand, to):
     """The Translator for a typed operand to a type or a pointer to it, else None."""
     if to.is_pointer:
         to = to.to
-    known = [x for x in names.translators if t.compatible(x.to, to)]
-    for test in (lambda x: t.compatible(x.source, operand.type), lambda x: fits(x.source, operand)):
+    known = [x for x in names.translators if t.are_compatible(x.to, to)]
+    for test in (
+        lambda x: t.are_compatible(x.source, operand.type),
+        lambda x: fits(x.source, operand),
+    ):
         for translator in known:
             if test(translator):
                 return translator

@@ -11,7 +11,7 @@ import re
 import struct
 import sys
 
-from pydtrace.aggregation.int64 import wrap
+from pydtrace.aggregation.int64 import wrap_int64
 from pydtrace.results import aggregation_values
 from pydtrace.results.aggregations import pack_key
 from pydtrace.symbols.name_interning import Names
@@ -322,7 +322,7 @@ def _value_words(definition: AggDef, shown: bytes | int) -> Sequence[int]:
         ]
         return _bucket_counts(definition, [bucket for table in tables for bucket in table.buckets])
     value = _parse_integer(shown) if isinstance(shown, bytes) else shown
-    if wrap(value) != value:
+    if wrap_int64(value) != value:
         raise ValueError(f"{value} is no value")
     words: Sequence[int] = definition.row.told(value)
     return words
@@ -330,7 +330,7 @@ def _value_words(definition: AggDef, shown: bytes | int) -> Sequence[int]:
 
 def _bucket_counts(definition: AggDef, buckets: Iterable[Bucket]) -> list[int]:
     """What a map would hold of a histogram; buckets: [(label, count)]."""
-    bounds = aggregation_values.bounds(definition.row, tuple(definition.params or ()))
+    bounds = aggregation_values.bucket_bounds(definition.row, tuple(definition.params or ()))
     place = {label: i for i, label in enumerate(definition.row.labels(bounds))}
     below = bounds[0][1]
     if bounds[-1][1] is None and below is not None:

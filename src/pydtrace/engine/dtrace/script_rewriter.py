@@ -24,7 +24,7 @@ import re
 
 from pydtrace.engine import EngineError
 from pydtrace.program import d_types as t
-from pydtrace.results.records import arguments
+from pydtrace.results.records import split_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ def _action_values(action: Action, text: str) -> tuple[list[tuple[Any, str]], st
     row, types = action.row, [data.type for data in action.data]
     if row.dtrace_shows:
         return [], text
-    values = list(zip(types, row.spelled(arguments(text)[(row.first or 0) + len(action.args) :])))
+    values = list(
+        zip(types, row.spelled(split_arguments(text)[(row.first or 0) + len(action.args) :]))
+    )
     if row.any_value and not is_printable(types[-1]):
         return values[:-1], f"trace({values[-1][1]})"
     if not all(map(is_printable, types)):
@@ -178,7 +180,7 @@ def _reorder_keys(clause: Clause, definition: AggDef) -> list[Edit]:
         if match[0][0] != "@":
             continue
         closing = _find_closing(text, match.end(), clause.loc.end)
-        keys = arguments(text[match.end() - 1 : closing + 1])
+        keys = split_arguments(text[match.end() - 1 : closing + 1])
         if len(keys) != len(definition.keys):
             raise EngineError(
                 f"the dtrace engine does not understand the keys of @{definition.name}: "

@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 
 from pydtrace import _tracer
-from pydtrace.aggregation.int64 import packed, unpacked
-from pydtrace.aggregation.merge_values import together
-from pydtrace.aggregation.split_values import Halves
+from pydtrace.aggregation.int64 import pack_words, unpack_words
+from pydtrace.aggregation.merge_values import merge_words
+from pydtrace.aggregation.split_values import SplitValueMaps
 from pydtrace.bpf import insn, map_kinds
 from pydtrace.engine import TooLarge
 from pydtrace.program import program as p
@@ -22,7 +22,7 @@ class InterpreterGroup:
     """vms: the _tracer.VM of each consumer.  TooLarge: there is no memory for them."""
 
     def __init__(self, program: p.Program, consumers: int) -> None:
-        self._maps, self._split_values = program.maps, Halves(program)
+        self._maps, self._split_values = program.maps, SplitValueMaps(program)
         self._rows = {aggregation.map: aggregation.row for aggregation in program.aggregations}
         shapes = [
             (map_kinds.KINDS[each.kind].number, each.key_size, each.value_size, each.entries)
@@ -53,7 +53,7 @@ class InterpreterGroup:
 
     def _read_items(self, vm: _tracer.VM, index: int) -> list[tuple[bytes, bytes]]:
         if self._has_keys(index):
-            return self._split_values.items(index, vm.items(index))
+            return self._split_values.join_items(index, vm.items(index))
         value = vm.value(index, 0)
         return [(b"", value)] if any(value[:8]) else []
 
@@ -61,7 +61,7 @@ class InterpreterGroup:
         return (
             values[0]
             if len(values) == 1
-            else packed(together(self._rows[index], list(map(unpacked, values))))
+            else pack_words(merge_words(self._rows[index], list(map(unpack_words, values))))
         )
 
     def _has_keys(self, index: int) -> bool:
@@ -83,7 +83,7 @@ class InterpreterGroup:
             if not self._has_keys(index):
                 vm.clear(index)
                 continue
-            for key in self._split_values.keys(index, keys):
+            for key in self._split_values.split_keys(index, keys):
                 vm.delete(index, key)
 
     def drops(self) -> list[int]:

@@ -11,8 +11,8 @@ import os
 import struct
 
 from pydtrace import _tracer
-from pydtrace.aggregation.int64 import added, packed, unpacked
-from pydtrace.aggregation.split_values import Halves
+from pydtrace.aggregation.int64 import add_words, pack_words, unpack_words
+from pydtrace.aggregation.split_values import SplitValueMaps
 from pydtrace.bpf import syscalls as kernel
 from pydtrace.bpf.map_kinds import KINDS
 from pydtrace.engine import TooLarge
@@ -98,7 +98,7 @@ class KernelMaps:
         self._arrays: list[Array] = []
         self.fds: list[int] = []
         self._behind: dict[int, tuple[int, int]] | None = None  # see shared()
-        self._halves = Halves(program)
+        self._halves = SplitValueMaps(program)
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
         self.places = Maps(
@@ -266,7 +266,7 @@ class KernelMaps:
 
     def items(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
-        return self._halves.items(index, self._elements(index))
+        return self._halves.join_items(index, self._elements(index))
 
     def parts(self, index: int, cpus: Iterable[int]) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
         """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
@@ -274,7 +274,7 @@ class KernelMaps:
         return [
             (
                 cpu,
-                self._halves.items(
+                self._halves.join_items(
                     index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found]
                 ),
             )
@@ -282,7 +282,7 @@ class KernelMaps:
         ]
 
     def _elements(self, index: int) -> list[tuple[bytes, bytes]]:
-        """What items() gives, of its map."""
+        """As items() gives, of its map."""
         definition = self.program.maps[index]
         if not KINDS[definition.kind].per_cpu:
             return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
@@ -336,7 +336,7 @@ class KernelMaps:
         if self.program.maps[index].kind == "percpu_array":
             self.clear(index)
             return
-        for key in self._halves.keys(index, keys):
+        for key in self._halves.split_keys(index, keys):
             try:
                 kernel.map_delete(*self._home(index, key))
             except FileNotFoundError:
@@ -398,12 +398,12 @@ def _merge_of(program: Program, index: int) -> Callable[[bytes, int, int], bytes
             for aggregation in program.aggregations
             if aggregation.map == index
         ),
-        added,
+        add_words,
     )
 
     def merge(raw: bytes, size: int, each: int) -> bytes:
-        columns = [unpacked(raw[start : start + size]) for start in range(0, len(raw), each)]
+        columns = [unpack_words(raw[start : start + size]) for start in range(0, len(raw), each)]
         used = [column for column in columns if column[0]]
-        return packed(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)
+        return pack_words(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)
 
     return merge

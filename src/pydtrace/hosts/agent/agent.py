@@ -24,7 +24,7 @@ from pydtrace.hosts.connection import HostError, parse_line
 from pydtrace.hosts.request import FORWARDED, build_version, relay_request
 from pydtrace.sinks.host_protocol_sink import Lines
 from pydtrace.sinks.output_file import Output
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .run_deadline import Deadline
 from .serve_policy import Denied, Policy
@@ -249,7 +249,7 @@ def _read(file: BinaryIO) -> dict[str, Any]:
         )
     if (theirs := str(request.get("release"))) != (ours := build_version()):
         raise NotServed(
-            f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
+            f"the coordinator has pyusdt {escape_for_terminal(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
             "install the same build for both"
         )
     return request

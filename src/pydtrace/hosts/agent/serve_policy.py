@@ -23,7 +23,7 @@ from pydtrace.engine import Targets
 from pydtrace.hosts.request import FORWARDED
 from pydtrace.options import OptionError, Options
 from pydtrace.process.identity import read_comm, start_ticks
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Policy:
             self._audit = None if value == "no" else value
         else:
             raise Denied(
-                f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {harmless(line)}"
+                f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {escape_for_terminal(line)}"
             )
 
     def _begin(self) -> None:
@@ -138,7 +138,9 @@ class Policy:
         if _ANY not in self.said["options"] and (
             others := sorted(options.keys() - {*self.said["options"]})
         ):
-            raise Denied(f"this host's policy does not allow -x {', '.join(map(harmless, others))}")
+            raise Denied(
+                f"this host's policy does not allow -x {', '.join(map(escape_for_terminal, others))}"
+            )
         if arguments.commands and not self.said["commands"]:
             raise Denied("this host's policy does not allow -c")
 
@@ -228,7 +230,7 @@ class Policy:
         """A line: when, who, what was asked, what came of it.  Denied: nothing may run that is not written down."""
         if self._audit is None:
             return
-        line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {harmless(self._asked)[: 3 * _FIELD]} {harmless(outcome)[:_FIELD]}"
+        line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {escape_for_terminal(self._asked)[: 3 * _FIELD]} {escape_for_terminal(outcome)[:_FIELD]}"
         if self._audit == "syslog":
             import syslog
 

@@ -24,9 +24,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.process.identity import query_process
-from pydtrace.results.arrow_tables import plain
+from pydtrace.results.arrow_tables import json_default
 from pydtrace.sinks.http.bounded_http import MOST, Answer
-from pydtrace.untrusted.isolated_python import own_python
+from pydtrace.untrusted.isolated_python import isolated_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ class Dump:
             return self._text
 
     def _look(self) -> str:
-        command = own_python(
+        command = isolated_command(
             "from pydtrace.cli.commands.main import main; main()", "dump", str(self._pid)
         )
         try:
@@ -332,7 +332,7 @@ def _time(seconds: float) -> str:
 
 
 def _plain(value: object) -> Any:
-    return value.text() if isinstance(value, Dump) else plain(value)
+    return value.text() if isinstance(value, Dump) else json_default(value)
 
 
 def _packed(what: Any) -> bytes:

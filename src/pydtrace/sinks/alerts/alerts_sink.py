@@ -22,8 +22,8 @@ from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
 from pydtrace.process.identity import start_ticks
 from pydtrace.program import program as p
-from pydtrace.program.float_values import of_json
-from pydtrace.results.records import Probe, split
+from pydtrace.program.float_values import replace_nonfinite
+from pydtrace.results.records import Probe, iter_records
 from pydtrace.sinks.json_sink import shown
 
 from .alert_receivers import CLOSING, Dump, ReceiverError, open_receiver
@@ -112,7 +112,7 @@ class Alerts(Sink):
     # --- what comes ---------------------------------------------------------------------------
 
     def records(self, buffer: bytes) -> None:
-        for record, clause, probe, pid, tid in split(buffer):
+        for record, clause, probe, pid, tid in iter_records(buffer):
             if clause in self._names:
                 self._come(clause, record, probe, (pid, tid))
             self._recent.append(record)
@@ -127,7 +127,7 @@ class Alerts(Sink):
     def _come(self, clause: int, raw: bytes, probe: int, who: tuple[int, int]) -> None:
         found, name = self._decoder.decode(raw), self._names[clause]
         values = _values(found[0]) if found else {}
-        labels = _labels(found[0], self._decoder.texts(clause)) if found else {}
+        labels = _labels(found[0], self._decoder.string_indexes(clause)) if found else {}
         key = name, tuple(labels.items())
         alert = self._active.get(key)
         if alert is None:
@@ -188,7 +188,7 @@ class Alerts(Sink):
     def _evidence(self, pid: int, when: int) -> dict[str, Any]:
         records = [found.to_dict() for raw in self._recent for found in self._decoder.decode(raw)]
         for each in records:
-            each["values"] = of_json(each["values"])
+            each["values"] = replace_nonfinite(each["values"])
         evidence: dict[str, Any] = {"records": records, "aggregations": self._aggregations()}
         if self._info.options.get("alertstacks") and pid not in (
             0,
@@ -272,6 +272,6 @@ def _labels(record: Record, texts: Container[int]) -> dict[str, str]:
 def _values(record: Record) -> dict[str, Any]:
     """Its values by their names; the first of those that are named alike."""
     found: dict[str, Any] = {}
-    for name, value in zip(record.names, of_json(list(record.values)), strict=True):
+    for name, value in zip(record.names, replace_nonfinite(list(record.values)), strict=True):
         found.setdefault(name, value)
     return found

@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.results.aggregation_values import Histogram
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -215,7 +215,9 @@ def short(number: Any) -> str:
 
 def shown_key(key: Key) -> str:
     """A key as a line of text."""
-    return "  ".join(harmless(part if isinstance(part, str) else str(part)) for part in key)
+    return "  ".join(
+        escape_for_terminal(part if isinstance(part, str) else str(part)) for part in key
+    )
 
 
 def number_of(value: Any) -> float:

@@ -16,8 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pydtrace.results.aggregation_values import Histogram, edges
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.results.aggregation_values import Histogram, display_edges
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .live_model import label, number_of, short, shown_key
 
@@ -123,7 +123,10 @@ class Screen:
         self._fit()
         width, height = self._size
         drawn: list[RenderableType] = [self._head(interval)]
-        log = [Text(harmless(line), no_wrap=True, overflow="ellipsis") for line in self._view.log]
+        log = [
+            Text(escape_for_terminal(line), no_wrap=True, overflow="ellipsis")
+            for line in self._view.log
+        ]
         panels = list(self._view.panels.values())
         start = self._first % len(panels) if panels else 0
         room = height - 1
@@ -158,7 +161,7 @@ class Screen:
     def _panel(self, panel: Panel, share: int, width: int) -> Iterable[RenderableType]:
         lines = self._chosen(panel)
         title = Text(
-            f"@{harmless(panel.name)} = {panel.row.called}",
+            f"@{escape_for_terminal(panel.name)} = {panel.row.called}",
             style="bold",
             no_wrap=True,
             overflow="ellipsis",
@@ -246,7 +249,7 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
     if not used:
         return []
     most = max(max(column.values(), default=0) for column in columns)
-    named = edges(panel.row, panel.params)
+    named = display_edges(panel.row, panel.params)
     return [
         (label(named[bucket]), [column.get(bucket, 0) for column in columns], most)
         for bucket in range(max(used), min(used) - 1, -1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.results.aggregation_values import Histogram, edges
+from pydtrace.results.aggregation_values import Histogram, display_edges
 
 from .live_model import label, number_of, short
 
@@ -71,7 +71,7 @@ def _panel(panel: Panel, past: int) -> dict[str, Any]:
         "lines": [_line(line, past) for line in panel.lines.values()],
     }
     if panel.is_distribution:
-        named = edges(panel.row, panel.params)
+        named = display_edges(panel.row, panel.params)
         used = {
             bucket for line in panel.lines.values() for column in line.columns for bucket in column
         }

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydtrace.driver.cumulative_totals import shown
-from pydtrace.results.records import split
+from pydtrace.results.records import iter_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,13 +42,13 @@ class Exemplars:
         for name, meaning in meanings.items():
             for clause in info.program.clauses if meaning.exemplar else ():
                 if {*meaning.exemplar, *(meaning.labels or ())} <= {
-                    *self._decoder.names(clause.index or 0)
+                    *self._decoder.value_names(clause.index or 0)
                 }:
                     self._asked.setdefault(clause.index or 0, []).append((name, meaning))
 
     def look(self, buffer: bytes) -> None:
         """Of the records of a buffer."""
-        for raw, clause, *_ in split(buffer) if self._asked else ():
+        for raw, clause, *_ in iter_records(buffer) if self._asked else ():
             for record in self._decoder.decode(raw) if clause in self._asked else ():
                 for name, meaning in self._asked[clause]:
                     self._keep(name, meaning, record)

@@ -17,7 +17,7 @@ from prometheus_client.core import Exemplar, Metric
 
 from pydtrace.driver.cumulative_totals import Present, Totals
 from pydtrace.dtrace_text import runtime_errors
-from pydtrace.results.aggregation_values import FloatNumber, Histogram, Percentiles, bounds
+from pydtrace.results.aggregation_values import FloatNumber, Histogram, Percentiles, bucket_bounds
 
 from . import metric_config
 
@@ -251,7 +251,7 @@ def _distribution(
     histograms: list[Histogram] = list(values.values())
     if not histograms:
         return
-    edges = bounds(histograms[0].row, histograms[0].params)
+    edges = bucket_bounds(histograms[0].row, histograms[0].params)
     first, last = _used(histograms, edges, meaning.buckets)
     ends = [
         (index, _le(edges[index][1], meaning.multiplier))
@@ -365,7 +365,7 @@ def _own(snapshot: Snapshot) -> Iterator[Metric]:
         "pydtrace": [("_info", {"engine": snapshot.engine}, 1.0)],
         "pydtrace_lost": [
             ("_total", {"kind": kind}, float(snapshot.lost.get(kind, 0)))
-            for kind in runtime_errors.KINDS
+            for kind in runtime_errors.DROP_KINDS
         ],
         "pydtrace_errors": [("_total", {}, float(snapshot.errors))],
         "pydtrace_complete": [("", {}, float(not any(snapshot.lost.values())))],

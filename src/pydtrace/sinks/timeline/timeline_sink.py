@@ -21,7 +21,7 @@ from pydtrace.results.aggregation_values import Histogram
 from pydtrace.sinks.atomic_file import Aside
 from pydtrace.sinks.live.live_model import drawn
 from pydtrace.sinks.output_file import OutputSink
-from pydtrace.untrusted.terminal_escape import harmless
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -292,7 +292,7 @@ def _numbers(value: Any) -> list[tuple[str, float]]:
 
 def shown(value: Any) -> str:
     """As text: control characters are escaped, bytes that are no UTF-8 as well."""
-    return harmless(cumulative_totals.shown(value))
+    return escape_for_terminal(cumulative_totals.shown(value))
 
 
 def number_of(text: str) -> int:

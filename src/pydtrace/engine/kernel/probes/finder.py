@@ -20,8 +20,8 @@ from pydtrace.symbols import elf
 from pydtrace.symbols.demangle import demangled
 from pydtrace.symbols.ifunc_targets import find_ifunc_targets
 from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
-from pydtrace.untrusted.terminal_escape import harmless
-from pydtrace.untrusted.user_quota import Shares, one
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
+from pydtrace.untrusted.user_quota import UserQuota, canonical_uid
 
 from . import instruction_starts, usdt_operands
 from .return_sites import Returns
@@ -195,8 +195,8 @@ class Finder:
         self.forks: OrderedDict[int, Sequence[str]] = OrderedDict()
         self._demangles, self._tell = demangles, tell
         self._told: set[int] = set()
-        self._known, self._open = Shares(_FILES), Shares(_descriptors())
-        self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
+        self._known, self._open = UserQuota(_FILES), UserQuota(_descriptors())
+        self._notes, self._symbols = UserQuota(_NOTES), UserQuota(_SYMBOLS)
         self._seen: dict[
             tuple[str, int, str], TracedFile | None
         ] = {}  # what a line of maps says of a file: TracedFile or None
@@ -241,20 +241,20 @@ class Finder:
     ) -> TracedFile | None:
         """A file by its path; the TracedFile, None where there is no room for it."""
         status = status or os.stat(path)
-        key, owner = (status.st_dev, status.st_ino), one(status.st_uid)
+        key, owner = (status.st_dev, status.st_ino), canonical_uid(status.st_uid)
         if key in self.files:
             return self.files[key]
-        if self._known.room(owner) <= 0:
+        if self._known.find_available(owner) <= 0:
             self._tell_of(owner, path)
             return None
-        most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
+        most = self._notes.find_available(owner) if self._open.find_available(owner) > 0 else 0
         file = self.files[key] = TracedFile(
             path, name or os.path.basename(path), status.st_ino, most, owner, self._demangles
         )
-        self._known.taken[owner] += 1
-        self._open.taken[owner] += bool(file.sites)
+        self._known.used[owner] += 1
+        self._open.used[owner] += bool(file.sites)
         if not file.left:
-            self._notes.taken[owner] += file.noted
+            self._notes.used[owner] += file.noted
         else:
             self._tell_of(owner, path)
         return file
@@ -269,18 +269,22 @@ class Finder:
         for file in self.files.values():
             if file.searched or not (wanted := wanted_of(file, pids)):
                 continue
-            most = elf.SECTION_LIMIT if pids or file.asked else self._symbols.room(file.owner)
+            most = (
+                elf.SECTION_LIMIT
+                if pids or file.asked
+                else self._symbols.find_available(file.owner)
+            )
             size = file.add_functions(wanted, most, pids)
             if size > most:
                 self._tell_of(file.owner, file.path)
             else:
-                self._symbols.taken[file.owner] += size
+                self._symbols.used[file.owner] += size
 
     def _tell_of(self, owner: int, path: str) -> None:
         if owner not in self._told:
             self._told.add(owner)
             self._tell(
-                f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)"
+                f"there is no room for the probes of {escape_for_terminal(path)}: user {owner} has too many files or probes (ulimit -n allows more files)"
             )
 
     def command(self, argv: Sequence[str], pid: int) -> None:
