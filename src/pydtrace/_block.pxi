@@ -1,4 +1,4 @@
-# Included by _tracer.pyx: what the API needs to be whole when a signal's handler raises between any two of its steps.
+# The parts of the API that must be atomic when a signal handler raises between any two steps.  Part of _tracer.pyx.
 
 from libc.stdlib cimport calloc, free
 
@@ -6,7 +6,7 @@ import warnings
 
 
 def fork_gated(list argv, tuple child, tuple parent, bint dies_alone):
-    """The pid of a child that becomes the command argv (bytes) when the gate says so (c/session/gated_child.h).  OSError."""
+    """Start a child that becomes the command argv (bytes) when the gate opens (c/session/gated_child.h); its pid.  OSError."""
     cdef pyusdt_gate gate
     gate.child[0], gate.child[1] = child
     gate.parent[0], gate.parent[1] = parent

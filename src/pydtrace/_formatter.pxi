@@ -31,7 +31,7 @@ cdef extern from "format/formatter.h":
 
 
 cdef class Formatter:
-    """Turns records into dtrace's text.  table: data.table.build()'s; see c/format/formatter.h.
+    """Turns records into dtrace's text.  table: of program/formatter_table.py; see c/format/formatter.h.
 
     feed() a buffer, then call next() until it says DONE.
     """
@@ -59,14 +59,14 @@ cdef class Formatter:
         pyusdt_text_free(&self.text)
 
     def probe(self, uint32_t id, str provider, str function, str name):
-        """Tell the names of a probe."""
+        """Set the names of a probe."""
         p, f, n = provider.encode(), function.encode(), name.encode()
         cdef int code = pyusdt_format_probe(self.formatter, id, p, f, n)
         if code < 0:
             raise failure(code, NULL)
 
     def flags(self, bint quiet, bint rawbytes, bint flow):
-        """Change how the records to come are printed."""
+        """Change how later records are printed."""
         self.bits &= ~<unsigned>(PYUSDT_FORMAT_QUIET | PYUSDT_FORMAT_RAWBYTES | PYUSDT_FORMAT_FLOW)
         self.bits |= (PYUSDT_FORMAT_QUIET if quiet else 0) | (PYUSDT_FORMAT_RAWBYTES if rawbytes else 0)
         self.bits |= PYUSDT_FORMAT_FLOW if flow else 0
@@ -83,7 +83,7 @@ cdef class Formatter:
         memset(&self.place, 0, sizeof(self.place))
 
     def next(self):
-        """(why it stopped, text, offset of the record it stopped at, index of the action); OSError where
+        """(why it stopped, text, offset of the record it stopped at, index of the action); OSError if
         the records are damaged."""
         cdef const uint8_t *records = <const uint8_t *><const char *>self.records
         self.text.size = 0

@@ -33,7 +33,7 @@ cdef extern from "kernel/uprobe_trial.h" nogil:
 
 cdef class KernelRing:
     """A ring buffer map of the kernel.  fd: of the map; size: its bytes; cuts: ascending (clause, bytes of its whole
-    records, offset, size) of the strings that are cut in it."""
+    records, offset, size) of the strings that are truncated in it."""
 
     cdef pyusdt_kernel_ring *ring
 
@@ -50,7 +50,7 @@ cdef class KernelRing:
         pyusdt_kernel_ring_close(self.ring)
 
     def read_records(self):
-        """The records that are complete, as bytes, in time order."""
+        """The complete records, as bytes, in time order."""
         cdef size_t size
         cdef const uint8_t *records
         with nogil:
@@ -73,7 +73,7 @@ def btf_find(bytes btf, uint32_t kind, str name):
 
 
 def btf_places(bytes btf):
-    """Where in BTF its types are, by their ids from 1 on: bytes, 4 for each; None where it is none that is understood."""
+    """The offsets of the types in BTF, by their ids from 1 on: bytes, 4 for each; None if it is malformed."""
     cdef const uint8_t *data = btf
     cdef int64_t count = pyusdt_btf_type_offsets(data, len(btf), NULL, 0)
     if count < 0:
@@ -98,7 +98,7 @@ def btf_size(bytes btf, str structure):
 
 
 def btf_enumerator(bytes btf, str name):
-    """The value of an enumerator in BTF; None where there is none, or where there are several of different values."""
+    """The value of an enumerator in BTF; None if there is none, or several of different values."""
     text = name.encode()
     cdef int64_t value = 0
     cdef int code = pyusdt_btf_enumerator(<const uint8_t *><const char *>btf, len(btf), text, &value)
@@ -106,8 +106,11 @@ def btf_enumerator(bytes btf, str name):
 
 
 def kernel_trial(int fd, size_t size):
-    """(where in the site of `size` bytes that a file begins with the kernel puts a call that a forked child survives, 0 for
-    nowhere; a process for kernel_trial_ended()).  The descriptors that keep uprobes on the file are to be closed in between."""
+    """Find where in a site the kernel puts a call that a forked child survives.
+
+    The file begins with the site of `size` bytes.  (offset, 0: nowhere; a process for
+    kernel_trial_ended()).  Close the descriptors that keep uprobes on the file in between.
+    """
     cdef int found, child
     with nogil:
         found = pyusdt_uprobe_trial(fd, size, &child)
@@ -115,7 +118,7 @@ def kernel_trial(int fd, size_t size):
 
 
 def kernel_trial_ended(int child):
-    """Whether that process has ended; asked until it has, so that it does not stay."""
+    """Whether that process has ended; to be called until it has, so that no zombie remains."""
     return bool(pyusdt_uprobe_trial_is_over(child))
 
 
@@ -151,7 +154,7 @@ EXIT_ALWAYS = PYUSDT_ALWAYS
 
 
 def instruction_offsets(bytes code, int machine):
-    """Where the instructions begin, as array("I")'s bytes."""
+    """The offsets of the instructions, as bytes of array("I")."""
     cdef const uint8_t *data = code
     cdef size_t count, size = len(code)
     cdef bytes offsets = bytes(4 * size)
@@ -162,13 +165,13 @@ def instruction_offsets(bytes code, int machine):
 
 
 def takes_uprobe(bytes code, int machine):
-    """Whether a uprobe can be on the first instruction of the code, and leaves what it does as it is; True where that is not known."""
+    """Whether a uprobe on the first instruction of the code leaves its effect unchanged; True if unknown."""
     return bool(pyusdt_can_take_uprobe(machine, code, len(code)))
 
 
 def function_exits(bytes code, int machine, uint64_t address, int depth=0, bint whole=True):
-    """[(offset, kind, condition, target, bytes of a table's entries, depth)] as struct pyusdt_exit has them; None where an instruction is
-    not known."""
+    """[(offset, kind, condition, target, bytes of a table's entries, depth)] as in struct pyusdt_exit; None if an instruction
+    is unknown."""
     cdef pyusdt_exit few[64]
     cdef pyusdt_exit *exits = few
     cdef const uint8_t *data = code

@@ -2,9 +2,9 @@
 
 
 cdef class Recorder:
-    """Writes what a session delivers to a file.
+    """Writes the delivered events of a session to a file.
 
-    fd: taken over; begun: ns; wall: ns, realtime minus monotonic clock; target: pid that is $target, or 0.
+    fd: owned from now on; begun: ns; wall: ns, realtime minus monotonic clock; target: pid that is $target, or 0.
     """
 
     cdef pyusdt_recorder *recorder
@@ -26,7 +26,7 @@ cdef class Recorder:
             pyusdt_recorder_close(self.recorder, 0)
 
     def close(self, uint64_t time):
-        """The end of the recording, at that time (ns); not while a Consumer records to it."""
+        """End the recording, at that time (ns); not while a Consumer records to it."""
         cdef int code = 0
         if self.recorder is not NULL:
             code = pyusdt_recorder_close(self.recorder, time)
@@ -36,7 +36,7 @@ cdef class Recorder:
 
 
 cdef class Replay(Feed):
-    """A recording, as a feed.  fd: taken over."""
+    """A recording, as a feed.  fd: owned from now on."""
 
     cdef pyusdt_replay *replay
 
@@ -51,14 +51,14 @@ cdef class Replay(Feed):
         pyusdt_replay_close(self.replay)
 
     def read_header(self):
-        """What the header says: a dict of begun, wall (ns), target, pid, uid, gid, host; and end (ns)."""
+        """The header: a dict of begun, wall (ns), target, pid, uid, gid, host; and end (ns)."""
         cdef const pyusdt_record_header *header = pyusdt_replay_header(self.replay)
         return {"begun": header.begun, "wall": header.wall, "target": header.target, "pid": header.pid,
                 "uid": header.uid, "gid": header.gid, "host": header.host.decode("utf-8", "replace"),
                 "end": pyusdt_replay_end(self.replay)}
 
     def probes(self):
-        """(pid, provider, module, function, name, …) of all probes, as list_probes() gives them."""
+        """(pid, provider, module, function, name, …) of all probes, as list_probes() has them."""
         out = []
         pyusdt_replay_list(self.replay, add_probe_row, <void *>out)
         return out
@@ -90,8 +90,11 @@ FRAME_TARGETS = PYUSDT_FRAME_TARGETS
 
 
 cdef class MergedReplay(Feed):
-    """Recordings of many hosts, each of which comes in portions (c/recording/merged_replay.h); a Consumer takes events of the one that was chosen.
-    share: how many processes of one host have names for their frames."""
+    """Recordings of many hosts, each of which arrives in portions (c/recording/merged_replay.h).
+
+    A Consumer gets events of the recording that choose() names.  share: how many processes of one host
+    have names for their frames.
+    """
 
     cdef pyusdt_merged *many
     cdef uint32_t sources
@@ -111,11 +114,11 @@ cdef class MergedReplay(Feed):
         return source
 
     def place(self, uint32_t target, uint32_t place):
-        """target: the number that it has in words of frames."""
+        """target: its number in words of frames."""
         return Feed.place(self, pyusdt_merged_target(self.many, target), place)
 
     def add(self, uint32_t host):
-        """One more recording, of host 1, 2, …; its number."""
+        """Add a recording, of host 1, 2, …; its number."""
         cdef int code = pyusdt_merged_add(self.many, host)
         if code < 0:
             raise failure(code, NULL)
@@ -123,34 +126,34 @@ cdef class MergedReplay(Feed):
         return code
 
     def put(self, uint32_t source, bytes data, int64_t shift):
-        """The next portion; shift: ns to be added to its times from now on."""
+        """Add the next portion; shift: ns to be added to its times from now on."""
         cdef int code = pyusdt_merged_put(self.many, self.check_source(source), <const char *>data, len(data), shift)
         if code < 0:
             raise failure(code, NULL)
 
     def unread_bytes(self, uint32_t source):
-        """Bytes that were not read yet."""
+        """Bytes that are not read yet."""
         return pyusdt_merged_unread(self.many, self.check_source(source))
 
     def retained_bytes(self, uint32_t source):
-        """Bytes of memory, about, that stay as long as this object: what it has told of probes and places."""
+        """Bytes of memory, about, for its probes and code locations, which stay as long as this object."""
         return pyusdt_merged_memory(self.many, self.check_source(source))
 
     def finish(self, uint32_t source):
-        """No portion comes any more; what was not read is dropped."""
+        """End the recording: unread data are dropped."""
         pyusdt_merged_finish(self.many, self.check_source(source))
 
     def target(self, uint32_t source):
-        """The $target of there, or 0."""
+        """Its $target, or 0."""
         return pyusdt_merged_main_target(self.many, self.check_source(source))
 
     def next_time(self, uint32_t source):
-        """The time (ns, by our clock) of the next event that has come, or None."""
+        """The time (ns, by this host's clock) of the next event that has arrived, or None."""
         cdef uint64_t time
         return time if pyusdt_merged_next(self.many, self.check_source(source), &time) else None
 
     def last_time(self, uint32_t source):
-        """The time of the event that was taken last."""
+        """The time of the event that was delivered last."""
         return pyusdt_merged_last(self.many, self.check_source(source))
 
     def choose(self, uint32_t source):

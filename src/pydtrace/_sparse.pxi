@@ -1,5 +1,5 @@
-# Included by _tracer.pyx: words of distributions as lines of JSON have them (aggregation/merge_values.py, said()): the first ones, then the number of each
-# bucket that is not empty, and its count.
+# Words of distributions in lines of JSON (aggregation/merge_values.py): the first words, then the number
+# of each bucket that is not empty, and its count.  Part of _tracer.pyx.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.long cimport PyLong_CheckExact
@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 
 
 cdef class Sparse:
-    """Of one function.  head: words before the buckets; size: words in all."""
+    """The words of one aggregating function.  head: words before the buckets; size: words in all."""
 
     cdef Py_ssize_t head, buckets
     cdef uint64_t *counts
@@ -24,7 +24,7 @@ cdef class Sparse:
         free(self.counts)
 
     cdef object read(self, words):
-        """The words as bytes; None: they can not be of this function."""
+        """The words as bytes; None: they are invalid for this function."""
         cdef Py_ssize_t i, n
         cdef int64_t value
         cdef int64_t *to
@@ -49,14 +49,14 @@ cdef class Sparse:
         return made
 
     def check(self, words):
-        """The bytes of words, maybe a stranger's: they wait without the garbage collector.  ValueError: they can not be of this function."""
+        """The bytes of untrusted words, which the garbage collector does not track.  ValueError: they are invalid for this function."""
         made = self.read(words)
         if made is None:
             raise ValueError(f"{self.head} words are wanted, and pairs of the number of a bucket and its count")
         return made
 
     def add(self, list several, head):
-        """The bytes of all that went into several values, which check() has made.  head: the first words; counts wrap at 64 bits."""
+        """The sum of several values of check(), as bytes.  head: the first words; counts wrap at 64 bits."""
         cdef Py_ssize_t i, bucket, low = self.buckets, high = -1, used = 0
         cdef const int64_t *words
         cdef int64_t *to
@@ -81,7 +81,7 @@ cdef class Sparse:
         return made
 
     def dense(self, bytes sparse):
-        """All words, of empty buckets, too, as an engine keeps them."""
+        """All words, including those of empty buckets, as an engine has them."""
         cdef Py_ssize_t i
         cdef const uint64_t *words = <const uint64_t *>PyBytes_AS_STRING(sparse)
         made = PyBytes_FromStringAndSize(NULL, (self.head + self.buckets) * sizeof(int64_t))

@@ -77,7 +77,7 @@ LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
 
 
 def python_layout(uint32_t minor):
-    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/pystack/cpython_offsets.h.  OSError where it is not known."""
+    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/pystack/cpython_offsets.h.  OSError if it is unknown."""
     cdef pyusdt_python_layout_numbers layout
     cdef int code = pyusdt_python_layout(minor, &layout)
     if code < 0:
@@ -101,7 +101,7 @@ cdef layout_names(const pyusdt_python_layout_numbers *layout):
 
 
 cdef class Memory:
-    """The memory of the process that has an id now.  Raises OSError."""
+    """The memory of the process that has this id at the moment.  Raises OSError."""
 
     cdef pyusdt_memory memory
 
@@ -119,11 +119,11 @@ cdef class Memory:
         return self.memory.pid
 
     def is_same_process(self):
-        """Whether the process lives still, so that all that was read is its memory."""
+        """Whether the process still lives, so that everything that was read is its memory."""
         return bool(pyusdt_memory_is_same_process(&self.memory))
 
     def read(self, address, size_t size):
-        """Bytes, all of them; OSError where they are not there, or may not be read.  An address may be the sum of what strangers say."""
+        """All of the bytes; OSError if they do not exist, or may not be read.  An address may be untrusted."""
         cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
         cdef char *buffer = <char *>malloc(size + 1)
         cdef int code
@@ -139,7 +139,7 @@ cdef class Memory:
             free(buffer)
 
     def write(self, address, bytes data):
-        """Only to take back what a debugger has written there (remote_python/remote_exec.py).  OSError where not all of it could be."""
+        """Only to undo what a debugger has written there (remote_python/remote_exec.py).  OSError if a part failed."""
         cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
         cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
         if code < 0:
@@ -147,9 +147,12 @@ cdef class Memory:
 
 
 def stop_threads(Memory memory, tids, is_child):
-    """({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}) of at most MOST_STOPPED threads.  They stand
-    still until continue_threads(), or until HOLD_LIMIT is over: c/pystack/ptrace_stop.h.  EAGAIN: it will stop later, for as long.  Raises OSError.
-    To be called by one thread alone, as continue_threads().  is_child: the process was started by this one."""
+    """Stop at most MOST_STOPPED threads, until continue_threads() or for HOLD_LIMIT (c/pystack/ptrace_stop.h).
+
+    ({thread: its registers, by their numbers in DWARF, the position last}, {thread: errno}); EAGAIN: the
+    thread will stop later, for as long.  Raises OSError.  Only one thread may call this and
+    continue_threads().  is_child: this process has started the other one.
+    """
     cdef bint child = is_child
     cdef size_t n = len(tids)
     cdef pyusdt_stopped *threads = stopped_of(tids)
@@ -166,7 +169,7 @@ def stop_threads(Memory memory, tids, is_child):
 
 
 def continue_threads(tids):
-    """{those of the threads that stood still all the time since stop_threads()}."""
+    """Let the threads run; {threads that were stopped all the time since stop_threads()}."""
     cdef size_t n = len(tids)
     cdef pyusdt_stopped *threads = stopped_of(tids)
     try:
@@ -178,12 +181,12 @@ def continue_threads(tids):
 
 
 def find_holder():
-    """The id of the process that holds the threads; 0: there is none."""
+    """The id of the process that holds the threads; 0: none."""
     return pyusdt_stop_holder()
 
 
 def leave_control_groups():
-    """This process leaves its control groups and is scheduled before others, as far as its rights go."""
+    """Leave the control groups of this process and raise its priority, as far as its rights permit."""
     pyusdt_holder_stand_apart()
 
 
@@ -197,8 +200,12 @@ cdef pyusdt_stopped *stopped_of(tids) except NULL:
 
 
 cdef class Walker:
-    """The Python stacks of a process.  layout: as python_layout() has it; runtime: the address of _PyRuntime; frames: of a
-    thread, at the most; tries: how often a stack is read until it holds still; entries: with what C keeps for each call of the interpreter."""
+    """The Python stacks of a process.
+
+    layout: of python_layout(); runtime: the address of _PyRuntime; frames: of a thread, at most; tries:
+    how often a stack is read until it does not change; entries: with the C data of each call of the
+    interpreter.
+    """
 
     cdef pyusdt_walker *walker
     cdef Memory memory

@@ -1,4 +1,4 @@
-# What the tracer's binding sees of the C core: its public headers.
+# The public headers of the C core, for the tracer's binding.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from posix.types cimport pid_t

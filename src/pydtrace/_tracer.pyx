@@ -119,7 +119,7 @@ cdef class VM:
 
 
 cdef str foreign_name(bint visible, const char *comm):
-    """What a process calls itself that has no pid here; "" for all others, whose names the system tells."""
+    """The command of a process without a pid here; "" for all others, whose names the system knows."""
     return "" if visible else text(comm) or "?"
 
 
@@ -131,12 +131,12 @@ cdef int add_probe_row(void *arg, const pyusdt_target_info *target, const pyusdt
 
 
 cdef class Feed:
-    """What a Consumer takes events from: a Session, a Replay, a MergedReplay."""
+    """A source of events for a Consumer: a Session, a Replay, a MergedReplay."""
 
     cdef pyusdt_event_source feed
 
     def place(self, uint32_t target, uint32_t place):
-        """(module, function, file, line) of a place in a target's code; LookupError where there is none."""
+        """(module, function, file, line) of a code location of a target; LookupError if there is none."""
         cdef pyusdt_place_info info
         if self.feed.of is NULL or self.feed.kind.place(self.feed.of, target, place, &info) != 0:
             raise LookupError(f"no place {place}")
@@ -146,8 +146,9 @@ cdef class Feed:
 cdef class Session(Feed):
     """One consumer's tracing of processes, through the run directory `rundir`, or that of process `home` (the user's own).
 
-    bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.  comm: only
-    processes of this name join.  children: processes that are named join with their descendants.  keep: (name, ns, bytes) of a session that goes on without its tracer.
+    bufsize: bytes of one ring; orderlag: ns to wait for an unfinished firing; 0: the defaults.
+    comm: only processes of this name join.  children: the descendants of named processes join, too.
+    keep: (name, ns, bytes) of a kept session, which continues without its tracer.
     """
 
     cdef pyusdt_session *session
@@ -176,9 +177,12 @@ cdef class Session(Feed):
 
     def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False,
              uint32_t frames=0, bint natives=False):
-        """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
-        captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
-        often they fire at a place is all that is wanted: Consumer.run_counts().  frames: of the stack; natives: of native ones as many."""
+        """Add a description, before start(): matching probes are enabled.
+
+        demand: {argument: bytes of its string to capture, 0: the value only}; other arguments are not
+        read.  counts: only the number of firings at each code location is wanted (Consumer.run_counts()).
+        frames: of the stack; natives: also as many native ones.
+        """
         cdef pyusdt_want want
         memset(&want, 0, sizeof(want))
         want.pid, want.counts, want.frames = pid, counts, frames | (<uint32_t>natives << 31)
@@ -194,21 +198,21 @@ cdef class Session(Feed):
             raise failure(code, NULL)
 
     def attach(self, pid_t pid):
-        """A process that runs joins."""
+        """Let a running process join."""
         cdef pyusdt_error err
         cdef int code = pyusdt_session_attach_pid(self.session, pid, &err)
         if code < 0:
             raise failure(code, &err)
 
     def expect(self, pid_t pid):
-        """A process that is about to start joins when it publishes itself."""
+        """Let a process join that is about to start, when it publishes itself."""
         cdef pyusdt_error err
         cdef int code = pyusdt_session_expect_pid(self.session, pid, &err)
         if code < 0:
             raise failure(code, &err)
 
     def attach_all(self):
-        """Every process of the run directory joins, now and later."""
+        """Let every process of the run directory join, now and later."""
         cdef pyusdt_error err
         cdef int code = pyusdt_session_attach_all(self.session, &err)
         if code < 0:
@@ -229,20 +233,20 @@ cdef class Session(Feed):
         return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
 
     def has_process(self, uint32_t pid):
-        """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
+        """Whether the process with this id is one of the targets, including those whose tracing has ended."""
         return pyusdt_session_has_process(self.session, pid)
 
     def stats(self):
-        """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
-        former tracer), corrupt (rings), failures to look (processes, rings, directories), bytes of rings, targets (all there were), alive,
-        others (processes with another build of pyusdt)."""
+        """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a
+        kept session's former tracer), corrupt (rings), failures to read (processes, rings, directories),
+        bytes of rings, targets (all so far), alive, others (processes with another build of pyusdt)."""
         cdef pyusdt_session_stats s
         pyusdt_session_stats_get(self.session, &s)
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
                 "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
     def read_user_work(self):
-        """{uid: (work of the reader for his events, in units that compare users; processor time for his processes, s)} so far."""
+        """{uid: (work of the reader for the user's events, in units that compare users; processor time for the user's processes, s)} so far."""
         cdef pyusdt_user_work user
         cdef uint32_t n = 0
         found = {}
@@ -253,11 +257,11 @@ cdef class Session(Feed):
         return found
 
     def drop_user(self, uint32_t uid):
-        """End the tracing of all processes of a user; what they have fired and was not read is counted as dropped."""
+        """End the tracing of all processes of a user; their unread events are counted as drops."""
         pyusdt_session_stop_user(self.session, uid)
 
     def stop(self):
-        """Probes off; what was fired before stays readable."""
+        """Disable the probes; earlier events stay readable."""
         pyusdt_session_stop(self.session)
 
     def close(self):
@@ -265,16 +269,16 @@ cdef class Session(Feed):
         self.session = self.feed.of = NULL
 
     def close_kept(self):
-        """Close it, and let it go on: for sessions with `keep`."""
+        """Close it, and let it continue: for sessions with `keep`."""
         pyusdt_session_leave(self.session)
         self.session = self.feed.of = NULL
 
     def mark_shown(self):
-        """What was delivered so far has been shown to the user: for sessions with `keep`."""
+        """Mark the delivered events as shown to the user: for sessions with `keep`."""
         pyusdt_session_mark_shown(self.session)
 
     def read_warnings(self):
-        """What the user is to be told of processes that are not traced: texts, all that there were."""
+        """All warnings so far about processes that are not traced."""
         texts, n = [], 0
         while (text := pyusdt_session_warning(self.session, n)) != NULL:
             texts.append(text.decode("utf-8", "replace"))
@@ -282,7 +286,7 @@ cdef class Session(Feed):
         return texts
 
     def read_other_users_warnings(self):
-        """(texts about other users' processes, and those of containers, that are not traced: the first few, how many there were)."""
+        """(the first warnings about processes of other users and of containers that are not traced, the number of all)."""
         cdef uint32_t count = 0
         texts = []
         while (text := pyusdt_session_untrusted_warning(self.session, len(texts), &count)) != NULL:
@@ -290,8 +294,8 @@ cdef class Session(Feed):
         return texts, count
 
     def read_hints(self):
-        """What processes say of the wanted probes, all that there was: (texts that help where none of these fired, texts for scripts
-        that have self-> variables)."""
+        """All remarks so far of processes about the wanted probes: (hints if none of these fired, texts
+        for scripts that have self-> variables)."""
         cdef pyusdt_remark kind
         cdef uint32_t n = 0
         silent, shared = [], []
@@ -302,11 +306,11 @@ cdef class Session(Feed):
 
     @property
     def resumed(self):
-        """It is one that was left."""
+        """Whether it is a kept session that continues."""
         return bool(pyusdt_session_is_resumed(self.session))
 
     def list_dead_probes(self):
-        """The probes of processes that joined a session that was left, and have ended; as list_probes() has them."""
+        """The probes of processes that joined a kept session and have ended; as list_probes() has them."""
         out = []
         cdef int code = pyusdt_session_list_dead(self.session, add_probe_row, <void *>out)
         if code < 0:
@@ -315,7 +319,7 @@ cdef class Session(Feed):
 
 
 cdef class Pace:
-    """How long a session's consumer sleeps between two looks at its rings."""
+    """How long a session's consumer sleeps between two polls of its rings."""
 
     cdef pyusdt_poll_pacing pace
 
@@ -323,7 +327,7 @@ cdef class Pace:
         self.pace = PYUSDT_POLL_BEGIN
 
     def next(self, int n, uint64_t now, bint crowded):
-        """The sleep (ns) after a look at `now` (ns) that found n events; crowded: and a ring that was more than half full."""
+        """The sleep (ns) after a poll at `now` (ns) that found n events; crowded: and a ring that was more than half full."""
         return pyusdt_poll_next_sleep(&self.pace, n, now, crowded)
 
 
@@ -372,13 +376,13 @@ cdef class Consumer:
             raise failure(code, NULL)
 
     def set_count_program(self, uint32_t index, int program):
-        """Clause `index` can be counted: this program does for arg0 firings what its own does for each."""
+        """Clause `index` can be counted: this program has the effect of arg0 firings at once."""
         cdef int code = pyusdt_consumer_set_counting(self.consumer, index, program)
         if code < 0:
             raise failure(code, NULL)
 
     def add_description(self, uint32_t clause, str provider, str module, str function, str name):
-        """A probe description of a clause; before any probe is added."""
+        """Add a probe description of a clause, before any probe is added."""
         p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
         cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
         cdef int code = pyusdt_registry_describe(pyusdt_consumer_registry(self.consumer), clause, &names)
@@ -386,7 +390,7 @@ cdef class Consumer:
             raise failure(code, NULL)
 
     def add_probe(self, str provider, str module, str function, str name):
-        """Make a probe known; its id."""
+        """Register a probe; its id."""
         p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
         cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
         cdef int64_t probe = pyusdt_registry_add(pyusdt_consumer_registry(self.consumer), &names)
@@ -395,13 +399,13 @@ cdef class Consumer:
         return probe
 
     def add_targets(self, Feed feed):
-        """Make the probes of the feed's targets known."""
+        """Register the probes of the feed's targets."""
         cdef int code = pyusdt_consumer_add_targets(self.consumer, &feed.feed)
         if code < 0:
             raise failure(code, NULL)
 
     def probe(self, uint32_t probe):
-        """(provider, module, function, name) of a probe id; LookupError where there is none."""
+        """(provider, module, function, name) of a probe id; LookupError if there is none."""
         cdef pyusdt_probe_names names
         if not pyusdt_registry_names(pyusdt_consumer_registry(self.consumer), probe, &names):
             raise LookupError(f"no probe {probe}")
@@ -439,8 +443,8 @@ cdef class Consumer:
         pyusdt_consumer_fire(self.consumer, probe, &who, &event)
 
     def poll(self, Feed feed, uint64_t until, int max_events):
-        """Run the clauses of at most max_events events that are ripe and not later than `until` (ns);
-        how many there were."""
+        """Run the clauses of at most max_events events that are ripe and not later than `until` (ns); the
+        number of them."""
         cdef int n
         with nogil:
             n = pyusdt_consumer_poll(self.consumer, &feed.feed, until, max_events)
@@ -449,12 +453,14 @@ cdef class Consumer:
         return n
 
     def run_counts(self, Feed feed):
-        """Run the clauses on what the traced processes have counted by themselves."""
+        """Run the clauses on the counts that traced processes keep (counting in the target)."""
         pyusdt_consumer_run_counts(self.consumer, &feed.feed)
 
     def watch(self, Session session, Pace pace, uint64_t until, int max_events, uint64_t deadline):
-        """Look at a session's rings, each look as poll() is, until there are records, a clause calls exit(), or it is `deadline`:
-        False.  Or until it is `until` and all events before that were seen: True.  (All ns, of the events' clock.)"""
+        """Poll a session's rings until there are records, a clause calls exit(), or it is `deadline`: False.
+
+        Or until it is `until` and all events before that were read: True.  (All ns, of the events' clock.)
+        """
         cdef int code = PYUSDT_POLL_AGAIN
         while code == PYUSDT_POLL_AGAIN:
             PyErr_CheckSignals()
@@ -465,15 +471,15 @@ cdef class Consumer:
         return code == PYUSDT_POLL_DUE
 
     def record(self, Recorder recorder):
-        """From now on every event goes to the recorder, too; None: to none."""
+        """Send every event to the recorder, too; None: to none."""
         pyusdt_consumer_set_recorder(self.consumer, NULL if recorder is None else recorder.recorder)
 
     def set_wall(self, uint64_t offset):
-        """Wall-clock time is the time of events and this (ns), whatever it is now."""
+        """Set the difference between wall-clock time and the time of events (ns)."""
         pyusdt_consumer_set_wall(self.consumer, offset)
 
     def set_formatter(self, Formatter formatter):
-        """From now on records come printed where this formatter can do that at once (c/consumer/record_buffer.h)."""
+        """Print records by this formatter immediately, if it can (c/consumer/record_buffer.h)."""
         self.formatter = formatter
         pyusdt_consumer_set_formatter(self.consumer, formatter.formatter)
 
@@ -492,22 +498,22 @@ cdef class Consumer:
 
     @property
     def truncated_stacks(self):
-        """Events whose stack had more frames than were wanted."""
+        """The number of events whose stack had more frames than were wanted."""
         return pyusdt_consumer_truncated_stacks(self.consumer)
 
     @property
     def dropped_records(self):
-        """Records that found no room."""
+        """The number of records that did not fit."""
         return pyusdt_consumer_dropped(self.consumer)
 
     def stopped(self):
-        """(n, why): programs that the interpreter had to stop, which is a bug of the compiler."""
+        """(n, reason): programs that the interpreter had to stop, which is a bug of the compiler."""
         cdef pyusdt_error err
         cdef uint64_t n = pyusdt_consumer_faults(self.consumer, &err)
         return n, err.message.decode("utf-8", "replace") if n else ""
 
 
-@cython.no_gc_clear  # it needs the consumers until it has gone
+@cython.no_gc_clear  # it needs the consumers until it is freed
 cdef class ParallelConsumers:
     """Several consumers that share a session's events, a thread each (c/consumer/parallel_consumers.h), from now until close().
 
@@ -528,7 +534,7 @@ cdef class ParallelConsumers:
             raise failure(code, &err)
 
     def close(self):
-        """The threads end; the first consumer polls by itself."""
+        """End the threads; the first consumer polls by itself."""
         pyusdt_parallel_free(self.crew)
         self.crew = NULL
 
@@ -537,10 +543,13 @@ cdef class ParallelConsumers:
 
 
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
-    """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
-    list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
-    at one of them, which stand behind it, its arguments as it says itself: engine/probe_signatures.py, how many sessions listen to it, "" or, where the pid is that of another
-    pid namespace and means nothing here, what the process calls itself)"""
+    """The probes of the live processes of a run directory, or of one process.
+
+    beside: and of the processes in the same directory.  A list of (pid, provider, module, function, name, number of
+    arguments, bits of those that are strings, 1: it has code locations, 2: it is one of its locations, its signature
+    (engine/probe_signatures.py), number of sessions that want it, "" or the process's command if its pid belongs to
+    another pid namespace).
+    """
     cdef pyusdt_error err
     out = []
     path = os.fsencode(rundir) if rundir is not None else None
@@ -556,8 +565,7 @@ cdef void add_other_build(void *arg, uint32_t pid, const char *sentence) noexcep
 
 
 def other_builds():
-    """Processes with another build of pyusdt, one that this does not understand: a list of (pid as it knows it, the sentence that says
-    so)."""
+    """Processes with a build of pyusdt that this one does not understand: a list of (their own pid, message)."""
     cdef pyusdt_error err
     out = []
     cdef int code = pyusdt_list_other_builds(add_other_build, <void *>out, &err)
@@ -572,8 +580,8 @@ cdef int add_usage(void *arg, const pyusdt_ring_usage *l) noexcept with gil:
 
 
 def list_ring_usage():
-    """Who is traced by whom: a list of (pid, pid of the tracer as that one knows it, bytes that came, bytes of these that were not read
-    yet, bytes of its rings, events lost, as the last of list_probes())."""
+    """The rings of all traced processes: a list of (pid, the tracer's own pid, bytes published, bytes of
+    these that are unread, bytes of rings, drops, as the last of list_probes())."""
     cdef pyusdt_error err
     out = []
     cdef int code = pyusdt_read_ring_usage(add_usage, <void *>out, &err)
@@ -583,9 +591,10 @@ def list_ring_usage():
 
 
 def find_published(pid_t pid):
-    """(run directory, whether it has published itself) of a process that has pyusdt in it.  A forked child does so with its first probe.
+    """(run directory, whether it has published itself) of a process with pyusdt.
 
-    The path is for people to read: what opens the directory is a descriptor.
+    A forked child publishes itself with its first probe.  The path is only for people to read: the
+    directory is opened by a descriptor.
     """
     cdef char path[512]
     cdef pyusdt_error err

@@ -1,4 +1,4 @@
-# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (_core_c/module_methods.h, _core_c/fire.h, _core_c/remarks.h, _core_c/python_stack.h, _core_c/vm/python_provider.h).
+# The C core (include/pyusdt.h) and the headers of _core_c, for the binding.
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()

@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil, binding=False, embedsignature=True, embedsignature.format=clinic
-"""The probes of this process: what C has for Python, and the control file.
+"""The probes of this process, and its control file.
 
-What fires, and the tags, come from _core_c/module_methods.c.
+The functions that fire, and the tags, are in _core_c/module_methods.c.
 """
 
 import os
@@ -20,12 +20,12 @@ def unpublish() -> None:
 
 
 def publish_forked() -> None:
-    """Make a forked child traceable now, and not only when it fires for the first time."""
+    """Make a forked child traceable now, instead of when it fires for the first time."""
     pyusdt_demand(0)
 
 
 def forget_ended() -> None:
-    """Give back the buffers' addresses of sessions that have ended; else they stay mapped until the next session."""
+    """Unmap the buffers of sessions that have ended, which otherwise stay mapped until the next session."""
     pyusdt_let_go()
 
 
@@ -35,8 +35,7 @@ def available() -> bool:
 
 
 def flight() -> str | None:
-    """The file in which the last events are kept, as PYUSDT_FLIGHT asks; None where it does not.  OSError: why there is
-    none."""
+    """The flight recorder's file, if PYUSDT_FLIGHT asks for it, else None.  OSError: why there is none."""
     cdef char path[1024]
     cdef int code = pyusdt_flight(path, sizeof(path))
     if code < 0:
@@ -45,19 +44,22 @@ def flight() -> str | None:
 
 
 def remark(provider: str, names: str, text: str) -> None:
-    """Tell tracers of a framework's probes (names with blanks between them) why they do not fire here.  The text stays, so be few."""
-    said = text.encode("utf-8", "replace")
-    pyusdt_remark_set(PYUSDT_FRAMEWORK_REASON, provider.encode(), names.encode(), said, PYUSDT_REMARK_LACK)
+    """Explain to tracers of a framework's probes (names separated by blanks) why these do not fire here.
+
+    Texts live as long as the process, so there may be only a few.
+    """
+    encoded = text.encode("utf-8", "replace")
+    pyusdt_remark_set(PYUSDT_FRAMEWORK_REASON, provider.encode(), names.encode(), encoded, PYUSDT_REMARK_LACK)
 
 
 def strict(bint on=True) -> bool:
     """Check the types of a probe's arguments at every call, traced or not, and raise TypeError (for development).
 
-    A value that is not int or None where an integer stands, or not str, bytes-like or None where a string stands, is
-    an error then; so are a fifth string and what a function given to Probe.lazy() raises.  For the whole process;
-    PYUSDT_STRICT=1 in the environment sets it at import.
+    Errors are then: a value other than int or None for an integer, a value other than str, bytes-like or
+    None for a string, a fifth string, and an exception of a function given to Probe.lazy().  For the whole
+    process; PYUSDT_STRICT=1 in the environment sets it at import.
 
-    Returns what was set before.
+    Returns the former setting.
     """
     return pyusdt_set_strict(on) != 0
 

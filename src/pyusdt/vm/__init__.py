@@ -14,15 +14,15 @@ import sys
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
 from pyusdt._core import (
-    vm_end,
-    vm_follow,
+    vm_inject_children,
+    vm_missing_parts,
     vm_pause,
     vm_probes,
     vm_resume,
+    vm_shut_down,
     vm_sites,
     vm_start,
     vm_stop,
-    vm_trouble,
 )
 
 from .single_thread_calls import paused, wrap_calls
@@ -43,7 +43,7 @@ def enable(*, audit: bool = False) -> None:
     if not _registered:
         _registered = True
         os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
-        atexit.register(vm_end)
+        atexit.register(vm_shut_down)
         wrap_calls()
 
 
@@ -71,7 +71,7 @@ def probes() -> list[str]:
 
 def follow(asked: str, folder: str) -> None:
     """The provider goes on into what this program becomes and, as asked for, into Pythons that it starts; for start/load_provider.py."""
-    vm_follow(asked, folder)
+    vm_inject_children(asked, folder)
 
 
 def sites() -> str:
@@ -82,4 +82,4 @@ def sites() -> str:
 
 def trouble() -> str:
     """What is wanted by a tracer now and can not be had, for a person; or ''."""
-    return vm_trouble()
+    return vm_missing_parts()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from functools import wraps
 
-from pyusdt._core import vm_leave, vm_pause, vm_resume, vm_return
+from pyusdt._core import vm_pause, vm_pause_for_filter, vm_resume, vm_undo_filter
 from pyusdt.import_callbacks import call_when_imported
 
 _CALLS = ("unshare", "setns")
@@ -129,12 +129,12 @@ def _sets_filter(call, numbers):
 
 
 def _leave_before(call, values, named):
-    vm_leave()
+    vm_pause_for_filter()
     try:
         result = call(*values, **named)
     except BaseException:
-        vm_return()
+        vm_undo_filter()
         raise
     if isinstance(result, int) and result < 0:
-        vm_return()
+        vm_undo_filter()
     return result

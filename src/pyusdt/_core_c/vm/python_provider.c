@@ -485,7 +485,7 @@ static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+static PyObject *vm_shut_down(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     enabled = 0; /* a fork in an exit function that runs after this one starts nothing again */
     pyusdt_vm_code_end();
@@ -505,7 +505,7 @@ static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 
 /* Before the program sets a seccomp filter for one thread. After it nothing is called, since the
  * filter may kill the program. */
-static PyObject *vm_leave(PyObject *self, PyObject *unused)
+static PyObject *vm_pause_for_filter(PyObject *self, PyObject *unused)
 {
     filtered++;
     if (enabled)
@@ -514,7 +514,7 @@ static PyObject *vm_leave(PyObject *self, PyObject *unused)
 }
 
 /* The filter could not be set. */
-static PyObject *vm_return(PyObject *self, PyObject *unused)
+static PyObject *vm_undo_filter(PyObject *self, PyObject *unused)
 {
     filtered--;
     if (enabled && filtered == 0)
@@ -535,7 +535,7 @@ static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
     return PyUnicode_DecodeFSDefault(sites_path);
 }
 
-static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+static PyObject *vm_missing_parts(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     for (int part = 0; part < PYUSDT_VM_REASONS; part++)
         if (reasons[part] != NULL)
@@ -564,24 +564,26 @@ static PyMethodDef callables[] = {
     {"vm_start", vm_start, METH_O,
      "vm_start(audit, /)\n--\n\n"
      "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
-     "OSError where the process can not be traced, RuntimeError in a sub-interpreter."},
-    {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nNo thread of ours is there any more."},
-    {"vm_leave", vm_leave, METH_NOARGS,
-     "vm_leave()\n--\n\nvm_pause() for good, with remarks for the tracers."},
-    {"vm_return", vm_return, METH_NOARGS, "vm_return()\n--\n\nTakes vm_leave() back."},
-    {"vm_end", vm_end, METH_NOARGS,
-     "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
-    {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
+     "OSError if the process cannot be traced, RuntimeError in a sub-interpreter."},
+    {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nStops the watcher's thread."},
+    {"vm_pause_for_filter", vm_pause_for_filter, METH_NOARGS,
+     "vm_pause_for_filter()\n--\n\nvm_pause() for ever, with remarks for the tracers."},
+    {"vm_undo_filter", vm_undo_filter, METH_NOARGS,
+     "vm_undo_filter()\n--\n\nUndoes vm_pause_for_filter()."},
+    {"vm_shut_down", vm_shut_down, METH_NOARGS,
+     "vm_shut_down()\n--\n\nThe interpreter ends: the watcher's thread stops for ever; tracing stays on."},
+    {"vm_resume", vm_resume, METH_NOARGS,
+     "vm_resume()\n--\n\nStarts the watcher's thread again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS,
-     "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
+     "vm_stop()\n--\n\nWatches nothing, and sets nothing in the interpreter."},
     {"vm_sites", vm_sites, METH_NOARGS,
      "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
-    {"vm_follow", pyusdt_vm_inject_children, METH_VARARGS,
-     "vm_follow(asked, folder, /)\n--\n\n"
-     "The provider goes on into programs that this one starts, or becomes.  asked: the value of PYUSDT_VM_INTO; folder: where the\n"
-     "sitecustomize is that reads it."},
-    {"vm_trouble", vm_trouble, METH_NOARGS,
-     "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
+    {"vm_inject_children", pyusdt_vm_inject_children, METH_VARARGS,
+     "vm_inject_children(asked, folder, /)\n--\n\n"
+     "The provider follows into programs that this one starts, or becomes.  asked: the value of\n"
+     "PYUSDT_VM_INTO; folder: that of the sitecustomize that reads it."},
+    {"vm_missing_parts", vm_missing_parts, METH_NOARGS,
+     "vm_missing_parts()\n--\n\nThe wanted parts that are not available, or ''."},
     {"vm_probes", vm_probes, METH_NOARGS,
      "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
     {NULL, NULL, 0, NULL},

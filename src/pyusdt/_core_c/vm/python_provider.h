@@ -295,7 +295,7 @@ void pyusdt_vm_memory_set(uint32_t wanted);
 
 /* ---- child_programs.c ---- */
 
-/* vm_follow(asked, folder) */
+/* vm_inject_children(asked, folder) */
 PyObject *pyusdt_vm_inject_children(PyObject *self, PyObject *args);
 
 /* ---- python_provider.c ---- */
