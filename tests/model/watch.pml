@@ -1,30 +1,30 @@
 /*
- * The bell (docs/internals/ring.md, "Wakeup"): a tracer that changes what it wants, twice, and rings, killed before any access;
- * a watcher that reads the bell, looks, and waits on it as a futex does; who stops the watcher, by the bell, too.
+ * The wakeup word (docs/internals/ring.md, "Wakeup"): a tracer that changes its demand twice and wakes the watcher, killed before
+ * any access; a watcher that reads the word, checks, and waits on it as a futex does; a thread that stops the watcher by the word.
  *
- * One line is one access to what they share. The watcher's time-out comes where nobody else can do anything.
+ * One line is one access to what they share. The watcher's time-out comes when no other process can do anything.
  *
- * Checked: the time-out is needed by nobody but whose tracer was killed before it rang, and then it is enough: all is seen at last,
- * and the thread ends when it is told to. Each MUTANT_… breaks one rule, and must be found.
+ * Checked: the time-out is only needed if a tracer was killed before its wakeup, and then it is enough: everything is seen in the
+ * end, and the thread stops when it must. Each MUTANT_… breaks one rule, and must be found.
  */
 byte wanted; /* what the tracer wants of the probes */
-byte bell;
-bool sleeping; /* in the kernel, on the bell */
+byte wakeup;
+bool sleeping; /* in the kernel, on the word */
 bool stops, ended;
 
 /* What the model knows. */
 byte seen;  /* by the watcher, at its last look */
 bool killed, done;
 
-/* Both change the bell before they wake. */
+/* Both change the word before they wake. */
 inline ring()
 {
 #ifndef MUTANT_WOKEN_FIRST
-    atomic { bell++ };
+    atomic { wakeup++ };
     atomic { sleeping = false }
 #else
     atomic { sleeping = false };
-    atomic { bell++ }
+    atomic { wakeup++ }
 #endif
 }
 
@@ -60,7 +60,7 @@ active proctype hasty()
 }
 #endif
 
-/* When all has been seen: else the bell that it rings would make up for one that was lost. */
+/* After everything has been seen: otherwise its wakeup would make up for a lost one. */
 active proctype stopper()
 {
     if
@@ -79,17 +79,17 @@ active proctype watcher()
     do
     :: true ->
 #ifndef MUTANT_LOOK_BEFORE_READ
-        read = bell;
+        read = wakeup;
         if :: stops -> break :: else fi;
         seen = wanted;
 #else
         if :: stops -> break :: else fi;
         seen = wanted;
-        read = bell;
+        read = wakeup;
 #endif
         /* FUTEX_WAIT compares and sleeps in one step */
 #ifndef MUTANT_NOT_COMPARED
-        atomic { if :: bell == read -> sleeping = true :: else fi };
+        atomic { if :: wakeup == read -> sleeping = true :: else fi };
 #else
         sleeping = true;
 #endif
