@@ -1,5 +1,9 @@
-/* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
- * returns it.  Always: each pointer is checked over its whole length before it is used. */
+/*
+ * The helpers of the embedded engine: r1 … r5 in, r0 out, as Linux's helper of that number returns
+ * it.
+ *
+ * - Each pointer is checked over its whole length before it is used.
+ */
 #include "bpf/helpers.h"
 #include "bpf/helpers/float.h"
 #include "bpf/vm_internal.h"
@@ -74,7 +78,7 @@ static uint64_t ktime_get_ns(struct pyusdt_run *run, const uint64_t *args)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* probe_read_*(dst, size, src): what can not be read leaves zeroes and -EFAULT, and the program goes on. */
+/* probe_read_*(dst, size, src): unreadable memory gives zeroes and -EFAULT, and the program goes on. */
 static uint64_t read_user(struct pyusdt_run *run, const uint64_t *args, int string)
 {
     if (args[1] == 0)

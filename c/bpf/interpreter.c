@@ -1,8 +1,11 @@
-/* The interpreter's loop: threaded code, one label an instruction of the table.
+/*
+ * The interpreter's loop: threaded code, one label for each instruction of the table.
  *
- * In: a checked program (program.h).  Out: r0, or why it was stopped.  Always: every address
- * goes through pyusdt_run_access, and each backward jump and call costs its distance, so that a
- * run takes at most its program's length and the step limit together. */
+ * - The program was checked (program.h), so only values are checked here: every address goes
+ *   through pyusdt_run_access.
+ * - Each backward jump and call costs its distance, so a run takes at most its program's length and
+ *   the step limit together.
+ */
 #include "bpf/helpers.h"
 #include "bpf/interpreter.h"
 #include "bpf/superinstructions.h"

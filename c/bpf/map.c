@@ -1,3 +1,4 @@
+/* Maps of the interpreter: see map.h. */
 #define _GNU_SOURCE
 #include "bpf/map.h"
 
@@ -158,7 +159,7 @@ static inline uint32_t used_of(const uint8_t *key, uint32_t size)
     return used;
 }
 
-/* Keyed by the map's random seed, so that who chooses the keys can not choose the chains.  Two
+/* Keyed by the map's random seed, so that an attacker who chooses keys cannot choose chains.  Two
  * lanes, because one multiplication has to wait for the other's result only every 32 bytes. */
 static uint32_t hash_key(const struct pyusdt_map *map, const uint8_t *key, uint32_t size)
 {

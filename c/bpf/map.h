@@ -1,9 +1,11 @@
-/* Maps of the interpreter: arrays and hash tables of fixed-size keys and values.
+/*
+ * Maps of the interpreter: arrays and hash tables of fixed-size keys and values.
  *
- * Always: a value's address does not change while its element lives; values lie in one arena of
- * their own, [values, values_end), so that a program that writes values can not reach keys or
- * links; nothing is allocated after pyusdt_map_init (address space for all entries is reserved
- * there, the kernel gives pages as they are touched).
+ * - A value's address does not change while its element lives.
+ * - Values have one arena of their own, [values, values_end), so a program that writes values
+ *   cannot reach keys or links.
+ * - Nothing is allocated after pyusdt_map_init(): it reserves the address space for all entries,
+ *   and the kernel gives pages as they are touched.
  */
 #ifndef PYUSDT_BPF_MAP_H
 #define PYUSDT_BPF_MAP_H

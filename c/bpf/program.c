@@ -1,3 +1,4 @@
+/* Checking and decoding a program: see program.h. */
 #include "bpf/helpers.h"
 #include "bpf/program.h"
 

@@ -1,11 +1,12 @@
-/* A loaded program: checked, and decoded for the interpreter.
+/*
+ * Checks a program in the kernel's encoding, and decodes it for the interpreter.
  *
- * In: instructions in the kernel's encoding.  Out: struct pyusdt_program.  Always, after a
- * successful load: every opcode is one of the table's and its unused fields are 0; register
- * numbers are 0 … 10 and r10 is never written; jumps stay in their function and land on the start
- * of an instruction; every function ends in exit or a jump; helpers, maps and callees exist;
- * accesses through r10 itself stay in the function's own stack.  What depends on values
- * (addresses, loops) is checked when it runs.
+ * - After a successful load every opcode is one of the table's and its unused fields are 0;
+ *   register numbers are 0 … 10 and r10 is never written.
+ * - Jumps stay in their function and land on the start of an instruction; every function ends in
+ *   exit or a jump.
+ * - Helpers, maps and callees exist; accesses through r10 itself stay in the function's own stack.
+ * - What depends on values (addresses, loops) is checked when it runs.
  */
 #ifndef PYUSDT_BPF_PROGRAM_H
 #define PYUSDT_BPF_PROGRAM_H

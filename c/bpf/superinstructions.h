@@ -1,9 +1,11 @@
-/* Operations that the interpreter does at one go: sequences of instructions that compiled D has everywhere.
+/*
+ * Sequences of instructions that compiled D has everywhere, each run as one operation.
  *
- * In: a program that was checked and decoded.  Out: the same, the handler of each sequence's first slot replaced.
- * Always: the other slots stay as they are, so a jump into a sequence runs its rest one by one; registers, memory, faults
- * and their places, and the step budget are what the instructions by themselves give, but for r1 to r3 behind a call of
- * quantize_bucket, which the kernel's verifier lets no program read.
+ * - Only the handler of a sequence's first slot is replaced, so a jump into a sequence runs its
+ *   rest one by one.
+ * - Registers, memory, faults and their slots, and the step budget are those of the single
+ *   instructions. The exception is r1 to r3 behind a call of quantize_bucket, which the kernel's
+ *   verifier lets no program read.
  */
 #ifndef PYUSDT_BPF_SUPERINSTRUCTIONS_H
 #define PYUSDT_BPF_SUPERINSTRUCTIONS_H

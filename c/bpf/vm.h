@@ -1,14 +1,13 @@
-/* The eBPF interpreter: runs compiled D programs in the tracer.
+/*
+ * The eBPF interpreter: runs compiled D programs in the tracer.
  *
- * In: maps, then programs (struct pyusdt_insn, the kernel's encoding), then runs of them.
- * Out: what the programs leave in the maps and hand to env->output.
- * Always: a program that was loaded reads and writes nothing but its context, its stack and the
- * maps' values, and ends: anything else stops it with an error code.  One vm belongs to one thread
- * at a time; it has no global state.
- *
- * Semantics are Linux's (RFC 9669, what Linux 5.15 has): x / 0 = 0, x % 0 = x, shifts are masked,
- * 32-bit operations clear the upper half.  Differences: per-CPU maps have one instance; atomics
- * need no alignment; reads of registers and stack that were never written give 0.
+ * - A loaded program reads and writes only its context, its stack and the maps' values, and ends:
+ *   anything else stops it with an error code.
+ * - One vm belongs to one thread at a time; it has no global state.
+ * - Semantics are Linux's (RFC 9669, what Linux 5.15 has): x / 0 = 0, x % 0 = x, shifts are masked,
+ *   32-bit operations clear the upper half.
+ * - Differences: per-CPU maps have one instance; atomics need no alignment; reads of registers and
+ *   stack that were never written give 0.
  */
 #ifndef PYUSDT_BPF_VM_H
 #define PYUSDT_BPF_VM_H

@@ -1,3 +1,4 @@
+/* The memory accesses that vm_internal.h does not answer itself. */
 #include "bpf/vm_internal.h"
 
 uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)

@@ -24,7 +24,7 @@ struct pyusdt_run {
     int error;     /* a helper's: ends the run */
 };
 
-/* The accesses that miss state block and stack: maps, the context.  NULL: none, and *run is told. */
+/* The accesses that miss state block and stack: maps, the context.  NULL: none, and run->error is set. */
 uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write);
 
 static inline bool pyusdt_inside(uint64_t addr, uint64_t size, uintptr_t low, uintptr_t high)
@@ -44,7 +44,7 @@ static inline bool pyusdt_in_map(const struct pyusdt_map *map, uint64_t addr, ui
     return pyusdt_inside(addr, size, (uintptr_t)map->values, (uintptr_t)map->values_end);
 }
 
-/* Address of `size` bytes, not 0, that the program may read, or write; NULL: none, and *run is told. */
+/* Address of `size` bytes, not 0, that the program may read, or write; NULL: none, and run->error is set. */
 static inline uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size,
                                          bool write)
 {

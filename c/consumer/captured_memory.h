@@ -1,7 +1,8 @@
-/* What was captured of an event's memory: the strings, terms and arrays that its pointers lead to.
+/*
+ * The captured memory of an event: the strings, terms and arrays that its pointers lead to.
  *
- * In: an address of the process that fired.  Out: bytes, as helpers want them (PYUSDT_READ_* of bpf/vm.h).
- * Always: all else than what was captured is a bad address. */
+ * - Any other address is a bad one.
+ */
 #ifndef PYUSDT_CONSUMER_CAPTURED_MEMORY_H
 #define PYUSDT_CONSUMER_CAPTURED_MEMORY_H
 

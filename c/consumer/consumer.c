@@ -146,8 +146,7 @@ static void copy_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
                           ? c->feed.kind->named(c->feed.of, e->target)
                           : e->target;
 
-    c->nframes =
-        e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
+    c->nframes = e->nframes; /* 0 if no clause wants a stack: targets capture none then */
     for (uint32_t i = 0; i < c->nframes; i++) {
         memcpy(&frame, e->frames + 8 * i, sizeof frame);
         c->frame[i] = frame_word(target, frame);
@@ -161,7 +160,7 @@ static bool is_native(uint64_t word)
 }
 
 /* Of native frames and a language's half at least are for those of the language; the two innermost native ones stay always, as in
- * the kernel engine. Where native ones are not wanted, frames of one place are one word, whoever called the interpreter for them. */
+ * the kernel engine. Where native ones are not wanted, frames of one code location are one word, whatever called the interpreter for them. */
 static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area *area)
 {
     uint64_t frame[PYUSDT_MAX_FRAMES];
@@ -288,7 +287,7 @@ static bool any_reads_state(const struct pyusdt_consumer *c, const uint32_t *cla
     return false;
 }
 
-/* As in dtrace walltimestamp goes on from clause to clause, by what they take here; 0 where nobody would see it, and where
+/* As in dtrace walltimestamp goes on from clause to clause, by what they take here; 0 if no clause would see it, and if
  * the wall clock is not today's: what is replayed gives the same again and again. */
 static uint64_t wall_start(const struct pyusdt_consumer *c, const struct current *current)
 {
@@ -364,7 +363,7 @@ static void run_pending_count(struct pyusdt_consumer *c, const struct pyusdt_pen
     run_counting(c, it->id, it->events);
 }
 
-/* Before anybody looks at the maps: the clauses for all events that were only counted. */
+/* Before the maps are read: runs the clauses for all events that were only counted. */
 static void run_pending(struct pyusdt_consumer *c)
 {
     struct pyusdt_pending_count it;
@@ -376,7 +375,7 @@ static void run_pending(struct pyusdt_consumer *c)
         run_pending_count(c, &it);
 }
 
-/* The events of the probe that was met, which were only counted, wait: it may have more before anybody looks. */
+/* The counted events of the current probe wait: it may have more before the maps are read. */
 static void defer_counts(struct pyusdt_consumer *c)
 {
     if (c->current.waiting == 0)
@@ -414,7 +413,7 @@ static int on_event(void *arg, const struct pyusdt_event *e)
         switch_current(c, e);
     }
     if (c->current.counts) {
-        c->current.waiting++; /* none of its clauses looks at a stack */
+        c->current.waiting++; /* none of its clauses reads a stack */
     } else if (c->current.n) {
         copy_stack(c, e);
         run_clauses(c, &c->current, &c->ids->process[e->target], e);
@@ -437,7 +436,7 @@ static int on_count(void *arg, const struct pyusdt_event *e)
     }
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
     if (!all_count(c, clauses, n))
-        return 0; /* the target was not told to count them */
+        return 0; /* this session does not count them in the target */
     c->event = e;
     pyusdt_state_fill_process(c->state, c->config.uses, id, &c->ids->process[e->target],
                               c->registry);

@@ -1,12 +1,11 @@
-/* The consumer's engine room: events in, records out.
+/*
+ * Runs the clauses of a script on events, and keeps the records that they emit, in order.
  *
- * In: clauses (programs loaded into a vm), the registry that says which probe has which, and events, from
- * a session's rings or made by the caller (BEGIN, END, tick).
- * Out: the records that the programs emitted, in order, in one buffer.
- * Always: where a clause ends in a fault, the clauses of the ERROR probe run on it before the next one;
- * a probe gets its id once and keeps it; the clauses of a firing run in the order of the source;
- * after a record of a clause that exits, the rest of its firing's clauses are not run, and nothing more but what the
- * caller fires itself.
+ * - Events come from a source (event_source.h), or the caller makes them (BEGIN, END, tick).
+ * - If a clause ends in a fault, the clauses of the ERROR probe run on it before the next clause.
+ * - A probe gets its id once and keeps it. The clauses of a firing run in the order of the source.
+ * - After a record of a clause that exits, the rest of its firing's clauses do not run, and only
+ *   events that the caller makes run further clauses.
  */
 #ifndef PYUSDT_CONSUMER_CONSUMER_H
 #define PYUSDT_CONSUMER_CONSUMER_H
@@ -72,7 +71,7 @@ int pyusdt_consumer_set_counting(struct pyusdt_consumer *c, uint32_t index, int 
 /* Take what the feed's targets have counted by themselves, and run the clauses on it. Not after exit(). */
 void pyusdt_consumer_run_counts(struct pyusdt_consumer *c, const struct pyusdt_event_source *feed);
 
-/* --- a crew's (parallel_consumers.h): its clauses do the same whoever sees an event, and emit nothing but faults --- */
+/* --- several consumers (parallel_consumers.h): their clauses do the same in any of them, and emit only faults --- */
 
 typedef int pyusdt_consumer_poll_fn(void *of, struct pyusdt_session *session, uint64_t until,
                                     int max);
@@ -94,7 +93,7 @@ int pyusdt_consumer_deliver_share(struct pyusdt_consumer *c, struct pyusdt_sessi
 /* The records of one that follows go to its first. */
 void pyusdt_consumer_move_records(struct pyusdt_consumer *c);
 
-/* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that can not write. */
+/* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that cannot write. */
 void pyusdt_consumer_set_recorder(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder);
 /* Wall-clock time is the events' and this, not today's difference of the clocks. */
 void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset);

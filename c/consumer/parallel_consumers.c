@@ -19,14 +19,14 @@ struct member {
     struct pyusdt_consumer *consumer;
     struct pyusdt_share_part part; /* of the round */
     int n;                         /* events of the last part */
-    pthread_t thread;              /* but for the first, who is the caller */
+    pthread_t thread;              /* except of the first, which is the caller's */
 };
 
 struct pyusdt_parallel {
     struct pyusdt_session *session;
     struct member member[PYUSDT_PARALLEL_MAX];
     uint32_t n, threads;
-    pid_t pid; /* whose threads these are: a forked child has none */
+    pid_t pid; /* the process that has these threads: a forked child has none */
     pthread_mutex_t lock;
     pthread_cond_t go, done; /* a round has begun; all have done their part of it */
     uint64_t round;

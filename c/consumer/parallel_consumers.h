@@ -1,10 +1,12 @@
 /*
- * Several consumers that share the events of a session, a thread each, where it does not matter who sees which.
+ * Several consumers that share the events of a session, a thread each.
  *
- * In:  a session that is divided into as many shares; consumers whose clauses do the same whichever events each of them sees, and in
- * whatever order, which the compiler knows (dlang/code/order_dependence.py). Out: each event's clauses ran once, in one of them.
- * Always: threads run only inside a poll, and only on events of probes, places and processes that are known: those that are not wait
- * until no thread runs; when a poll has ended all events up to its time were seen, as by one consumer.
+ * - The clauses do the same whichever events each consumer gets, and in whatever order: the
+ *   compiler checks that (dlang/code/order_dependence.py).
+ * - Each event's clauses run once, in one of the consumers. When a poll has ended, all events up to
+ *   its time have run.
+ * - Threads run only inside a poll, and only on events of known probes, code locations and
+ *   processes. The others wait until no thread runs.
  */
 #ifndef PYUSDT_CONSUMER_PARALLEL_CONSUMERS_H
 #define PYUSDT_CONSUMER_PARALLEL_CONSUMERS_H

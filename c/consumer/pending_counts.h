@@ -1,8 +1,7 @@
 /*
- * Events that were only counted so far: of probes which take turns, so that the clauses of each run once for many.
+ * Events that are only counted so far, so that the clauses of a probe run once for many.
  *
- * In:  a probe at a place of a target, its id; how many events. Out: the same, when they are to be run.
- * Always: what was put in is given out once; the order in which probes are given out says nothing.
+ * - Each count that is put in is taken out once, in no particular order of probes.
  */
 #ifndef PYUSDT_CONSUMER_PENDING_COUNTS_H
 #define PYUSDT_CONSUMER_PENDING_COUNTS_H

@@ -12,9 +12,9 @@
     3000000u       /* ns; while events come: a thread at full speed needs as long to fill a ring */
 #define WORTH 2048 /* events that are worth waking up for */
 #define AFTER_A_PAUSE \
-    1500000u /* ns; while who has begun to fire may do so at full speed: half a ring */
+    1500000u /* ns; a process that has just begun to fire may do so at full speed: half a ring */
 #define FEW \
-    16 /* events after a pause that need no second look soon: at full speed they take a microsecond */
+    16 /* events after a pause that need no second poll soon: at full speed they take a microsecond */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -64,7 +64,7 @@ int pyusdt_consumer_poll_paced(struct pyusdt_consumer *c, struct pyusdt_session 
     uint64_t
         begun = pyusdt_now(),
         now,
-        sleep; /* a tick that comes during the look is the next one's: it may not have seen all */
+        sleep; /* a tick that comes during the poll is the next poll's: this one may not have seen all events */
     int n = pyusdt_consumer_poll(c, &feed, until, max);
     size_t records;
 

@@ -149,7 +149,7 @@ static uint32_t *host_place_count(struct pyusdt_ids *ids, uint32_t host)
     return &ids->nplaces[host];
 }
 
-/* Where the id is kept; NULL: there is no memory, or the target, or its host, has told of too many. */
+/* Where the id is kept; NULL: there is no memory, or the target, or its host, has too many. */
 static uint32_t *place_id_slot(struct pyusdt_ids *ids, uint32_t target, uint32_t probe,
                                uint32_t place)
 {

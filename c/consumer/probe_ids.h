@@ -1,9 +1,10 @@
-/* The ids of the probes of a feed's targets, and who these are.
+/*
+ * The ids of the probes of a source's targets, and the processes that these are.
  *
- * In: a feed; a target's number there, a probe's in its table, a place's.  Out: the id that the registry gave to it, made when it
- * is first asked for; the process.
- * Always: a probe keeps its id; a target has ids for a bounded number of places, and so have those of a host, whatever they say.  Making one moves the
- * registry's lists of clauses. */
+ * - The registry gives a probe its id when it is first asked for, and the probe keeps it. A new id
+ *   moves the registry's lists of clauses.
+ * - A target, and all targets of a host, have ids for a bounded number of code locations.
+ */
 #ifndef PYUSDT_CONSUMER_PROBE_IDS_H
 #define PYUSDT_CONSUMER_PROBE_IDS_H
 

@@ -1,8 +1,8 @@
-/* The probes that a consumer knows: names, ids, and which clauses each is for.
+/*
+ * The probes that a consumer knows: their names, ids, and the clauses of each.
  *
- * In: the clauses' probe descriptions (globs), then probes by name as they appear.
- * Out: by id (1, 2, …) a probe's names and its clauses in the order of the source.
- * Always: ids are given once and never change; memory is bounded by the probes added (names are kept once).
+ * - Ids are 1, 2, …; they never change. The clauses of a probe are in the order of the source.
+ * - The probes bound the memory: each name is kept once.
  */
 #ifndef PYUSDT_CONSUMER_PROBE_REGISTRY_H
 #define PYUSDT_CONSUMER_PROBE_REGISTRY_H

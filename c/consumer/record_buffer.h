@@ -1,10 +1,13 @@
-/* What the clauses emitted, in one buffer; where whoever takes it only prints, as much as can be is printed as it comes.
+/*
+ * The records that the clauses emitted, in one buffer. With a formatter, records are printed as
+ * they come, if they can be.
  *
- * In: records, in order; a formatter, or none.  Out: records.  What was printed stands before the others, as one record of
- * PYUSDT_RECORD_TEXT (docs/internals/program.md); its size may be any.
- * Always: text and records are in the order of what was added; once there is a record that has to wait (an action of the
- * caller's, a fault, a probe without a name yet), all behind it wait, too, until the buffer is cleared, since it may change how
- * they are printed; what finds no room is refused.
+ * - Printed text is one record of PYUSDT_RECORD_TEXT (docs/internals/program.md) of any size,
+ *   before the others.
+ * - Text and records are in the order in which they were added.
+ * - A record that has to wait (an action of the caller's, a fault, a probe without a name yet) may
+ *   change how later ones are printed, so all behind it wait until the buffer is cleared.
+ * - A record without room is refused.
  */
 #ifndef PYUSDT_CONSUMER_RECORD_BUFFER_H
 #define PYUSDT_CONSUMER_RECORD_BUFFER_H

@@ -1,4 +1,4 @@
-/* What the state block says of who fired: see state_block.h and consumer.h. */
+/* The part of the state block about the process that fired: see state_block.h. */
 #include "consumer/state_block.h"
 
 #include <inttypes.h>

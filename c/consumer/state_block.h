@@ -77,10 +77,10 @@ void pyusdt_state_fill_process(struct pyusdt_state *state, uint32_t uses, uint32
 void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area,
                              const uint64_t *frames, uint32_t count);
 
-/* As it is now; 0 where it can not be read, as of a process that has ended. */
+/* As it is now; 0 where it cannot be read, as of a process that has ended. */
 uint32_t pyusdt_find_parent(uint32_t pid);
 
-/* Find a process's ancestors, as they are now; zeros where they can not be read. */
+/* Find a process's ancestors, as they are now; zeros where they cannot be read. */
 void pyusdt_find_ancestors(struct pyusdt_process *process);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Finding the control file of a process on Linux. See find_process.h.
+ * Finding the run directory of a process on Linux, by the names of control files that it has
+ * mapped.
  *
- * In:  what the process has mapped: names of control files, and, if it is believed (proc_handle.h), in which directory.
- * Out: the directory that has its control file: of those that rundir_open.h lets us into.
+ * - The directory of a mapping is used only if the process is trusted (proc_handle.h).
  */
 #if defined(__linux__) && !defined(PYUSDT_FIND_PORTABLE)
 #define _GNU_SOURCE
@@ -95,7 +95,7 @@ static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
     if (!parse_mapping(line, &name, &directory, &removed))
         return;
     own = name.process.pid == inner;
-    mapped->parents |= !own; /* who may have ended, and its file with it */
+    mapped->parents |= !own; /* which may have ended, and its file with it */
     mapped->removed |= own && removed;
     if ((own && removed) || (!own && mapped->directory[0]))
         return;
@@ -150,7 +150,7 @@ static bool has_its_file(const struct search *search, int dir)
            fstatat(dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* true: this is it. The first that there is will do for who has not published himself. Of a process that has become another
+/* true: this is it. The first directory is right for a process that has not published itself. Of a process that has become another
  * user the file is where it was: in our directory, if it was one of ours. */
 static bool try_rundir(struct search *search, int failed, const struct pyusdt_rundir_handle *in)
 {
@@ -171,7 +171,7 @@ static bool try_rundir(struct search *search, int failed, const struct pyusdt_ru
     return true;
 }
 
-/* What is believed of it; our own, or what our user names; and where the system puts its user's. */
+/* The directory that a trusted process has mapped; the tracer's own, or a named one; the system's places for the process's user. */
 static bool search_all(struct search *search)
 {
     const struct pyusdt_proc_handle *handle = search->handle;
@@ -190,7 +190,7 @@ static bool search_all(struct search *search)
                        pyusdt_rundir_open_of_handle(handle, i, false, &in, first_error(search)),
                        &in))
             return true;
-    /* who has not published himself will do so there */
+    /* a process that has not published itself will do so there */
     return !search->mapped->own &&
            try_rundir(search,
                       pyusdt_rundir_open_of_handle(handle, 0, true, &in, first_error(search)), &in);

@@ -9,8 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Calls fn with each process that has other mounts than ours and may be looked at: its pid, the number of its mount namespace, and
- * whose it is; 0: root's, or somebody's who has changed his uid. Stops when fn returns nonzero. 0, or -errno: /proc can not be read. */
+/* Calls fn with each process that has other mounts than ours and may be read: its pid, the number of its mount namespace, and
+ * its owner; 0: root, or a user who has changed his uid. Stops when fn returns nonzero. 0, or -errno: /proc cannot be read. */
 typedef int pyusdt_other_namespace_fn(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner);
 int pyusdt_each_other_namespace(pyusdt_other_namespace_fn *fn, void *arg);
 

@@ -1,5 +1,5 @@
 /*
- * A process as /proc shows it, by a descriptor: another that gets its number later is never taken for it.
+ * A process as /proc shows it, by a descriptor: a later process with the same pid is never mistaken for it.
  * Where there is no /proc (macOS, FreeBSD) nothing can be seen: -ENOTSUP.
  */
 #ifndef PYUSDT_DISCOVERY_PROC_HANDLE_H
@@ -15,7 +15,7 @@ struct pyusdt_proc_handle {
     int thread; /* the same; where its first thread has ended, which has no memory any more, that of another */
     uint32_t pid;   /* in our namespace */
     uint32_t inner; /* in its own */
-    uint32_t uid;   /* whose it is, as we see him: its effective uid */
+    uint32_t uid;   /* its effective uid, in the tracer's user namespace */
     uint32_t gid;
     uint32_t
         name; /* what it takes itself for: the uid in its own user namespace, which its directory is named by */
@@ -25,7 +25,7 @@ struct pyusdt_proc_handle {
     uint64_t users;
 };
 
-/* 0 or -errno: -ESRCH, and what the system says to who may not look. */
+/* 0 or -errno: -ESRCH, and the system's error if the caller may not read it. */
 int pyusdt_proc_open(uint32_t pid, struct pyusdt_proc_handle *handle);
 void pyusdt_proc_close(const struct pyusdt_proc_handle *handle);
 
@@ -38,7 +38,7 @@ int pyusdt_proc_open_root(const struct pyusdt_proc_handle *handle);
 /* For how long it has been running, ns. */
 uint64_t pyusdt_proc_age_ns(const struct pyusdt_proc_handle *handle);
 
-/* Is what it shows believed? It could do itself what it might make us do: it is ours, and is no stranger in a container. */
+/* Whether it is trusted: it is the tracer's user's and in no container, so it could do itself whatever it might make the tracer do. */
 bool pyusdt_proc_is_trusted(const struct pyusdt_proc_handle *handle);
 
 #pragma GCC visibility pop

@@ -40,7 +40,7 @@ static uint32_t last_number(const char *at)
     return number;
 }
 
-/* 0; -ESRCH: it has ended; or why it can not be read. */
+/* 0; -ESRCH: it has ended; or the error of the read. */
 static int read_status(int proc, struct status *status)
 {
     int found = 0, fd = openat(proc, "status", O_RDONLY | O_CLOEXEC), r = -ESRCH;
@@ -128,7 +128,7 @@ static int namespace_of(int thread, const char *name, uint64_t *number)
     return 0;
 }
 
-/* A user of ours, by the numbers of its own user namespace; without one: what the kernel shows for nobody in particular. */
+/* A user of ours, by the numbers of its own user namespace; without one: the uid that the kernel shows for users without one. */
 static uint32_t inner_uid(int proc, uint32_t uid)
 {
     int fd = openat(proc, "uid_map", O_RDONLY | O_CLOEXEC);

@@ -1,3 +1,4 @@
+/* How full rings are, read from outside: see ring_usage.h. */
 #define _GNU_SOURCE
 #include "discovery/ring_usage.h"
 

@@ -1,3 +1,7 @@
+/*
+ * All run directories: the user's own or a named one, other users', and those in containers. Each
+ * is visited once.
+ */
 #define _GNU_SOURCE
 #include "discovery/rundir_iter.h"
 

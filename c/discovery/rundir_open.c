@@ -121,7 +121,7 @@ static int open_as_owner(int root, uint32_t name, uint32_t gid, bool make,
     return r;
 }
 
-/* ---- whose ---- */
+/* ---- owners ---- */
 
 static int read_owner(int dir, uint32_t *uid)
 {

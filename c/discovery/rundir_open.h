@@ -1,12 +1,14 @@
 /*
- * Which run directories a tracer enters, and how: the one place where that is decided. docs/security.md says why.
+ * Which run directories a tracer opens, and how: the one place where that is decided.
+ * docs/security.md says why.
  *
- * In:  what the tracer's own user names; or a user's number; or a process, as /proc shows it.
- * Out: a descriptor of a directory that is its owner's alone. All that is done there goes by this descriptor, and root does it
- *      as the owner (shared/fsuid.h).
- * Always: no path that a process shows is opened, but for one of the tracer's own user in the tracer's own namespaces, who
- * could do himself whatever he makes the tracer do. Of everybody else the directory is /dev/shm/pyusdt-UID or
- * /tmp/pyusdt-UID, walked to name by name: no link, no mount upon it. `path` is for what is said, and never opened again.
+ * - A directory belongs to its owner only. All work there goes by its descriptor, and root does it
+ *   as the owner (shared/fsuid.h).
+ * - No path that a process reports is opened, except for a process of the tracer's own user in the
+ *   tracer's own namespaces: that user could do himself whatever the tracer does for him.
+ * - Any other process has the directory /dev/shm/pyusdt-UID or /tmp/pyusdt-UID. The walk there goes
+ *   name by name, without links, and nothing may be mounted upon it.
+ * - `path` is for messages, and never opened again.
  */
 #ifndef PYUSDT_DISCOVERY_RUNDIR_OPEN_H
 #define PYUSDT_DISCOVERY_RUNDIR_OPEN_H
@@ -19,7 +21,7 @@
 
 struct pyusdt_rundir_handle {
     int dir;
-    uint32_t uid;    /* whose it is */
+    uint32_t uid;    /* its owner */
     int parent;      /* which of those places it is in; -1: it was named */
     uint64_t mounts; /* the mount namespace that it was entered in; 0: ours */
     char path[PYUSDT_PATH_SIZE];
@@ -31,7 +33,7 @@ struct pyusdt_proc_handle; /* proc_handle.h */
 int pyusdt_rundir_open_named(const char *path, struct pyusdt_rundir_handle *in,
                              struct pyusdt_error *error);
 
-/* What a process shows that is believed; only if it is this user's. */
+/* The directory that a trusted process reports; only if it is this user's. */
 int pyusdt_rundir_open_reported(const char *path, uint32_t uid, struct pyusdt_rundir_handle *in,
                                 struct pyusdt_error *error);
 
@@ -49,7 +51,7 @@ int pyusdt_rundir_open_of_process(uint32_t pid, unsigned parent, bool make,
                                   struct pyusdt_rundir_handle *in, struct pyusdt_error *error);
 
 /* Calls fn with the uid of each directory in one of those places that is named as a user's; whether it is his, fn has to see.
- * Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last change: not looked at when
+ * Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last change: not read when
  * it still is so, and set where that can tell a later change. */
 typedef int pyusdt_user_rundir_fn(void *arg, unsigned parent, uint32_t uid);
 int pyusdt_each_user_rundir(unsigned parent, int64_t *modified, pyusdt_user_rundir_fn *fn,

@@ -1,7 +1,9 @@
 /*
- * One event as bytes (layout.h: struct pyusdt_ring_event), checked and taken apart.
- * In: bytes that somebody else wrote; what is checked is in memory of our own, which nobody changes meanwhile. Out: a struct
- * pyusdt_event that points into them, or -EBADMSG where they are no event.
+ * Decodes one event (layout.h: struct pyusdt_ring_event).
+ *
+ * - The bytes are untrusted. Headers and captures are checked in private memory, which nobody
+ *   changes meanwhile.
+ * - The decoded event points into these bytes; -EBADMSG: they are no event.
  */
 #ifndef PYUSDT_EVENTS_EVENT_DECODE_H
 #define PYUSDT_EVENTS_EVENT_DECODE_H

@@ -9,7 +9,7 @@
 #define START 64u
 #define TEXT_MAX \
     (4 * \
-     PYUSDT_PLACE_STRINGS) /* a process has each name once; who shows more than this has made them to fill our memory */
+     PYUSDT_PLACE_STRINGS) /* a process has each name once; more than this was made to fill the tracer's memory */
 
 const struct pyusdt_ctl_places *
 pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size)
@@ -76,7 +76,7 @@ int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_in
     return 0;
 }
 
-/* A string of somebody else's memory, which he may change meanwhile. */
+/* A string of the process's memory, which it may change meanwhile. */
 static void copy_string(const struct pyusdt_ctl_places *shared, uint32_t at, char *to, size_t most)
 {
     size_t length = 0;

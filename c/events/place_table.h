@@ -1,8 +1,11 @@
 /*
- * Places in a target's code (include/pyusdt.h, "places"), as the tracer knows them: private copies, checked when they are made.
+ * Code locations of a target (include/pyusdt.h, "places"): module, function, file and line by
+ * number.
  *
- * In:  the shared table of a process (layout.h), or names out of a recording. Out: module, function, file and line by number.
- * Always: numbers are 1, 2, … without a hole; what is known stays; names are NUL-terminated and no longer than they may be.
+ * - The tracer has private copies, from the process's shared table (layout.h) or from a recording,
+ *   and checks them when it makes them.
+ * - Numbers are 1, 2, … without a hole; a known location stays; names are NUL-terminated and no
+ *   longer than they may be.
  */
 #ifndef PYUSDT_EVENTS_PLACE_TABLE_H
 #define PYUSDT_EVENTS_PLACE_TABLE_H
@@ -30,7 +33,7 @@ struct pyusdt_place_info {
 const struct pyusdt_ctl_places *
 pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size);
 
-/* Behind those that there are. 0; -ENOMEM; -ENOSPC: there can not be so many. */
+/* Behind those that there are. 0; -ENOMEM; -ENOSPC: there cannot be so many. */
 int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_info *info);
 /* Those of the shared table, as far as it says that they are whole. */
 int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared,

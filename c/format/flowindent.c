@@ -37,7 +37,7 @@ const char *pyusdt_flow_prefix(const char *provider, enum pyusdt_flow_kind kind)
     }
 }
 
-/* The indentation of a thread: its own place in the table, else a free one, else somebody's. */
+/* The indentation of a thread: its own slot in the table, else a free one, else another thread's. */
 static uint32_t *indent_of(struct pyusdt_flow *flow, uint32_t tid)
 {
     uint32_t first = tid % PYUSDT_FLOW_THREADS, found = first;

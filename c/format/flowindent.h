@@ -1,9 +1,10 @@
-/* Flow indentation (-F): where a record's line begins, and with what arrow.
+/*
+ * Flow indentation (-F): where a record's line begins, and with what arrow.
  *
- * In: the names of a record's probe, the record's thread and clause.  Out: columns of indentation and a prefix.
- * Always: memory is bounded whatever the records hold: threads beyond FLOW_THREADS at once may share an indentation, and
- * an indentation does not grow beyond FLOW_DEEPEST.  An indentation belongs to a thread; a probe called `entry`, or
- * something that ends in -entry, begins a level, `return` and -return end one.
+ * - An indentation belongs to a thread. A probe called `entry`, or with a name that ends in -entry,
+ *   begins a level; `return` and -return end one.
+ * - Memory is bounded: more than FLOW_THREADS threads at once may share an indentation, and it does
+ *   not grow beyond FLOW_DEEPEST.
  */
 #ifndef PYUSDT_FORMAT_FLOWINDENT_H
 #define PYUSDT_FORMAT_FLOWINDENT_H

@@ -83,7 +83,7 @@ struct pyusdt_format_table {
     const char *literals;
     uint8_t *quick; /* of each part: enum pyusdt_format_quick */
     uint8_t *
-        at_once; /* of each clause: 1: its records need nobody but the formatter, and their text is short */
+        at_once; /* of each clause: 1: its records need only the formatter, and their text is short */
 };
 
 /* After 0 every offset in the table is good: into the table itself, or into any record that is at least as

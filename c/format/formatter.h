@@ -1,11 +1,13 @@
-/* Records to text: what dtrace(1) prints for the records of a compiled program.
+/*
+ * Records to text: byte for byte what dtrace(1) prints for the records of a compiled program.
  *
- * In: a table (below) made once from the program by src/pydtrace/program/formatter_table.py, and buffers of records
- * (docs/internals/program.md).  Out: text, byte for byte dtrace's: header and columns unless quiet, trace(), printf().
- * Always: the table's offsets are checked against its clauses' record sizes when it is loaded, each record's
- * size against its clause's before anything of it is read; nothing outside the given buffer is ever read,
- * whatever the records hold (they may come from a file).  What the formatter does not do itself (exit() and
- * the like, faults, unknown probes) it returns with its place, and goes on from there when called again.
+ * - src/pydtrace/program/formatter_table.py makes the table once from the program;
+ *   docs/internals/program.md describes records.
+ * - Records are untrusted, since they may come from a file: a load checks the table's offsets
+ *   against its clauses' record sizes, and each record's size is checked against its clause's
+ *   before it is read.
+ * - The formatter returns at what it does not print itself (exit() and the like, faults, unknown
+ *   probes), and goes on from there when it is called again.
  */
 #ifndef PYUSDT_FORMAT_FORMATTER_H
 #define PYUSDT_FORMAT_FORMATTER_H
@@ -53,11 +55,11 @@ int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *pro
                         const char *function, const char *name);
 
 /* Append the text of the records to *text, from *place on.  Returns an enum pyusdt_format_stop, -ENOMEM, or
- * -EINVAL where the record at *place is not well-formed: then the rest of the buffer can not be read. */
+ * -EINVAL where the record at *place is not well-formed: then the rest of the buffer cannot be read. */
 int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t size,
                   struct pyusdt_format_place *place, struct pyusdt_text *text);
 
-/* Append the text of a record where nobody else is needed for it and the text is short.  False: nothing was appended, the record is
+/* Append the text of a record if only the formatter is needed for it and the text is short.  False: nothing was appended, the record is
  * for pyusdt_format(). */
 bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
                            struct pyusdt_text *text);

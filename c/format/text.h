@@ -1,8 +1,9 @@
-/* Text in memory that grows, and the conversions of printf that D has, as dtrace prints them.
+/*
+ * Text in memory that grows, and the conversions of printf that D has, as dtrace prints them.
  *
- * In: values and a conversion's flags, width and precision.  Out: bytes at the end of a pyusdt_text.
- * Always: the result does not depend on the locale; what is appended is bounded by the arguments, never
- * by their contents; 0 or -ENOMEM is returned, and after -ENOMEM the text is still valid.
+ * - The result does not depend on the locale.
+ * - The arguments bound the length of what is appended, not the contents of memory.
+ * - Functions return 0 or -ENOMEM; after -ENOMEM the text is still valid.
  */
 #ifndef PYUSDT_TEXT_H
 #define PYUSDT_TEXT_H

@@ -1,9 +1,8 @@
-"""How probe sites are built where the system's dtrace(1) makes them: macOS, FreeBSD, illumos.
+"""How probe sites are built on systems whose dtrace(1) makes them: macOS, FreeBSD, illumos.
 
-In:      sys.platform, where dtrace is, the provider file in D.
-Out:     the command lines of `dtrace -h` (a header, before anything is compiled) and `dtrace -G` (an object, from exactly
-         the objects that are linked, which it changes), and what compiler and linker need besides.
-Always:  setup.py runs what stands here and nothing else, so that tests on any machine see what it would run.
+- `dtrace -h` makes a header before anything is compiled. `dtrace -G` makes an object from exactly
+  the objects that are linked, and changes these.
+- setup.py runs only commands from here, so that tests on any machine see what it would run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Build-time generator: src/pydtrace/bpf/{insn,helpers,map_kinds}.py and lib/ -> c/generated/bpf_opcodes.h.
+"""Generates c/generated/bpf_opcodes.h from src/pydtrace/bpf/{insn,helpers,map_kinds}.py and lib/.
 
-Run by setup.py as `python c/generators/generate_bpf.py`; needs nothing installed.  The header holds the
-instruction, helper and map kind tables as X-macros, so that C has no second list of them, and the
-instructions of those library functions that the interpreter knows as one operation (c/bpf/superinstructions.c).
+The header has the tables of instructions, helpers and map kinds as X-macros, so that C has no second
+list of them, and the instructions of those library functions that the interpreter runs as one
+operation (c/bpf/superinstructions.c).  setup.py runs it; it needs nothing installed.
 """
 
 import os

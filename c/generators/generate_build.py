@@ -1,7 +1,7 @@
-"""Build-time generator: pyproject.toml and the commit -> c/generated/build.h.
+"""Generates c/generated/build.h: the version of pyproject.toml, and the commit of a checkout.
 
-Run by setup.py and by erlang_nif/Makefile as `python c/generators/generate_build.py`; needs nothing installed.  The header says which build it is:
-the version, and the commit where the sources are a checkout (a + behind it: with changes that are not committed).
+A + behind the commit: with changes that are not committed.  setup.py and erlang_nif/Makefile run it;
+it needs nothing installed.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Build-time generator: src/pydtrace/program/program.py -> c/generated/program.h.
+"""Generates c/generated/program.h from src/pydtrace/program/program.py.
 
-Run by setup.py as `python c/generators/generate_program.py`; needs nothing installed.  The header holds the
-offsets of the state block and of records as macros, so that C has no second list of them.
+The header has the offsets of the state block and of records as macros, so that C has no second list
+of them.  setup.py runs it; it needs nothing installed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the build-time generators write: a generated file stays as it is while its text does not change, and so does what was built from it."""
+"""Writing a generated file: only if its text changes, so that nothing is compiled again without need."""
 
 import os
 

@@ -87,7 +87,7 @@ static int check_type(const struct reading *r, const struct type *type)
     return type->at + TYPE_SIZE <= r->end ? 0 : -ENOENT;
 }
 
-/* On to the next; -EINVAL where this one's kind is not known, so that nobody knows where that is. */
+/* On to the next; -EINVAL if this one's kind, and so its size, is not known. */
 static int next_type(const struct reading *r, struct type *type)
 {
     int64_t more = extra_size(kind_of(r, type->at), read_word(r, type->at + 4) & 0xffff);

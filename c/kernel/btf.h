@@ -1,5 +1,9 @@
-/* The kernel's own type information (BTF): which number a function has, where a member of a struct is.
- * In: BTF as /sys/kernel/btf/vmlinux gives it.  Out: type ids, offsets.  Always: checked, never past its end. */
+/*
+ * The kernel's type information (BTF, as in /sys/kernel/btf/vmlinux): ids of types and functions,
+ * offsets of members.
+ *
+ * - All is checked, and nothing past the end is read.
+ */
 #ifndef PYUSDT_KERNEL_BTF_H
 #define PYUSDT_KERNEL_BTF_H
 

@@ -314,7 +314,7 @@ static int step_x86(struct walk *w, size_t at, struct state *s, size_t *next)
         }
         if (it.opcode == 0xcb || it.opcode == 0xca || it.opcode == 0xcf || it.opcode == 0xf4 ||
             (it.opcode == 0xff && (it.modrm >> 3 & 7) == 5)) {
-            return it.opcode == 0xf4 ? 0 : -EINVAL; /* far ones: nobody's */
+            return it.opcode == 0xf4 ? 0 : -EINVAL; /* far ones: no compiler makes them */
         }
         if (it.opcode == 0xe8 || (it.opcode == 0xff && (it.modrm >> 3 & 7) == 2)) {
             move_stack(&it, s);

@@ -1,7 +1,10 @@
-/* Records whose strings the kernel's programs have cut behind their NULs (engine/kernel/passes/record_trim.py), made whole again.
+/*
+ * Restores records whose strings the kernel's programs trimmed behind their NULs
+ * (engine/kernel/passes/record_trim.py).
  *
- * In: a cut record; which strings of which clause's records are cut.  Out: the record as the clause laid it out.
- * Always: nothing is read outside of the cut record, nothing written outside of the whole one, whatever they hold. */
+ * - Whatever a record holds, nothing is read outside of the trimmed one, and nothing is written
+ *   outside of the whole one.
+ */
 #ifndef PYUSDT_KERNEL_RECORD_UNTRIM_H
 #define PYUSDT_KERNEL_RECORD_UNTRIM_H
 
@@ -19,7 +22,7 @@ struct pyusdt_trimmed_strings {
     size_t count;
 };
 
-/* The first of the strings that are cut in the record, whose header is whole; NULL: it is not cut. */
+/* The first of the strings that are trimmed in the record, whose header is whole; NULL: it is not trimmed. */
 const struct pyusdt_trimmed_string *pyusdt_find_trimmed(const struct pyusdt_trimmed_strings *cuts,
                                                         const uint8_t *record);
 

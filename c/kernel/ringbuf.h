@@ -1,8 +1,9 @@
-/* The kernel's ring buffer (BPF_MAP_TYPE_RINGBUF), read through mmap.
+/*
+ * The kernel's ring buffer (BPF_MAP_TYPE_RINGBUF), read through mmap.
  *
- * In: the map's descriptor and size, and which strings are cut in it.  Out: the records in it, whole, one after the
- * other, in time order within a take.
- * Always: only whole records; what has been taken gives its room back to the kernel at once. */
+ * - A read gives whole, untrimmed records in the order of time, and returns their room to the
+ *   kernel at once.
+ */
 #ifndef PYUSDT_KERNEL_RINGBUF_H
 #define PYUSDT_KERNEL_RINGBUF_H
 

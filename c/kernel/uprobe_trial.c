@@ -95,7 +95,7 @@ int pyusdt_uprobe_trial(int fd, size_t size, int *child)
         uint8_t place = (uint8_t)fire_in_copy(fd, size);
         if (write(ends[1], &place, 1) != 1 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
             _exit(1);
-        pause(); /* until the alarm: who takes uprobes away of its own at this moment would wait twice as long */
+        pause(); /* until the alarm: another process that takes uprobes away at this moment would wait twice as long */
         _exit(0);
     }
     int found = pid < 0 ? -errno : 0;

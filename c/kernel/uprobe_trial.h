@@ -1,8 +1,11 @@
-/* What the running kernel makes of uprobes at the no-operations of a pyusdt site, found out by trying it.
+/*
+ * A trial of uprobes at the no-operations of a pyusdt site: whether the running kernel makes a call
+ * of them, and where.
  *
- * In: a file with such a site, on which the caller has uprobes.  Out: where the kernel puts a call that also a forked child
- * survives (Linux 6.18 copies the call into the child, and not the page that it leads to).
- * Always: done by processes of its own, of which nobody hears anything: no SIGCHLD, no core, no line in the kernel's log. */
+ * - The call must also work in a forked child: Linux 6.18 copies the call into the child, and not
+ *   the page that it leads to.
+ * - The trial runs in processes of its own, without SIGCHLD, core file or line in the kernel's log.
+ */
 #ifndef PYUSDT_KERNEL_UPROBE_TRIAL_H
 #define PYUSDT_KERNEL_UPROBE_TRIAL_H
 

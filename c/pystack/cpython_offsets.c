@@ -149,7 +149,7 @@ int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out)
     return -ENOENT;
 }
 
-/* ---- what the interpreter tells ---- */
+/* ---- the interpreter's own words ---- */
 
 enum {
     COOKIE,
@@ -160,7 +160,7 @@ enum {
     DEBUGGER_15 = 106
 };
 
-/* Which word of _Py_DebugOffsets has a field's offset, in 3.13, 3.14, 3.15; 0: that version does not tell. */
+/* Which word of _Py_DebugOffsets has a field's offset, in 3.13, 3.14, 3.15; 0: that version has none. */
 static const struct told {
     uint16_t field;
     uint8_t word[PYUSDT_PYTHON_NEWEST - PYUSDT_PYTHON_TELLS + 1];
@@ -221,7 +221,7 @@ static uint32_t *field_of(struct pyusdt_python_layout *layout, size_t offset)
     return (uint32_t *)((char *)layout + offset);
 }
 
-/* What 3.13 does not tell, and nobody does: they follow the head of an object, which is larger in a build without the GIL. */
+/* Not among the words of 3.13: they follow the head of an object, which is larger in a build without the GIL. */
 static void fill_objects(struct pyusdt_python_layout *layout)
 {
     uint32_t head = layout->object_type + 8;

@@ -1,9 +1,13 @@
-/* Where CPython keeps what a stack is made of: the one table of offsets, for whoever walks an interpreter from outside.
+/*
+ * The one table of offsets in CPython's structures, for walking an interpreter from outside.
  *
- * In: a version, and for 3.13 and later the words that the interpreter itself tells (_Py_DebugOffsets).  Out: offsets in
- * bytes.  Always: a version that is not known has no layout; what the interpreter tells is not believed beyond
- * PYUSDT_PYTHON_FARTHEST.  tests/stacks/test_layouts.py compares the table with the headers of every CPython that is there.
- * 0 means that this version has no such field; those that may be at 0 are in every version. */
+ * - Up to 3.12 the version gives the offsets; from 3.13 on the interpreter's own words do
+ *   (_Py_DebugOffsets), which are untrusted beyond PYUSDT_PYTHON_FARTHEST. An unknown version has
+ *   no layout.
+ * - 0: this version has no such field. Fields that may be at 0 are in every version.
+ * - tests/stacks/test_layouts.py compares the table with the headers of the CPythons that are
+ *   installed.
+ */
 #ifndef PYUSDT_PYSTACK_CPYTHON_OFFSETS_H
 #define PYUSDT_PYSTACK_CPYTHON_OFFSETS_H
 
@@ -27,7 +31,7 @@
     FIELD(thread_id)     /* pthread_self() */ \
     FIELD(thread_native) /* gettid(), from 3.11 */ \
     FIELD(thread_dict)   /* up to 3.12, in which asyncio keeps the loop that runs */ \
-    FIELD(thread_loop)   /* 3.13: the loop; from 3.14 on its module tells it */ \
+    FIELD(thread_loop)   /* 3.13: the loop; from 3.14 on its module has the offset */ \
     FIELD( \
         thread_frame) /* pointer to the innermost frame; or, where there is a cframe, what is at: */ \
     FIELD(thread_cframe) \
@@ -63,7 +67,7 @@
     FIELD(set_table) \
     FIELD(weakref_object) \
     FIELD(generator_frame) /* up to 3.10 a pointer to it, then the frame itself */ \
-    FIELD(task_coro)       /* of asyncio's Task; from 3.14 on its module tells it */
+    FIELD(task_coro)       /* of asyncio's Task; from 3.14 on its module has the offset */
 
 struct pyusdt_python_layout {
     uint32_t minor; /* of 3.minor */
@@ -94,7 +98,7 @@ extern const char *const
 int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out);
 
 /* 3.13 and later: from the first PYUSDT_PYTHON_WORDS words of _PyRuntime.  0; -EINVAL: it has not the cookie; -ENOENT: of a
- * version that is not known, out->minor says which; -ERANGE: an offset that can not be. */
+ * version that is not known, out->minor says which; -ERANGE: an offset that cannot be. */
 int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout *out);
 
 #pragma GCC visibility pop

@@ -31,11 +31,11 @@
 
 enum {
     MILLISECOND = 1000000, /* nanoseconds */
-    LATE = 5,              /* milliseconds between looks at threads that have yet to stop */
+    LATE = 5,              /* milliseconds between checks of threads that have yet to stop */
     ANSWERS = 2 * PYUSDT_HOLDER_LIMIT, /* milliseconds in which it answers */
     STARTS = 2000,                     /* milliseconds in which it has started */
     KILLED = PYUSDT_HOLDER_LIMIT /
-        2, /* milliseconds after a thread was to be let go, until the kernel kills the holder */
+        2, /* milliseconds after a thread was to be released, until the kernel kills the holder */
     NONE = -1,
 };
 
@@ -79,7 +79,8 @@ static void leave_groups(void)
 
         if (fd < 0)
             continue;
-        if (write(fd, "0", 1) != 1) /* the process that writes; who may not stays where it is */
+        if (write(fd, "0", 1) !=
+            1) /* the process that writes; without the right it stays where it is */
             errno = 0;
         close(fd);
     }
@@ -102,7 +103,7 @@ void pyusdt_holder_stand_apart(void)
     raise_priority();
 }
 
-/* Other descriptors may be the end of a pipe, for which somebody waits to be closed. */
+/* Other descriptors may be the end of a pipe, which another process waits to see closed. */
 static void close_others(int kept, int also)
 {
     unsigned int low = (unsigned int)(kept < also ? kept : also),
@@ -120,7 +121,7 @@ static void close_others(int kept, int also)
             close((int)fd);
 }
 
-/* Nanoseconds until the first thread is to be let go.  One that has yet to stop may do so now. */
+/* Nanoseconds until the first thread is to be released.  One that has yet to stop may do so now. */
 static int64_t left(const struct child *child)
 {
     int64_t now = pyusdt_holds_now(), least = LIMIT;
@@ -134,7 +135,7 @@ static int64_t left(const struct child *child)
     return least > 0 ? least : 0;
 }
 
-/* A SIGKILL of the kernel's ends this process, though it is stopped, after its threads were to be let go. */
+/* A SIGKILL of the kernel's ends this process, though it is stopped, after its threads were to be released. */
 static bool arm(const struct child *child, bool holds)
 {
     int64_t until = left(child) + (int64_t)KILLED * MILLISECOND;
@@ -207,7 +208,7 @@ static void reset_signals(void)
     struct sigaction is;
 
     for (int number = 1; number < NSIG;
-         number++) /* SIGCHLD as well: if it were ignored, the end of a thread would go to nobody */
+         number++) /* SIGCHLD as well: if it were ignored, the end of a thread would be lost */
         if (sigaction(number, NULL, &is) == 0 && (is.sa_handler != SIG_IGN || number == SIGCHLD))
             signal(number, SIG_DFL);
 }

@@ -1,16 +1,22 @@
-/* A small child process that is the ptracer, so that a tracer which is stopped, frozen or starved holds no thread.
+/*
+ * A small child process that is the ptracer, so that a stopped, frozen or starved tracer holds no
+ * thread.
  *
- * In: requests to stop threads and to let them go.  Out: their registers; whether they stood still all the time.
- * Always: a thread is let go PYUSDT_HOLDER_LIMIT after its stop at the latest, whatever the tracer does; if the holder itself is kept from
- * that (SIGSTOP), a timer of the kernel's kills it after twice that time, and the kernel lets go what its ptracer held.  The holder runs
- * nothing of the tracer's (no Python, no signal handler), is in a session of its own, and ends with the tracer.
- * Root's holder leaves the tracer's control groups and has a real-time priority: so neither a freezer nor a busy machine keeps it. */
+ * - A thread is released PYUSDT_HOLDER_LIMIT after its stop at the latest, whatever the tracer
+ *   does.
+ * - If the holder itself cannot do that (SIGSTOP), a timer of the kernel kills it after twice that
+ *   time, and the kernel releases the threads.
+ * - The holder runs nothing of the tracer's (no Python, no signal handler), is in a session of its
+ *   own, and ends with the tracer.
+ * - Root's holder leaves the tracer's control groups and has a real-time priority, so neither a
+ *   freezer nor a busy machine stops it.
+ */
 #ifndef PYUSDT_PYSTACK_PTRACE_HOLDER_H
 #define PYUSDT_PYSTACK_PTRACE_HOLDER_H
 
 #include "pystack/ptrace_holds.h"
 
-/* Milliseconds.  A look holds a thread for less than one; 256 threads with stacks of a megabyte each, for about 100.  Programs take
+/* Milliseconds.  One read of a stack holds a thread for less than one; 256 threads with stacks of a megabyte each, for about 100.  Programs take
  * pauses of this length for noise of the system: a garbage collection, a slow disk. */
 enum { PYUSDT_HOLDER_LIMIT = 200 };
 
@@ -21,7 +27,7 @@ struct pyusdt_holder;
 /* 0 or -errno. */
 int pyusdt_holder_start(struct pyusdt_holder **holder);
 
-/* It ends, and lets go what it holds.  In a forked child, which is not its tracer: only what this process has of it is given back. */
+/* It ends, and releases what it holds.  In a forked child, which is not its tracer: only what this process has of it is given back. */
 void pyusdt_holder_end(struct pyusdt_holder *holder);
 
 pid_t pyusdt_holder_pid(const struct pyusdt_holder *holder);

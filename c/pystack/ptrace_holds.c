@@ -32,7 +32,7 @@ int64_t pyusdt_holds_now(void)
 
 enum state { RUNS, STANDS, ENDED, UNKNOWN };
 
-/* What the kernel says of a held thread now, without taking it from who else waits. */
+/* What the kernel says of a held thread now, without taking it from another waiter. */
 static enum state look(pid_t tid, siginfo_t *said)
 {
     *said = (siginfo_t){0};
@@ -118,7 +118,7 @@ static void bury(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
     drop(holds, hold);
 }
 
-/* One that was killed while it stood is not let go: it stays in the list until it has ended. */
+/* One that was killed while it stood is not released: it stays in the list until it has ended. */
 static void let_go(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
 {
     siginfo_t said;

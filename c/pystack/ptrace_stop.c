@@ -117,7 +117,7 @@ static void stop_ourselves(const struct pyusdt_memory *memory, bool is_child,
             pyusdt_holds_stop(&own, &threads[i], 1, INT64_MAX / 2);
 }
 
-/* Those of other processes are let go: one had the id until just now, or has it by now.  How many stand still. */
+/* Those of other processes are released: one had the id until just now, or has it by now.  How many stand still. */
 static size_t keep_its(const struct pyusdt_memory *memory, struct pyusdt_stopped *threads, size_t n)
 {
     size_t kept = 0;
@@ -126,7 +126,7 @@ static size_t keep_its(const struct pyusdt_memory *memory, struct pyusdt_stopped
         if (threads[i].result < 0)
             continue;
         kept++;
-        if (is_of(memory, threads[i].tid)) /* while it stands its id is nobody else's */
+        if (is_of(memory, threads[i].tid)) /* while it stands no other thread gets its id */
             continue;
         let_go(&threads[i], 1);
         threads[i].result = -ESRCH;
@@ -157,7 +157,7 @@ int pyusdt_stop_threads(const struct pyusdt_memory *memory, bool is_child,
     size_t found = 0;
     int r;
 
-    if (memory->pid == getpid()) /* who would let it go? */
+    if (memory->pid == getpid()) /* nothing would release it */
         return -EPERM;
     for (size_t i = 0; i < n; i++)
         if (is_of(memory, threads[i].tid))

@@ -1,14 +1,17 @@
-/* Threads of another process, stopped for a moment so that their registers and memory can be read.
+/*
+ * Threads of another process, stopped for a moment so that their registers and memory can be read.
  *
- * In: a process's memory and the ids of some of its threads.  Out: their registers, by their numbers in DWARF.
- * Always: another process holds them (ptrace_holder.h), which lets them go after a time limit, so that a tracer that is stopped, frozen or killed
- * holds nobody; a signal that a thread was about to get it gets.  Only where the system lets this process, and no child of it, stop
- * a thread (kernel.yama.ptrace_scope is 1, not root) this process holds the thread itself: until it lets go, or ends.
- * While it holds threads it is not stopped from a terminal (SIGTSTP).
- * A thread that does not stop within PYUSDT_STOP_TIMEOUT is late.  It stands still when it comes to that, until it is asked for again or
- * the time limit is over.
- * A thread that waits in the kernel notices a stop where its system call does not start again by itself (epoll_wait gives EINTR): who
- * stops threads leaves those alone. */
+ * - Another process holds them (ptrace_holder.h) and releases them after a time limit, so a tracer
+ *   that is stopped, frozen or killed holds no thread. A thread gets every signal that it was about
+ *   to get.
+ * - If the system lets only this process, and no child of it, stop a thread
+ *   (kernel.yama.ptrace_scope is 1, not root), this process holds the thread itself until it
+ *   releases it, or ends. Meanwhile a terminal cannot stop this process (SIGTSTP).
+ * - A thread that does not stop within PYUSDT_STOP_TIMEOUT is late: when it stops, it stands still
+ *   until the next request for it, or until the time limit.
+ * - A stop interrupts a system call that does not restart by itself (epoll_wait gives EINTR):
+ *   callers leave threads in such a call alone.
+ */
 #ifndef PYUSDT_PYSTACK_PTRACE_STOP_H
 #define PYUSDT_PYSTACK_PTRACE_STOP_H
 

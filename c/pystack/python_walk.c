@@ -7,7 +7,7 @@
 
 enum {
     PAGE = 4096,
-    RECORD = 256, /* of a frame or a thread: as much as is looked at */
+    RECORD = 256, /* of a frame or a thread: as much as is read */
     WINDOWS =
         2048, /* pages that the frames of one stack may lie in; before 3.11 each is an object of some 480 bytes */
     HEAD = 2,   /* words that lead to the innermost frame, at most */
@@ -19,8 +19,8 @@ enum {
     PAGE_COST = 16,
 };
 
-/* A look takes the time of many instructions of the program, and what it reads may be of two moments.  A program in a short loop
- * shows such a stack again a turn later, so looks at even distances would all see it: these many words are read after each. */
+/* A read takes the time of many instructions of the program, and may be of two moments.  A program in a short loop
+ * shows such a stack again a turn later, so reads at even distances would all see it: these many words are read after each. */
 static const uint32_t pauses[LOOKS] = {1, 2, 4, 0};
 
 /* A page in which frames lie, and what follows it for the frame that crosses its end. */
@@ -50,7 +50,7 @@ struct pyusdt_walker {
     uint64_t runtime;
     uint32_t max_frames, tries;
     bool entries;
-    uint32_t record; /* bytes of a frame that are looked at */
+    uint32_t record; /* bytes of a frame that are read */
 
     struct window *windows[WINDOWS]; /* allocated when first needed */
     uint32_t nwindows;
@@ -197,7 +197,7 @@ static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
     return frame ? PYUSDT_STACK_CUT : 0;
 }
 
-/* ---- looking again ---- */
+/* ---- reading again ---- */
 
 /* The parts to read for the head; how many. */
 static size_t head_parts(const struct pyusdt_walker *w, uint64_t thread, uint64_t cframe,
@@ -315,7 +315,7 @@ static uint32_t unsettled(const struct pyusdt_walker *w, bool *moved)
     return from;
 }
 
-/* Until all looks agree, or the tries are over.  *skip: how many of w->seen are not to be shown. */
+/* Until all reads agree, or the tries are over.  *skip: how many of w->seen are not to be shown. */
 static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t *skip)
 {
     struct head head;
@@ -493,7 +493,7 @@ static uint32_t record_of(const struct pyusdt_python_layout *layout)
                    largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
 }
 
-/* What a process tells may be anything. */
+/* The process is untrusted. */
 static bool is_sane(const struct pyusdt_python_layout *layout)
 {
     uint32_t thread = largest(largest(layout->thread_next, layout->thread_interp),

@@ -1,12 +1,16 @@
-/* The stacks of a CPython process, walked from outside while it runs.
+/*
+ * The stacks of a CPython process, walked from outside while it runs: code objects and positions,
+ * innermost first.
  *
- * In: its memory, a layout, the address of _PyRuntime.  Out: for each thread the code objects and positions of its frames,
- * innermost first, as words.
- * Always: nothing of the process is believed: every list is bounded, every loop ends, an address that is not there ends the
- * stack.  The process is not stopped, so a stack may change while it is read.  Each is looked at five times, and anew while
- * these differ; what still differs after the last try is said, and of such a stack only the frames that did not change are
- * given.  (That a stack changes and changes back between the looks, some microseconds, each time, is possible:
- * tests/stacks/moving_main.c has a model, docs/guide/stacks.md says how often it was seen.) */
+ * - The process is untrusted: every list is bounded, every loop ends, and an address that is not
+ *   there ends the stack.
+ * - The process is not stopped, so a stack may change while it is read. Each is read five times,
+ *   and anew while these differ. If they still differ at the last try, a flag says so, and only the
+ *   frames that did not change are given.
+ * - A stack that changes and changes back between two reads, some microseconds, each time, is not
+ *   noticed: tests/stacks/moving_main.c has a model, docs/guide/stacks.md says how often it was
+ *   seen.
+ */
 #ifndef PYUSDT_PYSTACK_PYTHON_WALK_H
 #define PYUSDT_PYSTACK_PYTHON_WALK_H
 

@@ -1,9 +1,12 @@
-/* The memory of another process, read (in one case written) without stopping it.
+/*
+ * The memory of another process, read (in one case written) without stopping it.
  *
- * In: a process id.  Out: bytes.  Always: an address that is not there is -EFAULT, whatever the process says is at it; what was
- * read before pyusdt_memory_is_same_process() said true came from the process that had the id when it was opened, and from no other.
- * A page that the process itself has to provide (userfaultfd, FUSE) can make a read last as long as it likes: who reads for
- * somebody else has a watchdog. */
+ * - An address that is not there is -EFAULT.
+ * - If pyusdt_memory_is_same_process() returns true, all that was read before came from the process
+ *   that had the id when it was opened.
+ * - A page that the process itself provides (userfaultfd, FUSE) can delay a read for any time: a
+ *   caller that reads for another user needs a watchdog.
+ */
 #ifndef PYUSDT_PYSTACK_REMOTE_MEMORY_H
 #define PYUSDT_PYSTACK_REMOTE_MEMORY_H
 

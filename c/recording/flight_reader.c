@@ -1,9 +1,12 @@
 /*
- * A flight recorder's file as a recording: see flight_reader.h.
+ * Converts a flight recorder's file into a recording.
  *
- * Always: an event is copied, then the tail is read: what lies below it by then may have been overwritten meanwhile and
- * is not taken. Nothing that was read is believed before it was checked; a ring where something makes no sense ends there.
- * Events come in the order of time, without a hole, from the first instant on of which no ring has lost any.
+ * - An event is copied before the tail is read: everything below the tail may have been overwritten
+ *   meanwhile, and is dropped.
+ * - The file is untrusted: all is checked before it is used, and a ring ends at the first thing
+ *   that makes no sense.
+ * - Events come in the order of time, without a hole, from the first instant since which no ring
+ *   has lost any.
  */
 #define _GNU_SOURCE
 #include "recording/flight_reader.h"
@@ -64,7 +67,7 @@ static bool header_ok(const struct pyusdt_ctl_header *header)
            header->strings_size <= PYUSDT_STRINGS_MAX;
 }
 
-/* The table as it is while nobody changes it. */
+/* The table as it is while the process does not change it. */
 static int copy_table(struct flight *f)
 {
     const struct pyusdt_ctl_header *shared = (const void *)f->bytes;

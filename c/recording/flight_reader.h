@@ -1,5 +1,5 @@
 /*
- * A flight recorder's file (layout.h: struct pyusdt_flight_info; its maker may live, be dead, or be a stranger), as a
+ * A flight recorder's file (layout.h: struct pyusdt_flight_info; its maker may live or be dead, and is untrusted), as a
  * recording: one format for all that is replayed.
  */
 #ifndef PYUSDT_RECORDING_FLIGHT_READER_H
@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Takes fd over. A recording's descriptor, at its beginning, in memory of ours; or -errno. */
+/* Takes fd over. A recording's descriptor, at its beginning, in private memory; or -errno. */
 int pyusdt_flight_convert(int fd, struct pyusdt_error *error);
 
 #pragma GCC visibility pop

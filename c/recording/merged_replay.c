@@ -111,7 +111,7 @@ void pyusdt_merged_finish(struct pyusdt_merged *merged, uint32_t source)
     pyusdt_replay_finish(merged->sources[source].replay);
 }
 
-/* No overflow makes an old event a new one: who lies about its time has one at an end of all time. */
+/* No overflow makes an old event a new one: a false time gives an event at an end of all time. */
 static uint64_t shifted(uint64_t time, int64_t by)
 {
     if (by < 0)

@@ -1,10 +1,11 @@
 /*
- * Recordings of many hosts, each of which comes in portions, as one feed.
+ * Recordings of many hosts, each of which comes in portions, as one source of events.
  *
- * In:  portions of recordings (recording.h), of strangers; by how much each one's clock differs from ours. Out: their events, by our
- *      clock, of the recording that was chosen last; targets have numbers of their own here.
- * Always: the times of one recording's events do not go back; a recording that is damaged is no other's trouble, and no host takes
- *         another's room for names of frames.
+ * - Recordings (recording.h) are untrusted. A damaged one does not affect the others, and no host
+ *   takes another's room for names of frames.
+ * - Event times are by the tracer's clock, and those of one recording do not go back.
+ * - A poll gives events of the recording that was selected last; targets have numbers of their own
+ *   here.
  */
 #ifndef PYUSDT_RECORDING_MERGED_REPLAY_H
 #define PYUSDT_RECORDING_MERGED_REPLAY_H

@@ -11,7 +11,7 @@
 #define PYUSDT_RECORD_MAGIC 0x3152746473757970ull /* "pyusdtR1", read as bytes */
 #define PYUSDT_RECORD_VERSION 4
 #define PYUSDT_RECORD_OLDEST 3          /* that is read */
-#define PYUSDT_RECORD_ORDER 0x01020304u /* what it reads as tells the byte order of the writer */
+#define PYUSDT_RECORD_ORDER 0x01020304u /* shows the byte order of the writer */
 
 struct pyusdt_record_header {
     uint64_t magic;

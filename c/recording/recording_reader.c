@@ -1,7 +1,8 @@
 /*
- * Reading recordings: see recording.h.
- * Always: what is read of the file goes into private memory first and is checked there; a block that is damaged ends
- * the recording at the block before it.
+ * Reading recordings.
+ *
+ * - A block is copied into private memory and checked there; a damaged block ends the recording at
+ *   the block before it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,9 +26,9 @@
 #define PROBES_OF_MANY \
     (1u << 16) /* the same of a recording that comes in portions, which is one of many */
 #define BYTES_PER_NAME \
-    256u /* bytes, about, that whoever tells probes apart keeps of one, or of one at a place */
+    256u /* bytes, about, that a consumer keeps of a probe, or of one at a code location */
 
-/* Tables and targets are private copies; a target that was told of again has its last table. */
+/* Tables and targets are private copies; a target with several blocks has its last table. */
 struct target {
     struct pyusdt_target_block block;
     struct pyusdt_probe_table table;
@@ -380,7 +381,7 @@ static int ignore_event(void *arg, const struct pyusdt_event *event)
     return 0;
 }
 
-/* To the end once, which tells the targets and when tracing ended. */
+/* Reads to the end once, to know the targets and when tracing ended. */
 static void scan_to_end(struct pyusdt_replay *r)
 {
     r->end = 0;

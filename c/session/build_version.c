@@ -16,7 +16,7 @@ const char *pyusdt_build_text(void)
     return PYUSDT_BUILD " (layout " STRING(PYUSDT_LAYOUT_VERSION) ")";
 }
 
-/* What a stranger wrote: letters of ASCII only. */
+/* Untrusted text: only printable ASCII is copied. */
 static void copy_text(char *to, size_t size, const char *from)
 {
     size_t n = 0;

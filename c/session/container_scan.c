@@ -1,3 +1,7 @@
+/*
+ * Run directories in containers: see container_scan.h, and rundir_open.h for which of them are
+ * opened.
+ */
 #define _GNU_SOURCE
 #include "session/container_scan.h"
 
@@ -15,13 +19,13 @@
 #include "shared/error.h"
 #include "shared/os.h"
 
-#define SCAN_NS 200000000u /* the time between two looks, at least; */
-#define COST_SHARE 50      /* it is as many times as long as the look took */
+#define SCAN_NS 200000000u /* the time between two scans, at least; */
+#define COST_SHARE 50      /* it is as many times as long as the scan took */
 #define YOUNG_NS \
-    10000000000 /* so long a process may still become one with pyusdt in it that is to be told of */
+    10000000000 /* so long a process may still become one with pyusdt in it, which deserves a warning */
 #define PIDS_MAX (1u << 22) /* Linux has no more */
 
-struct known { /* where a look has been */
+struct known { /* where a scan has been */
     uint64_t mounts;
     uint32_t uid;
 };
@@ -31,8 +35,7 @@ struct pyusdt_containers {
     uint32_t scans;
     struct known *known;
     uint32_t nknown, room;
-    uint8_t examined[PIDS_MAX /
-                     8]; /* by pid: processes that need no second look at what they have mapped */
+    uint8_t examined[PIDS_MAX / 8]; /* by pid: processes whose mappings need not be read again */
 };
 
 struct scan {
@@ -122,7 +125,7 @@ static void examine_process(struct pyusdt_session *session, struct pyusdt_contai
         containers->examined[handle->pid / 8] |= (uint8_t)(1 << handle->pid % 8);
 }
 
-/* Who shows root as its owner may be anybody who has changed his uid. */
+/* A process with root as its owner may be any user's who has changed his uid. */
 static int visit_process(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
 {
     struct pyusdt_session *session = ((struct scan *)arg)->session;
@@ -162,7 +165,7 @@ static void close_ended(struct pyusdt_session *session, uint32_t scans)
 {
     for (uint32_t i = session->nrundirs - 1; i > 0; i--) {
         struct pyusdt_session_dir *rundir = session->rundir[i];
-        if (rundir->met == 0) /* it is of this very look */
+        if (rundir->met == 0) /* it is of this very scan */
             rundir->met = scans;
         if (rundir->in.mounts == 0 || rundir->met == scans || rundir->nliving != 0 ||
             is_named(session, rundir))

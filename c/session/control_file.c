@@ -1,3 +1,4 @@
+/* Copying and checking control files: see control_file.h. */
 #define _GNU_SOURCE
 #include "session/control_file.h"
 

@@ -1,10 +1,9 @@
 /*
- * A child process that exists before its program runs, so that its pid can be named in a session.
+ * A child process that exists before its program runs, so that a session can name its pid.
  *
- * In:  the words of a command, and two pipes. Out: a child that waits until the gate says which variables to add to the
- * environment, and then becomes the command.
- * Always: the child runs nothing of the parent's (no Python, no signal handler), and may be made by any thread; if the gate
- * closes without a word, the child ends.
+ * - The child waits until the gate says which variables to add to the environment, and then becomes
+ *   the command. If the gate closes without a word, the child ends.
+ * - The child runs nothing of the parent's (no Python, no signal handler); any thread may make it.
  */
 #ifndef PYUSDT_SESSION_GATED_CHILD_H
 #define PYUSDT_SESSION_GATED_CHILD_H

@@ -1,3 +1,4 @@
+/* Kept sessions: finding, resuming and checking them. */
 #define _GNU_SOURCE
 #include "session/kept_session.h"
 
@@ -15,9 +16,9 @@
 #include "shared/test_hook.h"
 #include "shared/session_slot.h"
 
-#define SEEN_NS 1000000000u /* how often the file is told that its tracer is there */
+#define SEEN_NS 1000000000u /* how often the file gets the time of its tracer */
 #define CLAIM_TRIES \
-    50 /* of 10 ms: somebody who looks whether the session lives holds its lock for a moment */
+    50 /* of 10 ms: a process that checks whether the session lives holds its lock for a moment */
 
 int pyusdt_kept_configure(struct pyusdt_session *session,
                           const struct pyusdt_session_config *config, struct pyusdt_error *error)

@@ -1,3 +1,4 @@
+/* Listing probes without a session: see list_probes.h. */
 #define _GNU_SOURCE
 #include "session/list_probes.h"
 
@@ -24,12 +25,12 @@ struct listing {
     pyusdt_list_fn *fn;
     void *arg;
     uint32_t only, host;     /* one process, in its namespace and in ours; 0: all */
-    pyusdt_other_fn *other;  /* is told of those that have another build */
+    pyusdt_other_fn *other;  /* gets those that have another build */
     struct pyusdt_error why; /* likewise, of the last */
     int seen;
     bool stop;
     struct pyusdt_error
-        failed; /* of the first process that could not be read, for a reason of ours */
+        failed; /* of the first process that could not be read, by a shortage of the tracer's */
 };
 
 /* Bit s: the tracer of the session in slot s lives. */

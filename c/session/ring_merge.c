@@ -25,11 +25,11 @@
 #include "session/target_scan.h"
 #include "shared/os.h"
 
-#define BUSY_CHECKS 64           /* at a busy ring: a firing takes about as long as ten looks */
-#define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
+#define BUSY_CHECKS 64           /* at a busy ring: a firing takes about as long as ten checks */
+#define LIFE_CHECK_NS 100000000u /* how often it is checked that the processes live */
 #define MAX_STALL \
-    10 /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
-#define PUBLISH_SHARE 8 /* of a ring consumed before its producer is told, within one poll */
+    10 /* times orderlag: a busy producer that fires old events holds up those of others no longer */
+#define PUBLISH_SHARE 8 /* of a ring is consumed before its tail is published, within one poll */
 
 /* ---- one ring ---- */
 
@@ -62,7 +62,7 @@ static int copy_header(struct pyusdt_source *source)
     }
 }
 
-/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. 1; 0: it can not be read now;
+/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. 1; 0: it cannot be read now;
  * -EBADMSG. */
 static int read_unknown(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
 {
@@ -95,7 +95,7 @@ static int read_next_header(struct pyusdt_session *session, struct pyusdt_source
     if (r != 1)
         return r;
     if (source->next.probe >= source->target->table->table.nprobes && session->concurrent) {
-        source->share->deferred = true; /* it is looked at again when the session is */
+        source->share->deferred = true; /* it is read again at the next refresh */
         return 0;
     }
     r = source->next.probe < source->target->table->table.nprobes
@@ -113,14 +113,14 @@ static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source
 {
     int r = read_next_header(session, source);
     source->waiting = r == 1 && pyusdt_share_push(source->share, source) == 0;
-    if (r == 1 && !source->waiting) /* the next look tries it again */
+    if (r == 1 && !source->waiting) /* the next refresh tries it again */
         pyusdt_session_warn_failure(session, "process %u: its ring can not be read: %s",
                                     source->target->pid, strerror(ENOMEM));
     else if (r < 0)
         give_up(source);
 }
 
-/* ---- looking at the rings ---- */
+/* ---- refreshing the rings ---- */
 
 /* Reads how far the ring is filled. A head that makes no sense is a ring that is no ring any more. */
 static void read_head(struct pyusdt_session *session, struct pyusdt_source *source)
@@ -201,7 +201,7 @@ static void refresh_target(struct pyusdt_session *session, struct pyusdt_target 
     if (target->life == PYUSDT_ALIVE &&
         (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) &&
         pyusdt_target_is_dead(target))
-        target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
+        target->life = PYUSDT_DEAD; /* before its rings are read for the last time */
     pyusdt_target_map_new(session, target);
     pyusdt_target_add_work(target);
     for (uint32_t k = 0; k < target->rings; k++) {
@@ -316,7 +316,7 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
     return 0;
 }
 
-/* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */
+/* Behind the event: 1 if the ring has one more, whose header is read; 0 or -EBADMSG. */
 static int advance(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     source->position += source->next.size;
@@ -325,7 +325,7 @@ static int advance(struct pyusdt_session *session, struct pyusdt_source *source)
     return read_next_header(session, source);
 }
 
-/* The time of the oldest event of all rings but the first: so far that one is read without a look at the others. */
+/* The time of the oldest event of all rings but the first: so far that one is read without the others. */
 static uint64_t time_of_second(const struct pyusdt_share *share)
 {
     uint64_t time = UINT64_MAX;
@@ -422,7 +422,7 @@ int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, in
     }
     while (session->stopped && n == 0 && !stop && is_pending(session) &&
            session->refreshed_at <= until_ns) {
-        nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
+        nanosleep(&pause, NULL); /* for a producer that is inside a firing: orderlag at most */
         pyusdt_session_refresh(session);
         n = deliver(arg, session, until_ns, limit, &stop);
     }

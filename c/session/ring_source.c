@@ -1,3 +1,4 @@
+/* One ring of one target: see ring_source.h. */
 #define _GNU_SOURCE
 #include "session/ring_source.h"
 

@@ -1,3 +1,4 @@
+/* Run directories that a session enters while it runs: see rundir_scan.h. */
 #define _GNU_SOURCE
 #include "session/rundir_scan.h"
 
@@ -52,7 +53,7 @@ static void retry_failed(struct pyusdt_session *session, uint64_t now)
             pyusdt_session_dir_take_slot(session, session->rundir[i], NULL);
 }
 
-/* Those in one place; the place is read again where the look was not complete. */
+/* Those in one place; the place is read again if the scan was not complete. */
 static void scan_user_rundirs(struct pyusdt_session *session, unsigned parent)
 {
     int r;

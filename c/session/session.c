@@ -1,3 +1,4 @@
+/* Sessions: opening and closing them, which processes may join, what is known of targets. */
 #define _GNU_SOURCE
 #include "session/session.h"
 
@@ -68,7 +69,7 @@ int pyusdt_session_open(const char *path, const struct pyusdt_session_config *co
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_kept_configure(session, config, error);
-    /* a kept session's next tracer may be one who can not */
+    /* the next tracer of a kept session may lack it */
     if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_has_barrier())
         session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
@@ -126,9 +127,9 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
     return 0;
 }
 
-/* ---- who may join ---- */
+/* ---- which processes may join ---- */
 
-/* Tells the base whom it invites now. */
+/* Writes which processes the run directory invites now. */
 static int write_invitations(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
                              struct pyusdt_error *error)
 {
@@ -209,7 +210,7 @@ int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
     return 0;
 }
 
-/* A name that tells no start could be anybody's; what is in another pid namespace has another number here. */
+/* A name without a start time could be any process's; a process of another pid namespace has another number here. */
 int pyusdt_session_has_process(const struct pyusdt_session *session, uint32_t pid)
 {
     for (uint32_t i = 0; i < session->ntargets; i++) {
@@ -288,7 +289,7 @@ void pyusdt_session_stop(struct pyusdt_session *session)
         pyusdt_target_detach(
             session->targets[i]); /* of the dead those whose children still count */
     pyusdt_session_scan(
-        session, true); /* who has joined by himself since we last looked, and may have fired */
+        session, true); /* processes that joined by themselves since the last scan may have fired */
 }
 
 void pyusdt_session_free(struct pyusdt_session *session)

@@ -1,3 +1,4 @@
+/* A session in one run directory: its slot, its start and its end. */
 #define _GNU_SOURCE
 #include "session/session_dir.h"
 
@@ -171,7 +172,7 @@ void pyusdt_session_dir_close(struct pyusdt_session_dir *rundir)
             rundir->in.dir,
             rundir->header.slot); /* of targets whose death was not noticed any more */
     if (rundir->fd >= 0 && rundir->resumed && !rundir->started)
-        close(rundir->fd); /* another's script, and not ours to end */
+        close(rundir->fd); /* another tracer's script, which may go on */
     else if (rundir->fd >= 0)
         pyusdt_slot_release(rundir->in.dir, rundir->header.slot, rundir->fd);
     rundir->fd = -1;

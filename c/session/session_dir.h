@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The base of this directory, whose descriptor becomes the session's: one that the session has already, or a new one. */
+/* The session's part of this directory, whose descriptor becomes the session's: one that the session has already, or a new one. */
 int pyusdt_session_dir_open(struct pyusdt_session *session, const struct pyusdt_rundir_handle *in,
                             struct pyusdt_session_dir **out, struct pyusdt_error *error);
 /* Takes a slot there, and starts if the session has started. */

@@ -1,3 +1,4 @@
+/* The session file of one run directory: see session_file.h. */
 #define _GNU_SOURCE
 #include "session/session_file.h"
 

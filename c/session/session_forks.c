@@ -1,3 +1,4 @@
+/* Open sessions in a forked child: see session_forks.h. */
 #define _GNU_SOURCE
 #include "session/session_forks.h"
 

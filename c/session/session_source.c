@@ -1,3 +1,4 @@
+/* A session as a source of events: the functions of session.h and ring_merge.h in a table. */
 #define _GNU_SOURCE
 #include "session/session_source.h"
 

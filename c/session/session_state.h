@@ -18,7 +18,7 @@
 #include "discovery/rundir_open.h"
 #include "events/place_table.h"
 
-#define PYUSDT_UNTRUSTED_WARNINGS_KEPT 3      /* messages about strangers that are kept, */
+#define PYUSDT_UNTRUSTED_WARNINGS_KEPT 3      /* warnings of untrusted processes that are kept, */
 #define PYUSDT_UNTRUSTED_WARNINGS_COUNTED 256 /* and that are counted */
 #define PYUSDT_WARNINGS_MAX 16                /* messages for the user that a session keeps */
 #define PYUSDT_KNOWN_CHAINS 4096
@@ -53,7 +53,7 @@ struct pyusdt_source {
     bool kept;
     uint64_t limit; /* bytes known to be published */
     uint64_t safe;  /* all events before this time are below limit */
-    uint64_t last;  /* time of the last event looked at: the events behind it are not older */
+    uint64_t last;  /* time of the last event read: the events behind it are not older */
     uint64_t work;  /* of its events, not added to the base's yet; in units as the base's */
     uint64_t busy_since;
     uint64_t busy_limit;           /* limit when busy_since was set */
@@ -100,17 +100,17 @@ struct pyusdt_target {
     struct pyusdt_area *area;               /* shared */
     size_t area_size;
     bool area_refused;
-    bool rings_refused; /* one that is not mapped yet is tried again at the next look */
+    bool rings_refused; /* one that is not mapped yet is tried again at the next refresh */
     bool buffers_warned;
     uint32_t wanted;
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
     uint64_t exited_at;
     uint64_t dropped;    /* events that it has lost, by those of its counts that can be true */
-    bool drops_invalid;  /* its counts of lost events can not be true */
+    bool drops_invalid;  /* its counts of lost events cannot be true */
     uint64_t *drops;     /* by probe, when the target is finished; NULL: none */
     uint64_t counted;    /* firings that it has counted by itself, those that were taken */
-    bool counts_invalid; /* that can not be true */
+    bool counts_invalid; /* that cannot be true */
     bool counts_taken;   /* since it is dead */
 };
 
@@ -118,7 +118,7 @@ struct pyusdt_target {
 struct pyusdt_session_dir {
     struct pyusdt_rundir_handle in;
     uint32_t
-        met; /* number of the last look at containers that found a process in its mount namespace */
+        met; /* number of the last scan of containers that found a process in its mount namespace */
     uint32_t
         lookups; /* recent lookups of pids in other namespaces; bounded, against forged control files */
     int fd; /* of the session file, whose flock says that the tracer lives; -1: nothing is traced there */
@@ -128,7 +128,7 @@ struct pyusdt_session_dir {
     int64_t scanned_mtime;               /* of the directory when it was last read, ns */
     int64_t scanned_at;                  /* when it was last read */
     uint64_t
-        again_at; /* when it is read again though it has not changed: the last look was not complete; 0: it was */
+        again_at; /* when it is read again though it has not changed: the last scan was not complete; 0: it was */
     uint32_t nliving;
     bool cut_off; /* its user is traced no more: user_work.c */
     uint64_t
@@ -178,19 +178,18 @@ struct pyusdt_session {
         enum pyusdt_remark kind;
     } hint[PYUSDT_WARNINGS_MAX]; /* what else processes say of their probes: target_remarks.c */
     uint32_t nhints;
-    uint32_t others; /* of these: about processes that have another build of pyusdt */
-    bool full;       /* there were more of them than fit */
-    uint64_t
-        failures; /* how often a process or a directory could not be looked at, each reason once */
+    uint32_t others;   /* of these: about processes that have another build of pyusdt */
+    bool full;         /* there were more of them than fit */
+    uint64_t failures; /* how often a process or a directory could not be read, each reason once */
     bool
-        missed_user; /* in the look at users' directories that goes on: one could not be entered for the moment */
+        missed_user; /* in the current scan of users' directories: one could not be opened for the moment */
 
     struct pyusdt_target **targets;
     uint32_t ntargets;
     uint32_t *living; /* indices of those that are not finished */
     uint32_t nliving;
     struct pyusdt_target *known
-        [PYUSDT_KNOWN_CHAINS]; /* the living by who they are, so that a file's name finds its own at once */
+        [PYUSDT_KNOWN_CHAINS]; /* the living by identity, so that a file's name finds its target at once */
     uint64_t next_life_check;
     uint64_t next_seen; /* when a kept session's file gets its next `seen` */
 
@@ -198,7 +197,7 @@ struct pyusdt_session {
     uint32_t nshares; /* 1, unless it is divided */
     bool concurrent;  /* several threads read shares now: what they have in common stays as it is */
     uint64_t
-        refreshed_at; /* when the rings were last looked at: an event that was not there then is younger */
+        refreshed_at; /* when the rings were last refreshed: an event that was not there then is younger */
     uint64_t watermark;
     bool half_full;   /* one of them was more than half full then */
     uint64_t corrupt; /* rings that could not be mapped */

@@ -1,3 +1,4 @@
+/* Warnings of a session: each text once, in a bounded number. */
 #define _GNU_SOURCE
 #include "session/session_warnings.h"
 
@@ -12,7 +13,7 @@
 static char no_memory[] =
     "a message about processes that are not traced is lost: there was no memory for it";
 
-/* Once each; who makes more of it than fits is not worth more words. Whether it is new. */
+/* Each text once, as many as fit. Whether it is new. */
 __attribute__((format(printf, 2, 0))) static bool add_warning(struct pyusdt_session *session,
                                                               const char *format, va_list values)
 {

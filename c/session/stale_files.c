@@ -1,3 +1,4 @@
+/* Removing what dead tracers and targets have left: see stale_files.h. */
 #define _GNU_SOURCE
 #include "session/stale_files.h"
 

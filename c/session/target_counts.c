@@ -1,3 +1,4 @@
+/* Firings that targets have counted by themselves, as events. */
 #define _GNU_SOURCE
 #include "session/target_counts.h"
 
@@ -29,7 +30,7 @@ static uint64_t take_count(_Atomic uint64_t *word, uint64_t generation)
     return PYUSDT_COUNT(atomic_exchange(word, PYUSDT_COUNT_TAG(generation)));
 }
 
-/* false: it says what can not be, and is asked no more. */
+/* false: the count is impossible, and the target is not asked again. */
 static bool add_counted(struct pyusdt_session *session, struct pyusdt_target *target, uint64_t more)
 {
     target->counted += more;
@@ -53,7 +54,7 @@ static bool deliver_word(struct pyusdt_session *session, struct pyusdt_target *t
 
     int r = pyusdt_target_read_places(session, target, place);
     if (r != 0)
-        return r != -ENOMEM; /* it is counted there, and not told of yet */
+        return r != -ENOMEM; /* it is counted there, but not published yet */
     event.arg[0] = take_count(word, target->rundir->header.generation);
     if (event.arg[0] == 0 || !add_counted(session, target, event.arg[0]))
         return true;

@@ -1,3 +1,4 @@
+/* Dropped events of a target, and why it drops them. */
 #define _GNU_SOURCE
 #include "session/target_drops.h"
 

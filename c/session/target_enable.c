@@ -1,3 +1,4 @@
+/* Enabling and disabling the session's probes in one target. */
 #define _GNU_SOURCE
 #include "session/target_enable.h"
 
@@ -77,7 +78,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 
     atomic_store(&target->slot->pid, target->pid == target->who.pid
                                          ? 0
-                                         : target->pid); /* before it looks what is wanted */
+                                         : target->pid); /* before it reads what is wanted */
     atomic_store(&target->slot->children, wants_children(session, target));
     if (atomic_load(&target->slot->wanted) != target->rundir->header.generation) {
         atomic_store(&target->slot->child_error, 0);
@@ -90,7 +91,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
     pyusdt_watcher_wake(target->ctl);
 }
 
-/* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
+/* A table that is not larger than before, or cannot be read, counts as unchanged: only a hostile process makes one. */
 static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_table_copy *copy;

@@ -1,3 +1,4 @@
+/* The list of targets, and finding a living one by who it is. */
 #define _GNU_SOURCE
 #include "session/target_list.h"
 

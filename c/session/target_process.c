@@ -1,3 +1,4 @@
+/* One traced process: mapping its files, and its end. */
 #define _GNU_SOURCE
 #include "session/target_process.h"
 
@@ -27,7 +28,7 @@
 #include "shared/os.h"
 
 #define EXIT_GRACE_NS \
-    1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
+    1000000000ull /* a process that has announced its exit counts as dead after this */
 
 #include "shared/wakeup.h"
 #include "shared/sigbus_guard.h"
@@ -165,7 +166,7 @@ static int map_area(struct pyusdt_target *target)
     return 0;
 }
 
-/* What the tracer lacks for the moment is told of, and the look is repeated; else what is there is given up. Whether it is to be repeated. */
+/* A shortage of the tracer's gives a warning, and is tried again; any other failure gives the file up. Whether it is tried again. */
 static bool is_retryable(struct pyusdt_session *session, const struct pyusdt_target *target,
                          const char *what, int r)
 {
@@ -198,7 +199,7 @@ static int map_ring_file(const struct pyusdt_target *target, uint32_t k,
     return r;
 }
 
-/* Rings come one by one; what can not be mapped is given up, and counted. false: it is tried again at the next look. */
+/* Rings come one by one; a ring that cannot be mapped is given up, and counted. false: it is tried again at the next refresh. */
 static bool map_ring(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t k)
 {
     struct pyusdt_source *source = calloc(1, sizeof *source);
@@ -254,7 +255,7 @@ void pyusdt_target_map_new(struct pyusdt_session *session, struct pyusdt_target 
 void pyusdt_target_add_work(struct pyusdt_target *target)
 {
     target->rundir->work +=
-        PYUSDT_EVENT_WORK; /* a look at a process is about as much work as an event */
+        PYUSDT_EVENT_WORK; /* a refresh of a process is about as much work as an event */
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k]) {
             target->rundir->work += target->source[k]->work;
@@ -279,7 +280,7 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target)
     return now - target->exited_at > EXIT_GRACE_NS;
 }
 
-/* Does a session besides ours still have something to read of the dead? */
+/* Whether another session still has something to read of the dead process. */
 static bool is_read_by_others(const struct pyusdt_target *target)
 {
     const struct pyusdt_ctl_slot *slots = target->slot - target->rundir->header.slot;
@@ -298,7 +299,7 @@ static void remove_files(struct pyusdt_target *target)
     char text[PYUSDT_NAME_SIZE];
 
     for (uint32_t k = 0; k < target->rundir->header.max_rings;
-         k++) { /* one may be there that was never told */
+         k++) { /* one may be there that was never published */
         format_file_name(target, PYUSDT_FILE_RING, k, text);
         pyusdt_discard_file(target->rundir->in.dir, text, target->life == PYUSDT_ALIVE);
     }

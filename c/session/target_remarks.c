@@ -1,3 +1,4 @@
+/* Remarks of targets, as warnings and hints: see target_remarks.h. */
 #define _GNU_SOURCE
 #include "session/target_remarks.h"
 

@@ -1,3 +1,4 @@
+/* Finding processes that may join. Names of files are untrusted: the control file decides. */
 #define _GNU_SOURCE
 #include "session/target_scan.h"
 
@@ -19,8 +20,7 @@
 #include "shared/os.h"
 
 #define OTHERS_NAMED 4
-#define AGAIN_NS \
-    100000000u /* after which a directory is read again where a look was not complete */
+#define AGAIN_NS 100000000u /* after which a directory is read again if a scan was not complete */
 
 static bool may_join(const struct pyusdt_session *session, const struct pyusdt_session_dir *rundir,
                      uint32_t pid, uint32_t *host)
@@ -61,7 +61,7 @@ struct scan {
     struct pyusdt_session_dir *rundir;
 };
 
-/* A look at a directory was not complete. */
+/* A scan of a directory was not complete. */
 static void scan_again_soon(struct pyusdt_session_dir *rundir)
 {
     rundir->again_at = pyusdt_now() + AGAIN_NS;
@@ -100,7 +100,7 @@ static void warn_other_build(struct pyusdt_session *session,
     session->others += session->nwarnings > before;
 }
 
-/* One that is not ready, or not ours to read, is passed over: the first is looked at again, the second is told of where it is our own user's. */
+/* A process that is not ready is read again later; one that may not be read gives a warning if it is the tracer's own user's. */
 static void warn_failure(struct pyusdt_session *session, struct pyusdt_session_dir *rundir,
                          const struct pyusdt_identity *who, const struct pyusdt_error *error)
 {
@@ -165,8 +165,9 @@ static int scan_file(void *arg, const char *text, const struct pyusdt_name *name
         pyusdt_target_detach(target);
     } else {
         if (session->own && target->visible)
-            pyusdt_session_follow_setuid(session, rundir, name->process.pid,
-                                         target->pid); /* before it can look for us there */
+            pyusdt_session_follow_setuid(
+                session, rundir, name->process.pid,
+                target->pid); /* before it can look for the session there */
         pyusdt_target_attach(session, target);
     }
     return 0;
@@ -228,7 +229,7 @@ void pyusdt_session_scan(struct pyusdt_session *session, bool always)
 {
     if (session->forked)
         return;
-    /* Who publishes from here on sees what we wrote; who did before, we see. */
+    /* A process that publishes from here on sees what was written; one that did before is seen. */
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < session->nrundirs; i++) /* one that comes meanwhile is behind */
         if (!session->rundir[i]->cut_off)

@@ -1,3 +1,4 @@
+/* Costs of users' processes, and the end of a user's tracing: see user_work.h. */
 #define _GNU_SOURCE
 #include "session/user_work.h"
 
@@ -50,7 +51,7 @@ static void drop_target(struct pyusdt_session *session, struct pyusdt_target *ta
     free(by_probe);
 }
 
-/* Nobody joins there any more. Those who have joined since the last look are found, so that their probes are switched off, too. */
+/* No process joins there any more. Those that have joined since the last scan are found, so that their probes are disabled, too. */
 static void close_rundir(struct pyusdt_session *session, struct pyusdt_session_dir *rundir)
 {
     rundir->cut_off = true;

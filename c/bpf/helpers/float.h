@@ -1,7 +1,9 @@
-/* Floating-point arithmetic for the interpreter, whose programs have none.
+/*
+ * Floating-point arithmetic on doubles as their bits, for the interpreter, whose programs have
+ * none.
  *
- * In: doubles as their bits.  Out: the same, or an integer.  Always: defined for every input: IEEE 754's results, also
- * for infinities and NaN, without traps; what is too large for an integer is the nearest one, NaN is 0.
+ * - Every input has a result: IEEE 754's, also for infinities and NaN, without traps.
+ * - As an integer, a value that is too large is the nearest one, and NaN is 0.
  */
 #ifndef PYUSDT_HELPERS_FLOAT_H
 #define PYUSDT_HELPERS_FLOAT_H

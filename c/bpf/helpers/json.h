@@ -1,9 +1,11 @@
-/* A value out of a JSON text.
+/*
+ * A value out of a JSON text, by a path such as `user.tags[2].name`, as text.
  *
- * In:      a text that may hold anything, with a NUL in it or not; a path such as `user.tags[2].name`.
- * Out:     the value as text: of a string what stands between its quotes, escapes as they are; numbers, true, false and
- *          null as they are written; objects and arrays whole.
- * Always:  nothing outside of text and path is read; each byte of the text is looked at once. */
+ * - A string gives the characters between its quotes, escapes as they are; numbers, true, false and
+ *   null are as they are written; objects and arrays are whole.
+ * - The JSON text is untrusted and may hold NULs. Nothing outside of text and path is read, and
+ *   each byte of the text is read once.
+ */
 #ifndef PYUSDT_HELPERS_JSON_H
 #define PYUSDT_HELPERS_JSON_H
 

@@ -1,9 +1,9 @@
-/* A path without what means nothing in it.
+/*
+ * A path without empty parts and `.`, and without a part that `..` follows.
  *
- * In: a path, with a NUL in it or not.  Out: the same without empty parts and `.`, and without a part that `..` follows;
- * `..` that nothing comes before stays in a relative path and is nothing behind the root.  Always: nothing outside of the
- * path is read; the result is not longer than the path but for "." where nothing is left of a relative one; no file is
- * looked at.
+ * - A leading `..` stays in a relative path, and is nothing behind the root.
+ * - The result is not longer than the path, except for "." if nothing is left of a relative one.
+ * - No file is looked up, and nothing outside of the path is read; it may hold NULs.
  */
 #ifndef PYUSDT_HELPERS_PATH_H
 #define PYUSDT_HELPERS_PATH_H

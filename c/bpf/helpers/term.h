@@ -1,8 +1,10 @@
-/* Terms of Erlang as text.
+/*
+ * Terms of Erlang as text: what Erlang's ~0tp prints, with `...` for a truncated part; or one
+ * element by its path.
  *
- * In:      a term argument's bytes (shared/term_format.h), from a process that may write anything there; a path into it.
- * Out:     the text that Erlang's ~0tp prints, with `...` where something was cut; or one element of it.
- * Always:  nothing outside [term, term + size) is read; the work is bounded by its size. */
+ * - The term's bytes (shared/term_format.h) are untrusted: nothing outside [term, term + size) is
+ *   read, and its size bounds the work.
+ */
 #ifndef PYUSDT_HELPERS_TERM_H
 #define PYUSDT_HELPERS_TERM_H
 

@@ -1,5 +1,9 @@
-/* The tokens of a term argument.  In: bytes that nobody has checked.  Out: tokens.
- * Always: every length is checked against what is there; what is cut, or is no term, reads as the end. */
+/*
+ * The tokens of a term argument.
+ *
+ * - The bytes are untrusted: every length is checked; a truncated token, or one that is none, reads
+ *   as the end.
+ */
 #include "bpf/helpers/term_read.h"
 
 #include <string.h>

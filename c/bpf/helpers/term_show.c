@@ -1,5 +1,8 @@
-/* Terms as text.  In: a reader.  Out: text, as Erlang's ~0tp prints the term, with `...` where something was cut.
- * Always: no more is written than there is room for. */
+/*
+ * Terms as text, as Erlang's ~0tp prints them, with `...` for a truncated part.
+ *
+ * - The room for the text bounds what is written.
+ */
 #include "bpf/helpers/term_show.h"
 
 #include <inttypes.h>
